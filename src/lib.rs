@@ -1,0 +1,28 @@
+//! Tasting reuses test results. The modules stand in the order in which the data flows; each may import
+//! only those above it that `tests/it/layers.rs` lists for it.
+//!
+//! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for the test.
+
+/// The plain types that the stages hand to each other, and their formats on disk.
+pub mod model;
+
+/// ELF: objects and archives read, records made of them and carried in them, binaries inspected.
+pub mod elf;
+
+/// Other programs and files: finding the real tool, running it, response files, writing aside.
+pub mod process;
+
+/// The compile shim: source → object + record.
+pub mod compile;
+
+/// Manifest → fingerprint: the walk over references, components, global hashes, needed libraries.
+pub mod fingerprint;
+
+/// The link shim: objects → binary + manifest.
+pub mod link;
+
+/// What people and machines are shown.
+pub mod report;
+
+/// The `tasting` command, one file per subcommand.
+pub mod cli;

@@ -1,0 +1,89 @@
+//! The 128-bit hash that everything is named by: XXH3, written as 32 hex digits.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// A finished hash.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Hash(pub [u8; 16]);
+
+impl Hash {
+    /// The hash of one run of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Hash(xxh3_128(bytes).to_be_bytes())
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{self}")
+    }
+}
+
+/// A hash in the making. What is fed is always either of fixed width or led by its length, so that two
+/// different sequences never feed the same bytes.
+#[derive(Clone, Default)]
+pub struct Hasher(Xxh3);
+
+impl Hasher {
+    /// A hasher for one kind of thing: equal content of two kinds must not hash alike.
+    pub fn new(domain: &str) -> Self {
+        let mut hasher = Hasher(Xxh3::new());
+        hasher.bytes(domain.as_bytes());
+        hasher
+    }
+
+    /// A run of bytes, led by its length.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        self.number(bytes.len() as u64);
+        self.0.update(bytes);
+        self
+    }
+
+    /// A number, or anything that fits into one.
+    pub fn number(&mut self, number: u64) -> &mut Self {
+        self.0.update(&number.to_le_bytes());
+        self
+    }
+
+    /// Another hash.
+    pub fn hash(&mut self, hash: Hash) -> &mut Self {
+        self.0.update(&hash.0);
+        self
+    }
+
+    /// The finished hash.
+    pub fn finish(&self) -> Hash {
+        Hash(self.0.digest128().to_be_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_count() {
+        let hash = |parts: [&str; 2]| {
+            let mut hasher = Hasher::new("test");
+            for part in parts {
+                hasher.bytes(part.as_bytes());
+            }
+            hasher.finish()
+        };
+        assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
+    }
+
+    #[test]
+    fn shown_as_32_hex_digits() {
+        assert_eq!(Hash([0; 16]).to_string(), "0".repeat(32));
+        assert_eq!(Hash::of(b"x").to_string().len(), 32);
+    }
+}

@@ -1,0 +1,191 @@
+//! A record: the atoms of one object file, with their local hashes and references. It travels inside the
+//! object in the section `.tasting`, and borrows its names from wherever it was read.
+
+use super::envelope::{Format, FormatError};
+use super::{Hash, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
+pub const SECTION: &str = ".tasting";
+
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 1 };
+
+/// What one object file is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record<'a> {
+    /// The digest of the object that was hashed. A record whose digest does not fit the object around it
+    /// (after `objcopy`, `strip` or `ld -r`) is void.
+    pub digest: Hash,
+    #[serde(borrow)]
+    pub atoms: Vec<Atom<'a>>,
+    /// The references of all atoms, one atom after the other; `Atom::references` says how many are whose.
+    pub references: Vec<Reference>,
+    /// The symbols by which objects see each other: defined here, or named by a reference.
+    #[serde(borrow)]
+    pub symbols: Vec<Symbol<'a>>,
+    /// The source files that `Atom::line` speaks of.
+    #[serde(borrow)]
+    pub files: Vec<&'a str>,
+    #[serde(borrow)]
+    pub refusals: Vec<Refusal<'a>>,
+}
+
+/// The unit of change: one function or one piece of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Atom<'a> {
+    /// The name of the symbol at its front, else of its section. For people only: names are not hashed.
+    pub name: &'a str,
+    pub kind: AtomKind,
+    pub level: Level,
+    /// The local hash: what the atom itself is, with every reference left symbolic.
+    pub hash: Hash,
+    /// The input section that holds it: index and name in the object.
+    pub section: u32,
+    pub section_name: &'a str,
+    pub size: u64,
+    /// How many of the record's references are this atom's.
+    pub references: u32,
+    /// It can be entered only at its first byte, so that a breakpoint there sees every execution.
+    pub traceable: bool,
+    /// Index into `Record::files`, and line; line 0 where there is no debug information.
+    pub file: u32,
+    pub line: u32,
+}
+
+/// What an atom is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AtomKind {
+    /// Machine code.
+    Function,
+    /// Initialised data, writable or not.
+    Data,
+    /// Data that starts as zeros.
+    Zeroed,
+    /// The initial image of a thread-local variable.
+    ThreadLocal,
+    /// A piece of a mergeable section: a string or a constant, which is the same thing wherever its
+    /// content is the same.
+    Literal,
+    /// A common symbol (`-fcommon`), whose size is decided by all objects together.
+    Common,
+    /// The members of an output section that somebody names by `__start_X` or `__stop_X`.
+    Range,
+    /// A symbol of another module, bound by the dynamic loader.
+    Import,
+    /// A symbol with a value that is not an address of any atom: `--defsym`, linker scripts, absolute.
+    Value,
+    /// Bytes of the binary that no input explains.
+    Residue,
+}
+
+/// How finely something was hashed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Level {
+    /// Machine code and relocations, one atom per section.
+    #[default]
+    Code,
+    /// The syntax tree.
+    Ast,
+    /// A whole file.
+    File,
+}
+
+/// An atom's use of another. The order of the references is the order of the relocations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    pub target: Target,
+    /// Where in the target the symbol stands; the relocation's own addend is in the local hash.
+    pub offset: i64,
+}
+
+/// What a reference points at, before linking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Target {
+    /// An atom of the same object that no other object can stand in for.
+    Atom(u32),
+    /// A symbol that the linker resolves: an index into `Record::symbols`.
+    Symbol(u32),
+}
+
+/// A symbol that is visible beyond its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol<'a> {
+    pub name: &'a str,
+    pub weak: bool,
+    pub kind: SymbolKind,
+}
+
+/// Where a symbol stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SymbolKind {
+    Undefined,
+    Defined {
+        atom: u32,
+        offset: u64,
+    },
+    /// Defined by a resolver function that runs when the program starts.
+    Indirect {
+        atom: u32,
+        offset: u64,
+    },
+    Common {
+        size: u64,
+        align: u64,
+    },
+    Absolute {
+        value: u64,
+    },
+}
+
+impl<'a> Record<'a> {
+    /// The record as bytes for its section.
+    pub fn encode(&self) -> Result<Vec<u8>, FormatError> {
+        FORMAT.encode(self)
+    }
+
+    /// The one among the concatenated records in `bytes` that was made of the object with this digest.
+    /// Records of other versions and of other objects are passed over.
+    pub fn find(mut bytes: &'a [u8], digest: Hash) -> Result<Self, FormatError> {
+        let mut problem = FormatError::Truncated;
+        while !bytes.is_empty() {
+            match FORMAT.decode::<Record>(bytes) {
+                Ok((record, _)) if record.digest == digest => {
+                    record.check()?;
+                    return Ok(record);
+                }
+                Ok(_) => problem = FormatError::Checksum,
+                Err(error) => problem = error,
+            }
+            bytes = FORMAT.skip(bytes)?;
+        }
+        Err(problem)
+    }
+
+    /// Every index points at something.
+    fn check(&self) -> Result<(), FormatError> {
+        let atom_exists = |atom: u32| (atom as usize) < self.atoms.len();
+        let references = self.atoms.iter().map(|atom| atom.references as usize).sum::<usize>();
+        let targets = self.references.iter().all(|reference| match reference.target {
+            Target::Atom(atom) => atom_exists(atom),
+            Target::Symbol(symbol) => (symbol as usize) < self.symbols.len(),
+        });
+        let symbols = self.symbols.iter().all(|symbol| match symbol.kind {
+            SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. } => atom_exists(atom),
+            _ => true,
+        });
+        let files = self.atoms.iter().all(|atom| atom.line == 0 || (atom.file as usize) < self.files.len());
+        let whole = references == self.references.len() && targets && symbols && files;
+        if whole { Ok(()) } else { Err(FormatError::Malformed) }
+    }
+
+    /// Each atom with its references.
+    pub fn atoms_with_references(&self) -> impl Iterator<Item = (&Atom<'a>, &[Reference])> {
+        let mut from = 0;
+        self.atoms.iter().map(move |atom| {
+            let to = from + atom.references as usize;
+            let references = self.references.get(from..to).unwrap_or_default();
+            from = to;
+            (atom, references)
+        })
+    }
+}
