@@ -1,1 +1,50 @@
-//! (being written)
+//! ELF in and out: relocatable objects are read and described by records, records are carried inside them,
+//! archives are opened, linked binaries are inspected.
+
+pub mod append;
+pub mod archive;
+pub mod atoms;
+pub mod binary;
+pub mod digest;
+pub mod dynamic;
+pub mod lines;
+pub mod pieces;
+pub mod object_file;
+pub mod unwind;
+
+use crate::model::record::SECTION;
+use crate::model::{Level, Record};
+use object_file::ObjectFile;
+use thiserror::Error;
+
+/// Why bytes could not be read as ELF.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ElfError {
+    #[error("it is not an ELF relocatable object")]
+    NotAnObject,
+    #[error("it is not an ELF executable or shared library")]
+    NotABinary,
+    #[error("it holds bitcode for link-time optimisation, not machine code")]
+    Bitcode,
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+impl From<object::read::Error> for ElfError {
+    fn from(_: object::read::Error) -> Self {
+        ElfError::Malformed("its ELF structure is damaged")
+    }
+}
+
+/// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
+pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
+    let object = ObjectFile::parse(bytes)?;
+    let mut carried = object.sections.iter().filter(|section| section.name == SECTION).peekable();
+    if carried.peek().is_some() {
+        let digest = digest::of_object(&object);
+        if let Some(record) = carried.find_map(|section| Record::find(section.data, digest).ok()) {
+            return Ok(record);
+        }
+    }
+    atoms::record(&object, Level::Code)
+}

@@ -38,7 +38,7 @@ pub struct Manifest<'a> {
     #[serde(borrow)]
     pub needed: Vec<&'a str>,
     #[serde(borrow)]
-    pub files: Vec<&'a str>,
+    pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
 }

@@ -4,6 +4,7 @@
 use super::envelope::{Format, FormatError};
 use super::{Hash, Refusal};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
@@ -25,7 +26,7 @@ pub struct Record<'a> {
     pub symbols: Vec<Symbol<'a>>,
     /// The source files that `Atom::line` speaks of.
     #[serde(borrow)]
-    pub files: Vec<&'a str>,
+    pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
 }
@@ -57,6 +58,8 @@ pub struct Atom<'a> {
 pub enum AtomKind {
     /// Machine code.
     Function,
+    /// Machine code that decides, when the program starts, what a symbol means (an ifunc resolver).
+    Resolver,
     /// Initialised data, writable or not.
     Data,
     /// Data that starts as zeros.
