@@ -44,6 +44,7 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
         hash: digest,
         section: 0,
         section_name: "",
+        group: 0,
         size: object.sections.iter().filter(|section| section.is_allocated()).map(|section| section.size).sum(),
         references: references.len() as u32,
         traceable: false,
@@ -92,6 +93,8 @@ struct Builder<'o, 'a> {
     pieces: Vec<Option<Pieces>>,
     /// The atom of each undivided section that has one.
     atom_of: Vec<Option<u32>>,
+    /// The group of each section.
+    group_of: Vec<u32>,
     /// The record's number of each visible symbol.
     symbol_of: Vec<u32>,
     /// The targets of the atom at hand, in the order of their first appearance.
@@ -107,6 +110,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             labels: labels(object),
             pieces: pieces::divide(object),
             atom_of: vec![None; object.sections.len()],
+            group_of: groups(object),
             symbol_of: Vec::with_capacity(object.symbols.len()),
             ordinals: FxHashMap::default(),
             record: Record { digest: digest::of_object(object), ..Record::default() },
@@ -193,6 +197,7 @@ impl<'o, 'a> Builder<'o, 'a> {
                 hash: hasher.finish(),
                 section: index as u32,
                 section_name: section.name,
+                group: self.group_of[index],
                 size: content.len() as u64,
                 references: 0,
                 traceable: false,
@@ -216,6 +221,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             hash,
             section: index as u32,
             section_name: section.name,
+            group: self.group_of[index],
             size: section.size,
             references: (self.record.references.len() - first_reference) as u32,
             traceable: kind == AtomKind::Function && labels.function && !labels.inside && !name.contains(".cold"),
@@ -295,6 +301,24 @@ impl<'o, 'a> Builder<'o, 'a> {
             (None, None) => (None, symbol.value as i64, addend),
         }
     }
+}
+
+/// The group of each section, by the index of the section that lists its members.
+fn groups(object: &ObjectFile) -> Vec<u32> {
+    let mut group_of = vec![0; object.sections.len()];
+    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
+    for (index, group) in groups {
+        // The first word is the group's flags.
+        for word in group.data.chunks_exact(4).skip(1) {
+            let bytes = [word[0], word[1], word[2], word[3]];
+            let little = object.endian == object::Endianness::Little;
+            let member = if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
+            if let Some(group_of) = group_of.get_mut(member as usize) {
+                *group_of = index as u32;
+            }
+        }
+    }
+    group_of
 }
 
 /// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.

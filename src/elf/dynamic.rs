@@ -17,6 +17,9 @@ pub struct Dynamic<'a> {
     pub symbolic: bool,
     /// Marked as a position-independent executable.
     pub is_executable: bool,
+    /// The functions that run before the constructors and after the destructors (`-init`, `-fini`).
+    pub init: Option<u64>,
+    pub fini: Option<u64>,
     pub symbols: Vec<DynamicSymbol<'a>>,
 }
 
@@ -46,6 +49,8 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
             elf::DT_SONAME => dynamic.soname = Some(text()?),
             elf::DT_RPATH => dynamic.rpath = Some(text()?),
             elf::DT_RUNPATH => dynamic.runpath = Some(text()?),
+            elf::DT_INIT => dynamic.init = Some(entry.val),
+            elf::DT_FINI => dynamic.fini = Some(entry.val),
             elf::DT_SYMBOLIC => dynamic.symbolic = true,
             elf::DT_FLAGS => dynamic.symbolic |= entry.val & u64::from(elf::DF_SYMBOLIC.0) != 0,
             elf::DT_FLAGS_1 => dynamic.is_executable = entry.val & u64::from(elf::DF_1_PIE.0) != 0,

@@ -43,6 +43,8 @@ pub struct Atom<'a> {
     /// The input section that holds it: index and name in the object.
     pub section: u32,
     pub section_name: &'a str,
+    /// The section group (COMDAT) that it belongs to, which is linked or left out as a whole; 0 for none.
+    pub group: u32,
     pub size: u64,
     /// How many of the record's references are this atom's.
     pub references: u32,
