@@ -30,6 +30,7 @@ pub struct DynamicSymbol<'a> {
     pub version: Option<&'a [u8]>,
     pub is_defined: bool,
     pub value: u64,
+    pub is_thread_local: bool,
     /// Other modules may define it instead.
     pub is_preemptible: bool,
 }
@@ -81,6 +82,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             version,
             is_defined: symbol.st_shndx(endian) != elf::SHN_UNDEF,
             value: symbol.st_value(endian).into(),
+            is_thread_local: symbol.st_type() == elf::STT_TLS,
             is_preemptible: symbol.st_visibility() == elf::STV_DEFAULT,
         });
     }

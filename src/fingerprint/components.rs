@@ -60,7 +60,7 @@ fn member_hash(
     for edge in edges(manifest, starts, node) {
         let target = edge.node as usize;
         // The name keeps apart what is equal in content: two zeroed counters.
-        hasher.number(edge.offset as u64).bytes(without_numbers(manifest.nodes[target].name).as_bytes());
+        hasher.number(edge.offset as u64).bytes(without_numbers(&manifest.nodes[target].name).as_bytes());
         let inside = component_of[target] == component;
         hasher.hash(if inside { manifest.nodes[target].hash } else { global[target] });
     }

@@ -200,7 +200,7 @@ impl<'m, 'a> Walk<'m, 'a> {
         let Some(manifest) = self.known(module) else { return };
         let Some(node) = manifest.nodes.get(edge.node as usize) else { return };
         if node.kind == AtomKind::Import {
-            self.finds_by_name |= SYMBOL_FINDERS.contains(&node.name);
+            self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
             if self.offers.contains_key(node.name.as_bytes()) {
                 self.offered(node.name.as_bytes(), edge.offset);
                 return;

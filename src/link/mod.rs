@@ -1,1 +1,7 @@
-//! (being written)
+//! The link shim. In: the linker's command line, its map, the objects. Out: the binary, as the real linker makes it,
+//! and its manifest.
+
+pub mod graph;
+pub mod inputs;
+pub mod matching;
+pub mod symbols;

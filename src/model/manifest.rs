@@ -42,9 +42,10 @@ pub struct Manifest<'a> {
 }
 
 /// An atom in its place, or one of the things that stand in for atoms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node<'a> {
-    pub name: &'a str,
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
     pub kind: AtomKind,
     pub level: Level,
     /// The local hash.

@@ -56,7 +56,7 @@ pub struct Atom<'a> {
 }
 
 /// What an atom is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AtomKind {
     /// Machine code.
     Function,
