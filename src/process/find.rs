@@ -100,19 +100,22 @@ fn shim_word(word: &OsStr) -> Option<Tool> {
 fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
     let mut words = 0;
     let known = loop {
-        let word = arguments.get(words)?;
+        let word = arguments.get(words).map_or(OsStr::new(""), OsString::as_os_str);
         match Path::new(word).file_name().map_or(Kind::Other, names::kind) {
             Kind::Launcher => words += 1,
-            Kind::Compiler | Kind::Shim => break true,
+            Kind::Compiler | Kind::Shim => break Some(true),
             // `ccache compiler_check=content gcc`
             Kind::Other if words > 0 && is_setting(word) => words += 1,
-            Kind::Other if (words > 0 || unknown) && may_be_program(word) => break false,
+            Kind::Other if (words > 0 || unknown) && may_be_program(word) => break Some(false),
+            // `ccache --show-stats` is for the launcher itself.
+            Kind::Other if words > 0 => break None,
             Kind::Other => return None,
         }
     };
+    let words = words + usize::from(known.is_some());
     let first = by_word_or_behind(&arguments[0])?;
-    let program = Program { words: arguments[1..=words].to_vec(), ..called_by(&first, &arguments[0]) };
-    Some(Compiler { program, words: words + 1, known })
+    let program = Program { words: arguments[1..words].to_vec(), ..called_by(&first, &arguments[0]) };
+    Some(Compiler { program, words, known: known.unwrap_or(false) })
 }
 
 fn is_setting(word: &OsStr) -> bool {

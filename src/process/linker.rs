@@ -25,8 +25,20 @@ pub enum LinkerKind {
     Other,
 }
 
+/// The linker that would run without us: the one that the user gave to the driver, or that the driver finds
+/// under `name` (`ld`, `ld.gold`).
+pub fn real(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<PathBuf> {
+    match &handover.linker {
+        Some(linker) if linker.as_bytes().contains(&b'/') => {
+            Some(PathBuf::from(linker)).filter(|path| is_program(path) && !search::is_shim(path))
+        }
+        Some(linker) => of_driver(settings, handover, linker),
+        None => of_driver(settings, handover, name),
+    }
+}
+
 /// The linker that the handed-over driver runs for `name` (`ld`, `ld.gold`).
-pub fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<PathBuf> {
+fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<PathBuf> {
     let driver = search::by_word(handover.driver.first()?)?.path;
     let key = question(&driver, handover, name);
     let known = answers::recall(settings, key).map(|answer| PathBuf::from(OsString::from_vec(answer)));
@@ -43,6 +55,10 @@ pub fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Opti
 fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
     let mut hasher = Hasher::new("linker of driver");
     stamp(&mut hasher, driver);
+    if let [_, .., compiler] = &handover.driver[..] {
+        // Behind a launcher it is the compiler that answers.
+        stamp(&mut hasher, &search::by_word(compiler).map(|hit| hit.path).unwrap_or_default());
+    }
     hasher.bytes(name.as_bytes()).number(handover.options.len() as u64);
     for word in handover.options.iter().chain(&handover.driver) {
         hasher.bytes(word.as_bytes());

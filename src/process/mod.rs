@@ -19,6 +19,8 @@ pub mod linker;
 pub mod names;
 /// Calls that only probe the tool.
 pub mod probe;
+/// Work of our own that must never be noticed.
+pub mod quiet;
 /// `@file` arguments.
 pub mod response;
 /// Programs on `PATH`, and which of them are shims.
