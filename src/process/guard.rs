@@ -25,7 +25,7 @@ pub fn mark(variable: &str) -> Change {
 /// Whether this process runs below (or is) a shim that set this mark.
 pub fn is_inside(variable: &str) -> bool {
     let Some(outer) = std::env::var_os(variable) else { return false };
-    let Some(outer) = outer.to_str().and_then(|outer| outer.parse().ok()) else { return false };
+    let Some(outer) = outer.to_str().and_then(|outer| outer.parse::<u32>().ok()) else { return false };
     let own = std::process::id();
     std::iter::successors(Some(own), |&process| parent(process)).take(MOST_PARENTS).any(|process| process == outer)
 }
