@@ -19,6 +19,8 @@ mod gnu;
 mod gold;
 mod lld;
 mod mold;
+#[cfg(test)]
+mod tests;
 mod text;
 #[cfg(test)]
 mod zoo;
