@@ -14,6 +14,7 @@ pub mod unwind;
 
 use crate::model::record::SECTION;
 use crate::model::{Level, Record};
+use append::Appended;
 use object_file::ObjectFile;
 use thiserror::Error;
 
@@ -39,12 +40,23 @@ impl From<object::read::Error> for ElfError {
 /// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
 pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
     let object = ObjectFile::parse(bytes)?;
-    let mut carried = object.sections.iter().filter(|section| section.name == SECTION).peekable();
-    if carried.peek().is_some() {
-        let digest = digest::of_object(&object);
-        if let Some(record) = carried.find_map(|section| Record::find(section.data, digest).ok()) {
-            return Ok(record);
-        }
+    carried(&object).map_or_else(|| atoms::record(&object, Level::Code), Ok)
+}
+
+/// The record that an object carries, if it was made of just this object.
+fn carried<'a>(object: &ObjectFile<'a>) -> Option<Record<'a>> {
+    let mut sections = object.sections.iter().filter(|section| section.name == SECTION).peekable();
+    sections.peek()?;
+    let digest = digest::of_object(object);
+    sections.find_map(|section| Record::find(section.data, digest).ok())
+}
+
+/// What is to be written so that an object carries its record. `None`: it does already.
+pub fn with_record(bytes: &[u8], level: Level) -> Result<Option<Appended>, ElfError> {
+    let object = ObjectFile::parse(bytes)?;
+    if carried(&object).is_some() {
+        return Ok(None);
     }
-    atoms::record(&object, Level::Code)
+    let record = atoms::record(&object, level)?.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
+    append::append(bytes, &record).map(Some)
 }

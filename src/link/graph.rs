@@ -180,8 +180,10 @@ impl<'a> Builder<'a> {
     fn add_placed_atoms(&mut self) {
         for (number, input) in self.inputs.iter().enumerate() {
             for (index, address) in input.addresses.iter().enumerate() {
-                if let Some(address) = address {
-                    let node = self.node_of_atom(number as u32, index as u32);
+                let Some(address) = address else { continue };
+                let node = self.node_of_atom(number as u32, index as u32);
+                // Zeroed thread-local variables take no room: what follows them lies at the same addresses.
+                if self.nodes[node as usize].kind != AtomKind::ThreadLocal {
                     self.by_address.push((*address, node));
                 }
             }
