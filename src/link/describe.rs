@@ -1,17 +1,19 @@
 //! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
+use super::arguments::{Bsymbolic, LinkerJob};
 use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::map;
 use super::symbols::FinalSymbols;
-use crate::elf::ElfError;
+use crate::elf::{self, ElfError};
 use crate::elf::binary::Binary;
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
-use crate::process::sys;
+use crate::process::{Settings, aside, sys};
 use std::borrow::Cow;
-use std::io;
+use std::ffi::OsString;
+use std::{fs, io};
 use std::path::Path;
 use thiserror::Error;
 
@@ -24,6 +26,43 @@ pub enum DescribeError {
     Elf(#[from] ElfError),
     #[error("the manifest cannot be encoded: {0}")]
     Format(#[from] FormatError),
+}
+
+/// Describes what was linked: a binary by its manifest, the object that `-r` makes by its record.
+pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result<(), DescribeError> {
+    if job.relocatable {
+        return attach(&job.output, settings.level);
+    }
+    let options = options(job)?;
+    let bytes = manifest(&job.output, map.ok_or("the linker wrote no map that could be read"), &options)?;
+    aside::write(&settings.manifest_path(&job.output), None, None, &[bytes])?;
+    Ok(())
+}
+
+fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
+    let metadata = fs::metadata(object)?;
+    let bytes = sys::map(object)?;
+    if let Some(appended) = elf::with_record(&bytes, level)? {
+        let rest = &bytes[appended.head.len()..];
+        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&appended.head[..], rest, &appended.tail])?;
+    }
+    Ok(())
+}
+
+/// What the command line means for the graph.
+fn options(job: &LinkerJob) -> Result<Options, DescribeError> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
+    frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
+    // A script can place bytes and fill gaps: its text counts.
+    for script in &job.scripts {
+        frame.push(fs::read(script)?);
+    }
+    Ok(Options {
+        wrapped: job.wraps.iter().map(text).collect(),
+        functions_at_home: job.bsymbolic != Bsymbolic::No,
+        frame,
+    })
 }
 
 /// The manifest of the binary at `output`.
