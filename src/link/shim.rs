@@ -158,11 +158,13 @@ fn with_map(user: &[OsString], map: &MapSource) -> Vec<OsString> {
 
 /// Describes what was linked.
 fn after(
-    _settings: &Settings,
-    _job: &LinkerJob,
-    _linker: LinkerKind,
-    _map: Option<&[u8]>,
+    settings: &Settings,
+    job: &LinkerJob,
+    linker: LinkerKind,
+    map: Option<&[u8]>,
 ) -> Result<(), std::convert::Infallible> {
+    let size = map.map_or(0, <[u8]>::len);
+    settings.log(format_args!("{}: linked by {linker:?}, map of {size} bytes", job.output.display()));
     Ok(())
 }
 
