@@ -2,6 +2,8 @@
 
 /// What a call of a linker will do.
 pub mod arguments;
+/// Where the linker's map comes from.
+pub mod map_source;
 /// The linkers' options.
 pub mod options;
 /// Finding the real linker.
