@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub enum LinkerInvocation {
     /// The linker is run with the original arguments and nothing is added. With the reason.
     PassThrough(&'static str),
-    Link(LinkerJob),
+    Link(Box<LinkerJob>),
 }
 
 /// A link.
@@ -138,7 +138,7 @@ impl Seen {
         }
         match self.refusal(folder) {
             Some(why) => LinkerInvocation::PassThrough(why),
-            None => LinkerInvocation::Link(self.job),
+            None => LinkerInvocation::Link(Box::new(self.job)),
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
     #[track_caller]
     fn link(line: &str) -> LinkerJob {
         match parsed(line) {
-            LinkerInvocation::Link(job) => job,
+            LinkerInvocation::Link(job) => *job,
             other => panic!("{line}: {other:?}"),
         }
     }

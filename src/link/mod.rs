@@ -13,6 +13,8 @@ pub mod inputs;
 pub mod map;
 /// Lines of the map and sections of objects.
 pub mod matching;
+/// Where the linker's map comes from.
+pub mod map_source;
 /// The linkers' options.
 pub mod options;
 /// Finding the real linker.
