@@ -17,9 +17,11 @@ help: ## this list
 demo: build ## fingerprints of a small project before and after three edits
 	@BUILT='$(BUILT)' scripts/demo.sh
 
-check: ## install what the tests need, then run everything
-	@scripts/install-test-tools.sh
+check: test-tools ## install what the tests need, then run everything
 	@$(MAKE) --no-print-directory lint deny test
+
+test-tools: ## compilers, linkers and build systems, where they are missing
+	@scripts/install-test-tools.sh
 
 lint: ## rustfmt and clippy
 	$(CARGO) fmt --check
@@ -32,10 +34,10 @@ deny: ## licences, bans and sources of the dependencies, where cargo-deny is ins
 test: ## all tests (`make check` installs the tools they need)
 	$(CARGO) test --locked
 
-subjects: build ## build zlib, lua, sqlite and others, plainly and with the shims, and compare their own tests
+subjects: build test-tools ## build zlib, lua, sqlite and others, plainly and with the shims, and compare their own tests
 	@BUILT='$(BUILT)' scripts/subjects.sh
 
-bench: build ## what Tasting costs, as ratios measured in one run
+bench: build test-tools ## what Tasting costs, as ratios measured in one run
 	@BUILT='$(BUILT)' scripts/bench.py
 
 fuzz: ## fuzz the readers of foreign bytes
