@@ -232,7 +232,9 @@ def bench_memory(_rounds):
             log = folder / "log"
             log.unlink(missing_ok=True)
             run(command, env=os.environ | {"LD_PRELOAD": str(folder / "peak.so"), "PEAK_LOG": str(log)})
-            peaks = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+            if not log.exists():
+                sys.exit(f"bench: no process of Tasting's came to its end while {title}")
+            peaks = [line.split() for line in log.read_text().splitlines()]
             rows += [(title, program, f"{int(peak) / 1024:.1f} MB") for program, peak in peaks]
     table("Peak memory of a shim, with the files that it maps", ["call", "process", "peak"], rows)
 

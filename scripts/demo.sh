@@ -17,7 +17,7 @@ cd "$work/demo"
 wrong=0
 
 build() { make CC=tasting-cc >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
-fingerprint() { tasting fingerprint till | cut -d' ' -f1; }
+fingerprint() { tasting fingerprint till | grep -oE '^[0-9a-f]{32}' || { echo 'demo: no fingerprint' >&2; exit 1; }; }
 
 # edit WHAT FILE SED-EXPRESSION EXPECTED: one edit, shown as a diff, and the fingerprint held against the first one.
 edit() {
@@ -27,7 +27,7 @@ edit() {
     sed -i "$3" "$2"
     { diff -U0 "$work/old" "$2" || true; } | sed -n "4,\$s|^|    $2  |p"
     build
-    now=$(fingerprint)
+    now=$(fingerprint) || exit 1
     if [ "$now" = "$first" ]; then verdict=same; else verdict=changed; fi
     show "$now" "$verdict" "$4"
 }
