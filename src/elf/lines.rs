@@ -77,7 +77,8 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let reader = RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table });
+        let reader =
+            RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table });
         let lines = DebugLine::from(reader);
         let address_size = if self.object.is_64 { 8 } else { 4 };
         let mut at = 0;

@@ -126,9 +126,7 @@ impl<'a> ObjectFile<'a> {
 
     /// It holds an intermediate language beside, or instead of, machine code.
     pub fn has_bitcode(&self) -> bool {
-        self.sections
-            .iter()
-            .any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
+        self.sections.iter().any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
     }
 }
 

@@ -72,7 +72,9 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
             let (true, Place::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
             let Some(known) = &mut labels[target] else { continue };
             match u64::try_from(relocation.addend) {
-                Ok(offset) if offset <= object.sections[target].size && names_its_piece(object, section, relocation) => {
+                Ok(offset)
+                    if offset <= object.sections[target].size && names_its_piece(object, section, relocation) =>
+                {
                     known.push(offset);
                 }
                 _ => labels[target] = None,
