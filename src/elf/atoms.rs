@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 /// Flags that change neither the bytes in memory nor what they may be used for.
 const FLAGS_WITHOUT_EFFECT: u64 =
-    (elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0) as u64;
+    elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0;
 
 /// Makes an object's record.
 pub fn record<'a>(object: &ObjectFile<'a>, level: Level) -> Result<Record<'a>, ElfError> {
@@ -331,7 +331,7 @@ fn is_content(section: &Section) -> bool {
 fn kind(section: &Section, resolver: bool) -> AtomKind {
     if section.is_code() {
         if resolver { AtomKind::Resolver } else { AtomKind::Function }
-    } else if section.flags & u64::from(elf::SHF_TLS.0) != 0 {
+    } else if section.flags & elf::SHF_TLS.0 != 0 {
         AtomKind::ThreadLocal
     } else if section.kind == elf::SHT_NOBITS.0 {
         AtomKind::Zeroed
@@ -347,7 +347,7 @@ fn hash_shape<'h>(hasher: &'h mut Hasher, section: &Section) -> &'h mut Hasher {
 
 /// A string without the zeros that align the next one: the terminator stays.
 fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
-    if section.flags & u64::from(elf::SHF_STRINGS.0) == 0 {
+    if section.flags & elf::SHF_STRINGS.0 == 0 {
         return content;
     }
     let unit = section.entry_size.max(1) as usize;

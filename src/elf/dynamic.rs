@@ -57,11 +57,11 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
             elf::DT_SYMBOLIC => dynamic.symbolic = true,
             elf::DT_FLAGS => {
                 dynamic.flags[0] = entry.val;
-                dynamic.symbolic |= entry.val & u64::from(elf::DF_SYMBOLIC.0) != 0;
+                dynamic.symbolic |= entry.val & elf::DF_SYMBOLIC.0 != 0;
             }
             elf::DT_FLAGS_1 => {
                 dynamic.flags[1] = entry.val;
-                dynamic.is_executable = entry.val & u64::from(elf::DF_1_PIE.0) != 0;
+                dynamic.is_executable = entry.val & elf::DF_1_PIE.0 != 0;
             }
             _ => {}
         }

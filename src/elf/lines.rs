@@ -22,7 +22,7 @@ pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &
 }
 
 fn section<'o, 'a>(object: &'o ObjectFile<'a>, name: &str) -> Option<&'o Section<'a>> {
-    let compressed = u64::from(object::elf::SHF_COMPRESSED.0);
+    let compressed = object::elf::SHF_COMPRESSED.0;
     object.sections.iter().find(|section| section.name == name && section.flags & compressed == 0)
 }
 

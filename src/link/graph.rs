@@ -367,10 +367,10 @@ impl<'a> Builder<'a> {
         let Some(address) = self.inputs[input as usize].addresses[atom as usize] else { return };
         let Some(output) = self.binary.section_at(address) else { return };
         let name = String::from_utf8_lossy(output.name);
-        if !is_usual(&name) {
-            if let Some(range) = self.range(&name, 0) {
-                self.edges.push(range);
-            }
+        if !is_usual(&name)
+            && let Some(range) = self.range(&name, 0)
+        {
+            self.edges.push(range);
         }
     }
 
@@ -493,15 +493,15 @@ impl<'a> Builder<'a> {
             .strip_prefix("__start_")
             .map(|section| (section, 0))
             .or_else(|| name.strip_prefix("__stop_").map(|section| (section, 1)));
-        if let Some((section, side)) = bound {
-            if let Some(edge) = self.range(section, side) {
-                return Ok(edge);
-            }
+        if let Some((section, side)) = bound
+            && let Some(edge) = self.range(section, side)
+        {
+            return Ok(edge);
         }
-        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name) {
-            if let Some(edge) = self.range(section, 2) {
-                return Ok(edge);
-            }
+        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name)
+            && let Some(edge) = self.range(section, 2)
+        {
+            return Ok(edge);
         }
         match self.symbols.get(name) {
             Some(Final::Absolute(value)) => self.value(name, value),
@@ -514,10 +514,10 @@ impl<'a> Builder<'a> {
     /// A symbol that a command line or a script places: at an atom, or at a boundary of an output section, which
     /// then counts as a whole.
     fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
-        if let Some(edge) = self.at_address(address) {
-            if edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function {
-                return Ok(edge);
-            }
+        if let Some(edge) = self.at_address(address)
+            && (edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function)
+        {
+            return Ok(edge);
         }
         let Some(section) = self.binary.section_at(address) else {
             return self.value(name, address);
@@ -605,8 +605,7 @@ fn runs_by_itself(line: &PlacedSection) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
     };
     let output = |name: &&str| line.output == name.as_bytes();
-    line.size > 0
-        && (RUNS_BY_ITSELF.iter().any(|name| output(&name)) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
+    line.size > 0 && (RUNS_BY_ITSELF.iter().any(output) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
 }
 
 /// Where each atom's references start.
