@@ -8,6 +8,7 @@ use super::map;
 use super::symbols::FinalSymbols;
 use crate::elf::binary::Binary;
 use crate::elf::{self, ElfError, archive};
+use crate::fingerprint::walk::{self, Module, Start};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
 use crate::process::{Settings, aside, sys};
@@ -96,7 +97,7 @@ pub fn manifest(output: &Path, map: Result<&[u8], String>, options: &Options) ->
     let binary = Binary::parse(&bytes)?;
     match finely(&binary, map, options) {
         Ok(manifest) => Ok(manifest),
-        Err(reason) => Ok(whole(&binary, options, reason).encode()?),
+        Err(reason) => Ok(with_fingerprint(whole(&binary, options, reason)).encode()?),
     }
 }
 
@@ -108,7 +109,12 @@ fn finely(binary: &Binary, map: Result<&[u8], String>, options: &Options) -> Res
     let symbols = FinalSymbols::new(binary);
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
-    manifest.encode().map_err(|error| error.to_string())
+    with_fingerprint(manifest).encode().map_err(|error| error.to_string())
+}
+
+fn with_fingerprint(mut manifest: Manifest) -> Manifest {
+    manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+    manifest
 }
 
 /// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its

@@ -130,6 +130,7 @@ pub fn build<'a>(
     builder.add_edges()?;
     Ok(Manifest {
         digest: binary.loaded_digest(),
+        fingerprint: Hash::default(),
         shared_library: builder.is_library,
         frame: frame(binary, options),
         inputs: inputs.iter().map(|input| Cow::Borrowed(&*input.label)).collect(),
