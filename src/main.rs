@@ -1,1 +1,5 @@
-fn main() {}
+//! The `tasting` command.
+
+fn main() -> std::process::ExitCode {
+    tasting::cli::main()
+}

@@ -1,1 +1,5 @@
-fn main() {}
+//! `tasting-cc`: stands in for the C compiler.
+
+fn main() -> ! {
+    tasting::compile::main(tasting::process::find::Tool::Cc)
+}

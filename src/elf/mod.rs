@@ -1,1 +1,62 @@
-//! (being written)
+//! ELF in and out: relocatable objects are read and described by records, records are carried inside them,
+//! archives are opened, linked binaries are inspected.
+
+pub mod append;
+pub mod archive;
+pub mod atoms;
+pub mod binary;
+pub mod digest;
+pub mod dynamic;
+pub mod lines;
+pub mod pieces;
+pub mod object_file;
+pub mod unwind;
+
+use crate::model::record::SECTION;
+use crate::model::{Level, Record};
+use append::Appended;
+use object_file::ObjectFile;
+use thiserror::Error;
+
+/// Why bytes could not be read as ELF.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ElfError {
+    #[error("it is not an ELF relocatable object")]
+    NotAnObject,
+    #[error("it is not an ELF executable or shared library")]
+    NotABinary,
+    #[error("it holds bitcode for link-time optimisation, not machine code")]
+    Bitcode,
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+impl From<object::read::Error> for ElfError {
+    fn from(_: object::read::Error) -> Self {
+        ElfError::Malformed("its ELF structure is damaged")
+    }
+}
+
+/// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
+pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
+    let object = ObjectFile::parse(bytes)?;
+    carried(&object).map_or_else(|| atoms::record(&object, Level::Code), Ok)
+}
+
+/// The record that an object carries, if it was made of just this object.
+fn carried<'a>(object: &ObjectFile<'a>) -> Option<Record<'a>> {
+    let mut sections = object.sections.iter().filter(|section| section.name == SECTION).peekable();
+    sections.peek()?;
+    let digest = digest::of_object(object);
+    sections.find_map(|section| Record::find(section.data, digest).ok())
+}
+
+/// What is to be written so that an object carries its record. `None`: it does already.
+pub fn with_record(bytes: &[u8], level: Level) -> Result<Option<Appended>, ElfError> {
+    let object = ObjectFile::parse(bytes)?;
+    if carried(&object).is_some() {
+        return Ok(None);
+    }
+    let record = atoms::record(&object, level)?.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
+    append::append(bytes, &record).map(Some)
+}

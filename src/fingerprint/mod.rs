@@ -1,1 +1,10 @@
-//! (being written)
+//! Manifest → fingerprint. In: a binary's manifest and those of the libraries that it needs. Out: the
+//! fingerprint, which is equal for two binaries when nothing that they can reach is different.
+
+pub mod components;
+pub mod libraries;
+pub mod modules;
+pub mod walk;
+
+pub use modules::{FingerprintError, Opened, fingerprint};
+pub use walk::Fingerprint;

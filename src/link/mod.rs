@@ -1,1 +1,25 @@
-//! (being written)
+//! The link shim. In: the linker's command line, its map, the objects. Out: the binary, as the real linker makes it,
+//! and its manifest.
+
+/// What a call of a linker will do.
+pub mod arguments;
+/// After the linker: the binary's description.
+pub mod describe;
+/// The reference graph.
+pub mod graph;
+/// The objects of a link.
+pub mod inputs;
+/// The linkers' maps.
+pub mod map;
+/// Lines of the map and sections of objects.
+pub mod matching;
+/// Where the linker's map comes from.
+pub mod map_source;
+/// The linkers' options.
+pub mod options;
+/// Finding the real linker.
+pub mod real;
+/// The whole of `tasting-ld`.
+pub mod shim;
+/// What each symbol means.
+pub mod symbols;

@@ -20,8 +20,6 @@ pub struct Manifest<'a> {
     pub shared_library: bool,
     /// What applies to the binary as a whole: machine, kind, interpreter, the options that matter.
     pub frame: Hash,
-    /// Set where nothing finer is safe: the hash of all that is loaded.
-    pub whole: Option<Hash>,
     /// The objects and archive members that were linked, as the linker named them. For people only.
     #[serde(borrow)]
     pub inputs: Vec<Cow<'a, str>>,
@@ -29,7 +27,7 @@ pub struct Manifest<'a> {
     pub nodes: Vec<Node<'a>>,
     /// The references of all nodes, one node after the other; `Node::references` says how many are whose.
     pub edges: Vec<Edge>,
-    /// Where execution starts, in order: entry, constructors, destructors, resolvers.
+    /// Where execution starts, in order: the entry (of a program), constructors, destructors, resolvers.
     pub roots: Vec<Edge>,
     /// What the dynamic loader can find in this binary, sorted by name.
     #[serde(borrow)]
@@ -38,15 +36,16 @@ pub struct Manifest<'a> {
     #[serde(borrow)]
     pub needed: Vec<&'a str>,
     #[serde(borrow)]
-    pub files: Vec<&'a str>,
+    pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
 }
 
 /// An atom in its place, or one of the things that stand in for atoms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node<'a> {
-    pub name: &'a str,
+    #[serde(borrow)]
+    pub name: Cow<'a, str>,
     pub kind: AtomKind,
     pub level: Level,
     /// The local hash.
@@ -76,6 +75,7 @@ pub struct Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export<'a> {
     pub name: &'a str,
+    pub version: &'a str,
     pub edge: Edge,
 }
 

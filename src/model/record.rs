@@ -4,6 +4,7 @@
 use super::envelope::{Format, FormatError};
 use super::{Hash, Refusal};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
@@ -25,7 +26,7 @@ pub struct Record<'a> {
     pub symbols: Vec<Symbol<'a>>,
     /// The source files that `Atom::line` speaks of.
     #[serde(borrow)]
-    pub files: Vec<&'a str>,
+    pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
 }
@@ -42,6 +43,8 @@ pub struct Atom<'a> {
     /// The input section that holds it: index and name in the object.
     pub section: u32,
     pub section_name: &'a str,
+    /// The section group (COMDAT) that it belongs to, which is linked or left out as a whole; 0 for none.
+    pub group: u32,
     pub size: u64,
     /// How many of the record's references are this atom's.
     pub references: u32,
@@ -53,10 +56,12 @@ pub struct Atom<'a> {
 }
 
 /// What an atom is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AtomKind {
     /// Machine code.
     Function,
+    /// Machine code that decides, when the program starts, what a symbol means (an ifunc resolver).
+    Resolver,
     /// Initialised data, writable or not.
     Data,
     /// Data that starts as zeros.

@@ -1,0 +1,423 @@
+//! An object's record at the code level: one atom per section, hashed by what it is, with its references
+//! left symbolic. In: an object's tables. Out: its [`Record`].
+//!
+//! The local hash covers the section's type, flags, alignment and bytes, and of each relocation the offset,
+//! type, addend and *which* of the atom's targets it means: the targets are numbered in the order in which they
+//! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
+//! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
+
+use super::object_file::{ObjectFile, Place, Relocation, Section};
+use super::pieces::{self, Pieces};
+use super::unwind::Unwind;
+use super::{ElfError, digest, lines};
+use crate::model::{
+    Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target,
+};
+use object::elf;
+use rustc_hash::FxHashMap;
+
+/// Flags that change neither the bytes in memory nor what they may be used for.
+const FLAGS_WITHOUT_EFFECT: u64 =
+    (elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0) as u64;
+
+/// Makes an object's record.
+pub fn record<'a>(object: &ObjectFile<'a>, level: Level) -> Result<Record<'a>, ElfError> {
+    if object.has_bitcode() {
+        return Err(ElfError::Bitcode);
+    }
+    if level == Level::File { Ok(whole(object)) } else { Ok(Builder::new(object).build()) }
+}
+
+/// The file level: one atom for the whole object, which refers to everything that the object names.
+fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
+    let digest = digest::of_object(object);
+    let symbols = symbols(object, |section, value| SymbolKind::Defined {
+        atom: 0,
+        offset: ((section as u64) << 40) | value,
+    });
+    let references: Vec<_> =
+        (0..symbols.len() as u32).map(|symbol| Reference { target: Target::Symbol(symbol), offset: 0 }).collect();
+    let atom = Atom {
+        name: "",
+        kind: AtomKind::Function,
+        level: Level::File,
+        hash: digest,
+        section: 0,
+        section_name: "",
+        group: 0,
+        size: object.sections.iter().filter(|section| section.is_allocated()).map(|section| section.size).sum(),
+        references: references.len() as u32,
+        traceable: false,
+        file: 0,
+        line: 0,
+    };
+    Record { digest, atoms: vec![atom], references, symbols, ..Record::default() }
+}
+
+/// The symbols that are visible beyond the object, in the order of the symbol table.
+fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKind) -> Vec<Symbol<'a>> {
+    let visible = object.symbols.iter().filter(|symbol| !symbol.is_local());
+    visible
+        .map(|symbol| {
+            let kind = match symbol.place {
+                Place::Undefined => SymbolKind::Undefined,
+                Place::Absolute => SymbolKind::Absolute { value: symbol.value },
+                Place::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
+                Place::Section(section) => defined(section, symbol.value),
+            };
+            let weak = symbol.binding == elf::STB_WEAK.0;
+            Symbol { name: symbol.name, weak, kind }
+        })
+        .collect()
+}
+
+/// What the symbols of a section say about it.
+#[derive(Clone, Copy, Default)]
+struct Labels<'a> {
+    /// The best name at the section's front, and how good it is.
+    name: Option<(u8, &'a str)>,
+    /// A function starts at the front.
+    function: bool,
+    /// Something is named, or entered from elsewhere, behind the front.
+    inside: bool,
+    /// A function here decides at start-up what a symbol means.
+    resolver: bool,
+    /// Something outside of the section refers to it or is defined in it.
+    used: bool,
+}
+
+struct Builder<'o, 'a> {
+    object: &'o ObjectFile<'a>,
+    unwind: Unwind<'o, 'a>,
+    labels: Vec<Labels<'a>>,
+    pieces: Vec<Option<Pieces>>,
+    /// The atom of each undivided section that has one.
+    atom_of: Vec<Option<u32>>,
+    /// The group of each section.
+    group_of: Vec<u32>,
+    /// The record's number of each visible symbol.
+    symbol_of: Vec<u32>,
+    /// The targets of the atom at hand, in the order of their first appearance.
+    ordinals: FxHashMap<(Target, i64), u32>,
+    record: Record<'a>,
+}
+
+impl<'o, 'a> Builder<'o, 'a> {
+    fn new(object: &'o ObjectFile<'a>) -> Self {
+        let mut builder = Builder {
+            object,
+            unwind: Unwind::read(object),
+            labels: labels(object),
+            pieces: pieces::divide(object),
+            atom_of: vec![None; object.sections.len()],
+            group_of: groups(object),
+            symbol_of: Vec::with_capacity(object.symbols.len()),
+            ordinals: FxHashMap::default(),
+            record: Record { digest: digest::of_object(object), ..Record::default() },
+        };
+        for &table in &builder.unwind.undivided {
+            builder.labels[table].used = true;
+            let refusal = Refusal::new(".eh_frame", "its structure is unusual: it counts as a whole for every function");
+            builder.record.refusals.push(refusal);
+        }
+        builder.number_atoms();
+        builder.number_symbols();
+        builder
+    }
+
+    fn build(mut self) -> Record<'a> {
+        for index in 0..self.object.sections.len() {
+            let section = &self.object.sections[index];
+            match &self.pieces[index] {
+                Some(pieces) => {
+                    let starts = pieces.starts.clone();
+                    self.add_pieces(index, section, &starts);
+                }
+                None if self.atom_of[index].is_some() => self.add_section(index, section),
+                None => {}
+            }
+        }
+        lines::annotate(self.object, &mut self.record, &self.atom_of);
+        self.record
+    }
+
+    fn number_atoms(&mut self) {
+        let mut next = 0;
+        for (index, section) in self.object.sections.iter().enumerate() {
+            if let Some(pieces) = &mut self.pieces[index] {
+                pieces.first_atom = next;
+                next += pieces.starts.len() as u32;
+            } else if self.labels[index].used || is_content(section) {
+                self.atom_of[index] = Some(next);
+                next += 1;
+            }
+        }
+    }
+
+    fn number_symbols(&mut self) {
+        let mut next = 0;
+        for symbol in &self.object.symbols {
+            self.symbol_of.push(next);
+            next += u32::from(!symbol.is_local());
+        }
+        let is_resolver: Vec<bool> = self.object.symbols.iter().filter(|symbol| !symbol.is_local())
+            .map(|symbol| symbol.kind == elf::STT_GNU_IFUNC.0).collect();
+        self.record.symbols = symbols(self.object, |section, value| self.defined(section, value));
+        for (symbol, is_resolver) in self.record.symbols.iter_mut().zip(is_resolver) {
+            if let (SymbolKind::Defined { atom, offset }, true) = (symbol.kind, is_resolver) {
+                symbol.kind = SymbolKind::Indirect { atom, offset };
+            }
+        }
+    }
+
+    fn defined(&self, section: usize, value: u64) -> SymbolKind {
+        match (&self.pieces[section], self.atom_of[section]) {
+            (Some(pieces), _) => {
+                let (atom, offset) = pieces.find(value);
+                SymbolKind::Defined { atom, offset }
+            }
+            (None, Some(atom)) => SymbolKind::Defined { atom, offset: value },
+            // `labels` marks every section with a visible symbol as used, so this is not reached.
+            (None, None) => SymbolKind::Undefined,
+        }
+    }
+
+    /// Adds one atom per piece of a mergeable section.
+    fn add_pieces(&mut self, index: usize, section: &Section<'a>, starts: &[u64]) {
+        let ends = starts.iter().skip(1).copied().chain([section.size]);
+        for (&start, end) in starts.iter().zip(ends) {
+            let content = section.data.get(start as usize..end as usize).unwrap_or_default();
+            let content = without_padding(section, content);
+            let mut hasher = Hasher::new("literal");
+            hash_shape(&mut hasher, section).bytes(content);
+            self.record.atoms.push(Atom {
+                name: literal_name(section, content),
+                kind: AtomKind::Literal,
+                level: Level::Code,
+                hash: hasher.finish(),
+                section: index as u32,
+                section_name: section.name,
+                group: self.group_of[index],
+                size: content.len() as u64,
+                references: 0,
+                traceable: false,
+                file: 0,
+                line: 0,
+            });
+        }
+    }
+
+    /// Adds the atom of an undivided section.
+    fn add_section(&mut self, index: usize, section: &Section<'a>) {
+        let labels = self.labels[index];
+        let first_reference = self.record.references.len();
+        let hash = self.hash_section(index, section);
+        let kind = kind(section, labels.resolver);
+        let name = labels.name.map_or(section.name, |(_, name)| name);
+        self.record.atoms.push(Atom {
+            name,
+            kind,
+            level: Level::Code,
+            hash,
+            section: index as u32,
+            section_name: section.name,
+            group: self.group_of[index],
+            size: section.size,
+            references: (self.record.references.len() - first_reference) as u32,
+            traceable: kind == AtomKind::Function && labels.function && !labels.inside && !name.contains(".cold"),
+            file: 0,
+            line: 0,
+        });
+    }
+
+    /// The local hash; appends the section's references to the record's.
+    fn hash_section(&mut self, index: usize, section: &Section<'a>) -> Hash {
+        self.ordinals.clear();
+        let mut hasher = Hasher::new("atom");
+        hash_shape(&mut hasher, section).number(section.size).bytes(section.data);
+        self.hash_relocations(&mut hasher, &section.relocations, 0);
+        let parts: Vec<_> = self.unwind.parts(index).collect();
+        for part in parts {
+            hasher.bytes(part.data);
+            self.hash_relocations(&mut hasher, part.relocations, part.start);
+        }
+        if section.is_code() {
+            for table in self.unwind.undivided.clone() {
+                if let Some(atom) = self.atom_of[table] {
+                    let ordinal = self.ordinal(Target::Atom(atom), 0);
+                    hasher.number(ordinal.into());
+                }
+            }
+        }
+        hasher.finish()
+    }
+
+    fn hash_relocations(&mut self, hasher: &mut Hasher, relocations: &[Relocation], start: u64) {
+        hasher.number(relocations.len() as u64);
+        for relocation in relocations {
+            let (target, offset, addend) = self.target(relocation);
+            let ordinal = target.map_or(u32::MAX, |target| self.ordinal(target, offset));
+            hasher.number(relocation.offset - start).number(relocation.kind.into());
+            hasher.number(addend as u64).number(ordinal.into());
+            if target.is_none() {
+                hasher.number(offset as u64);
+            }
+        }
+    }
+
+    /// The number of a target within the atom at hand.
+    fn ordinal(&mut self, target: Target, offset: i64) -> u32 {
+        let next = self.ordinals.len() as u32;
+        *self.ordinals.entry((target, offset)).or_insert_with(|| {
+            self.record.references.push(Reference { target, offset });
+            next
+        })
+    }
+
+    /// What a relocation points at, where in it, and the addend that remains. No target: a plain number.
+    fn target(&self, relocation: &Relocation) -> (Option<Target>, i64, i64) {
+        let addend = relocation.addend;
+        let index = relocation.symbol as usize;
+        let Some(symbol) = self.object.symbols.get(index).filter(|_| index != 0) else {
+            return (None, 0, addend);
+        };
+        if !symbol.is_local() {
+            return (Some(Target::Symbol(self.symbol_of[index])), 0, addend);
+        }
+        let Place::Section(section) = symbol.place else {
+            return (None, symbol.value as i64, addend);
+        };
+        match (&self.pieces[section], self.atom_of[section]) {
+            // The addend of a section symbol names the piece; a named symbol does that by itself.
+            (Some(pieces), _) if symbol.is_section() => {
+                let (atom, offset) = pieces.find(addend.max(0) as u64);
+                (Some(Target::Atom(atom)), offset as i64, 0)
+            }
+            (Some(pieces), _) => {
+                let (atom, offset) = pieces.find(symbol.value);
+                (Some(Target::Atom(atom)), offset as i64, addend)
+            }
+            (None, Some(atom)) => (Some(Target::Atom(atom)), symbol.value as i64, addend),
+            (None, None) => (None, symbol.value as i64, addend),
+        }
+    }
+}
+
+/// The group of each section, by the index of the section that lists its members.
+fn groups(object: &ObjectFile) -> Vec<u32> {
+    let mut group_of = vec![0; object.sections.len()];
+    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
+    for (index, group) in groups {
+        // The first word is the group's flags.
+        for word in group.data.chunks_exact(4).skip(1) {
+            let bytes = [word[0], word[1], word[2], word[3]];
+            let little = object.endian == object::Endianness::Little;
+            let member = if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
+            if let Some(group_of) = group_of.get_mut(member as usize) {
+                *group_of = index as u32;
+            }
+        }
+    }
+    group_of
+}
+
+/// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.
+fn is_content(section: &Section) -> bool {
+    section.is_allocated() && section.size > 0 && section.kind != elf::SHT_NOTE.0 && !section.is_unwind()
+}
+
+fn kind(section: &Section, resolver: bool) -> AtomKind {
+    if section.is_code() {
+        if resolver { AtomKind::Resolver } else { AtomKind::Function }
+    } else if section.flags & u64::from(elf::SHF_TLS.0) != 0 {
+        AtomKind::ThreadLocal
+    } else if section.kind == elf::SHT_NOBITS.0 {
+        AtomKind::Zeroed
+    } else {
+        AtomKind::Data
+    }
+}
+
+fn hash_shape<'h>(hasher: &'h mut Hasher, section: &Section) -> &'h mut Hasher {
+    hasher.number(section.kind.into()).number(section.flags & !FLAGS_WITHOUT_EFFECT);
+    hasher.number(section.align.max(1)).number(section.entry_size)
+}
+
+/// A string without the zeros that align the next one: the terminator stays.
+fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
+    if section.flags & u64::from(elf::SHF_STRINGS.0) == 0 {
+        return content;
+    }
+    let unit = section.entry_size.max(1) as usize;
+    let is_zero = |unit: &[u8]| unit.iter().all(|&byte| byte == 0);
+    let mut units = content.len() / unit;
+    while units > 1 && is_zero(&content[(units - 1) * unit..units * unit]) && is_zero(&content[(units - 2) * unit..(units - 1) * unit]) {
+        units -= 1;
+    }
+    &content[..units * unit]
+}
+
+/// A literal is shown by its text where it has one.
+fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
+    let text = content.strip_suffix(b"\0").unwrap_or(content);
+    match std::str::from_utf8(&text[..text.len().min(80)]) {
+        Ok(text) if section.entry_size == 1 && !text.contains('\0') => text,
+        _ => section.name,
+    }
+}
+
+/// Reads off the symbols and relocations what is known of each section.
+fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
+    let mut labels = vec![Labels::default(); object.sections.len()];
+    for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
+        let Place::Section(index) = symbol.place else { continue };
+        let label = &mut labels[index];
+        let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
+        label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
+        label.used |= !symbol.is_local();
+        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be entered.
+        if symbol.name.is_empty() || symbol.name.starts_with(".L") || symbol.name.starts_with('$') {
+            continue;
+        }
+        if symbol.value != 0 {
+            label.inside = true;
+            continue;
+        }
+        label.function |= is_function;
+        let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
+        if label.name.is_none_or(|(best, _)| quality > best) {
+            label.name = Some((quality, symbol.name));
+        }
+    }
+    mark_uses(object, &mut labels);
+    labels
+}
+
+/// Marks the sections that relocations of others refer to, and those that other code enters behind the front.
+fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
+    for (index, section) in object.sections.iter().enumerate() {
+        if !section.is_allocated() || section.is_unwind() {
+            continue;
+        }
+        for relocation in &section.relocations {
+            let symbol = &object.symbols[relocation.symbol as usize];
+            let Place::Section(target) = symbol.place else { continue };
+            if target == index {
+                continue;
+            }
+            labels[target].used = true;
+            let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
+            if section.is_code() && symbol.is_section() && !is_cold_part && !is_front(object, relocation) {
+                labels[target].inside = true;
+            }
+        }
+    }
+}
+
+/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
+/// start.
+fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
+    let biased = object.machine == elf::EM_X86_64.0
+        && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
+    relocation.addend == if biased { -4 } else { 0 }
+}

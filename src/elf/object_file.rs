@@ -1,0 +1,238 @@
+//! One relocatable object as plain tables: sections, symbols, relocations. In: the bytes of an ELF file of
+//! any class and byte order. Out: [`ObjectFile`], in which every index has been checked.
+
+use super::ElfError;
+use object::elf::{self, FileHeader32, FileHeader64};
+use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
+use object::{Endianness, FileKind, SymbolIndex};
+
+/// The tables of one object. Sections and symbols are at their ELF indices.
+pub struct ObjectFile<'a> {
+    pub machine: u16,
+    pub flags: u32,
+    pub sections: Vec<Section<'a>>,
+    pub symbols: Vec<Symbol<'a>>,
+    pub endian: Endianness,
+    pub is_64: bool,
+}
+
+/// One section, with the relocations that apply to it, sorted by offset.
+#[derive(Default)]
+pub struct Section<'a> {
+    pub name: &'a str,
+    pub kind: u32,
+    pub flags: u64,
+    pub align: u64,
+    pub entry_size: u64,
+    pub link: u32,
+    pub info: u32,
+    pub size: u64,
+    /// Empty for sections that occupy no file space.
+    pub data: &'a [u8],
+    pub relocations: Vec<Relocation>,
+    /// The relocations keep their addends in the relocated fields (SHT_REL).
+    pub addends_in_place: bool,
+}
+
+/// One relocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    pub offset: u64,
+    pub kind: u32,
+    /// Index of the symbol; 0 for none.
+    pub symbol: u32,
+    pub addend: i64,
+}
+
+/// One symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'a> {
+    pub name: &'a str,
+    pub binding: u8,
+    pub kind: u8,
+    pub place: Place,
+    pub value: u64,
+    pub size: u64,
+}
+
+/// Where a symbol is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Undefined,
+    Absolute,
+    Common,
+    Section(usize),
+}
+
+impl Section<'_> {
+    /// It is part of the program's memory.
+    pub fn is_allocated(&self) -> bool {
+        self.flags & u64::from(elf::SHF_ALLOC.0) != 0
+    }
+
+    /// It holds machine code.
+    pub fn is_code(&self) -> bool {
+        self.flags & u64::from(elf::SHF_EXECINSTR.0) != 0
+    }
+
+    /// It holds the unwind tables of the code sections.
+    pub fn is_unwind(&self) -> bool {
+        self.name == ".eh_frame" && self.is_allocated()
+    }
+}
+
+impl Symbol<'_> {
+    pub fn is_local(&self) -> bool {
+        self.binding == elf::STB_LOCAL.0
+    }
+
+    pub fn is_section(&self) -> bool {
+        self.kind == elf::STT_SECTION.0
+    }
+}
+
+impl<'a> ObjectFile<'a> {
+    /// Reads an object's tables.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        if bytes.starts_with(b"BC\xc0\xde") {
+            return Err(ElfError::Bitcode);
+        }
+        match FileKind::parse(bytes) {
+            Ok(FileKind::Elf64) => Self::parse_class::<FileHeader64<Endianness>>(bytes),
+            Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes),
+            _ => Err(ElfError::NotAnObject),
+        }
+    }
+
+    fn parse_class<Elf: FileHeader<Endian = Endianness>>(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        let header = Elf::parse(bytes)?;
+        let endian = header.endian()?;
+        if header.e_type(endian) != elf::ET_REL {
+            return Err(ElfError::NotAnObject);
+        }
+        let table = header.sections(endian, bytes)?;
+        let symbol_table = table.symbols(endian, bytes, elf::SHT_SYMTAB)?;
+        let mut object = ObjectFile {
+            machine: header.e_machine(endian).0,
+            flags: header.e_flags(endian).0,
+            sections: read_sections::<Elf>(bytes, endian, &table)?,
+            symbols: read_symbols::<Elf>(endian, &table, &symbol_table)?,
+            endian,
+            is_64: header.is_type_64(),
+        };
+        read_relocations::<Elf>(bytes, endian, &table, &mut object)?;
+        Ok(object)
+    }
+
+    /// It holds an intermediate language beside, or instead of, machine code.
+    pub fn has_bitcode(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, ElfError> {
+    std::str::from_utf8(bytes).map_err(|_| ElfError::Malformed("a name in it is not UTF-8"))
+}
+
+fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
+    bytes: &'a [u8],
+    endian: Endianness,
+    table: &SectionTable<'a, Elf>,
+) -> Result<Vec<Section<'a>>, ElfError> {
+    table
+        .iter()
+        .map(|header| {
+            Ok(Section {
+                name: text(table.section_name(endian, header)?)?,
+                kind: header.sh_type(endian).0,
+                flags: header.sh_flags(endian).0.into(),
+                align: header.sh_addralign(endian).into(),
+                entry_size: header.sh_entsize(endian).into(),
+                link: header.sh_link(endian),
+                info: header.sh_info(endian),
+                size: header.sh_size(endian).into(),
+                data: header.data(endian, bytes)?,
+                ..Section::default()
+            })
+        })
+        .collect()
+}
+
+fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
+    endian: Endianness,
+    table: &SectionTable<'a, Elf>,
+    symbols: &SymbolTable<'a, Elf>,
+) -> Result<Vec<Symbol<'a>>, ElfError> {
+    let place = |index: usize, symbol: &Elf::Sym| -> Result<Place, ElfError> {
+        match symbol.st_shndx(endian) {
+            elf::SHN_UNDEF => Ok(Place::Undefined),
+            elf::SHN_ABS => Ok(Place::Absolute),
+            elf::SHN_COMMON => Ok(Place::Common),
+            _ => match symbols.symbol_section(endian, symbol, SymbolIndex(index))? {
+                Some(section) if section.0 < table.len() => Ok(Place::Section(section.0)),
+                _ => Err(ElfError::Malformed("a symbol names a section that is not there")),
+            },
+        }
+    };
+    symbols
+        .iter()
+        .enumerate()
+        .map(|(index, symbol)| {
+            Ok(Symbol {
+                name: text(symbols.symbol_name(endian, symbol)?)?,
+                binding: symbol.st_bind().0,
+                kind: symbol.st_type().0,
+                place: place(index, symbol)?,
+                value: symbol.st_value(endian).into(),
+                size: symbol.st_size(endian).into(),
+            })
+        })
+        .collect()
+}
+
+/// Hands every relocation to the section that it applies to.
+fn read_relocations<'a, Elf: FileHeader<Endian = Endianness>>(
+    bytes: &'a [u8],
+    endian: Endianness,
+    table: &SectionTable<'a, Elf>,
+    object: &mut ObjectFile<'a>,
+) -> Result<(), ElfError> {
+    for header in table.iter() {
+        let mut found: Vec<Relocation> = Vec::new();
+        let mut in_place = false;
+        if let Some((entries, _)) = header.rela(endian, bytes)? {
+            found.extend(entries.iter().map(|entry| Relocation {
+                offset: entry.r_offset(endian).into(),
+                kind: entry.r_type(endian, false).0,
+                symbol: entry.r_sym(endian, false),
+                addend: entry.r_addend(endian).into(),
+            }));
+        } else if let Some((entries, _)) = header.rel(endian, bytes)? {
+            in_place = true;
+            found.extend(entries.iter().map(|entry| Relocation {
+                offset: entry.r_offset(endian).into(),
+                kind: entry.r_type(endian).0,
+                symbol: entry.r_sym(endian),
+                addend: 0,
+            }));
+        } else if header.sh_type(endian) == elf::SHT_CREL {
+            return Err(ElfError::Malformed("it has compact relocations, which are not understood yet"));
+        } else {
+            continue;
+        }
+        if found.iter().any(|relocation| relocation.symbol as usize >= object.symbols.len().max(1)) {
+            return Err(ElfError::Malformed("a relocation names a symbol that is not there"));
+        }
+        found.sort_by_key(|relocation| relocation.offset);
+        let target = object
+            .sections
+            .get_mut(header.sh_info(endian) as usize)
+            .ok_or(ElfError::Malformed("a relocation section names a section that is not there"))?;
+        target.relocations.append(&mut found);
+        target.relocations.sort_by_key(|relocation| relocation.offset);
+        target.addends_in_place |= in_place;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Sections that hold many small things: mergeable strings and constants. Each is divided into pieces that are
+//! hashed by content, so that a string added for one function changes nothing for another.
+//!
+//! A piece starts only where a symbol or a relocation names it *and* the string before it has ended: a literal
+//! may contain NULs, may be addressed in its middle, and may be addressed by its end.
+
+use super::object_file::{ObjectFile, Place, Relocation, Section};
+use object::elf;
+
+/// Where the pieces of one section start; the first one starts at 0.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pieces {
+    pub starts: Vec<u64>,
+    /// The number of the first piece's atom.
+    pub first_atom: u32,
+}
+
+impl Pieces {
+    /// The piece that holds the byte at `offset` (or ends the section there), and the offset within it.
+    pub fn find(&self, offset: u64) -> (u32, u64) {
+        let index = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
+        let start = self.starts.get(index).copied().unwrap_or(0);
+        (self.first_atom + index as u32, offset.saturating_sub(start))
+    }
+}
+
+/// The division of each section, by section index. `None`: the section is one atom.
+pub fn divide(object: &ObjectFile) -> Vec<Option<Pieces>> {
+    let mut labels: Vec<Option<Vec<u64>>> =
+        object.sections.iter().map(|section| is_divisible(section).then(|| vec![0])).collect();
+    label_symbols(object, &mut labels);
+    label_relocations(object, &mut labels);
+    let divide = |(section, labels): (&Section, Option<Vec<u64>>)| Some(cut(section, labels?));
+    object.sections.iter().zip(labels).map(divide).collect()
+}
+
+/// A section whose pieces linkers merge by content.
+fn is_divisible(section: &Section) -> bool {
+    let flags = section.flags;
+    let has = |flag: elf::SectionFlags| flags & u64::from(flag.0) != 0;
+    let unit = section.entry_size;
+    section.is_allocated()
+        && has(elf::SHF_MERGE)
+        && !has(elf::SHF_WRITE)
+        && section.relocations.is_empty()
+        && unit > 0
+        && section.size == section.data.len() as u64
+        && section.size % unit == 0
+        && (!has(elf::SHF_STRINGS) || ends_with_terminator(section))
+}
+
+fn ends_with_terminator(section: &Section) -> bool {
+    let unit = section.entry_size as usize;
+    section.data.len() >= unit && section.data[section.data.len() - unit..].iter().all(|&byte| byte == 0)
+}
+
+fn label_symbols(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
+    for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
+        if let Place::Section(section) = symbol.place {
+            if let Some(labels) = &mut labels[section] {
+                labels.push(symbol.value);
+            }
+        }
+    }
+}
+
+/// References by the section's own symbol: their addend names the piece, as it does for the linker.
+fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
+    for section in object.sections.iter().filter(|section| section.is_allocated()) {
+        for relocation in &section.relocations {
+            let symbol = &object.symbols[relocation.symbol as usize];
+            let (true, Place::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
+            let Some(known) = &mut labels[target] else { continue };
+            match u64::try_from(relocation.addend) {
+                Ok(offset) if offset <= object.sections[target].size && names_its_piece(object, section, relocation) => {
+                    known.push(offset);
+                }
+                _ => labels[target] = None,
+            }
+        }
+    }
+}
+
+/// Whether section symbol + addend is the place meant. On x86-64 a pc-relative field carries a bias of 4 to 8
+/// bytes, which can point into the piece before; assemblers keep such references symbolic, and whoever does
+/// not gets no division.
+fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
+    let absolute = [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S];
+    !section.addends_in_place
+        && (object.machine != elf::EM_X86_64.0 || absolute.iter().any(|kind| kind.0 == relocation.kind))
+}
+
+/// The pieces between the labels that can be the start of one.
+fn cut(section: &Section, mut labels: Vec<u64>) -> Pieces {
+    let unit = section.entry_size;
+    let starts = if section.flags & u64::from(elf::SHF_STRINGS.0) == 0 {
+        (0..section.size.max(1)).step_by(unit as usize).collect()
+    } else {
+        labels.sort_unstable();
+        labels.dedup();
+        labels.retain(|&label| label == 0 || (label < section.size && follows_terminator(section, label)));
+        labels
+    };
+    Pieces { starts, first_atom: 0 }
+}
+
+fn follows_terminator(section: &Section, label: u64) -> bool {
+    let (label, unit) = (label as usize, section.entry_size as usize);
+    label % unit == 0 && section.data[label - unit..label].iter().all(|&byte| byte == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(data: &[u8]) -> Section<'_> {
+        Section {
+            flags: u64::from((elf::SHF_ALLOC | elf::SHF_MERGE | elf::SHF_STRINGS).0),
+            entry_size: 1,
+            size: data.len() as u64,
+            data,
+            ..Section::default()
+        }
+    }
+
+    #[test]
+    fn a_label_inside_a_string_starts_no_piece() {
+        let section = strings(b"foobar\0baz\0");
+        assert_eq!(cut(&section, vec![0, 3, 7]).starts, [0, 7]);
+    }
+
+    #[test]
+    fn an_unlabelled_string_belongs_to_the_one_before() {
+        let section = strings(b"ab\0cd\0ef\0");
+        assert_eq!(cut(&section, vec![0, 6]).starts, [0, 6]);
+    }
+
+    #[test]
+    fn the_end_belongs_to_the_last_piece() {
+        let pieces = Pieces { starts: vec![0, 7], first_atom: 10 };
+        assert_eq!(pieces.find(6), (10, 6));
+        assert_eq!(pieces.find(7), (11, 0));
+        assert_eq!(pieces.find(11), (11, 4));
+    }
+
+    #[test]
+    fn without_a_terminator_there_are_no_strings() {
+        assert!(is_divisible(&strings(b"a\0")));
+        assert!(!is_divisible(&strings(b"a\0b")));
+        assert!(!is_divisible(&strings(b"")));
+    }
+}

@@ -1,0 +1,254 @@
+//! The canonical walk. From the ordered roots it visits every node that can be reached, depth first, numbers
+//! each node when it is first met, and hashes the sequence: the node's local hash, then the numbers of its
+//! targets. Two programs give the same sequence if, and only if, what they can reach is the same graph of the
+//! same pieces: content counts, and so does identity (two zeroed counters have two numbers, whatever they are
+//! called and wherever they lie), and recursion needs no special care, because a node that was met before is
+//! told by its number. Names and addresses are not hashed. Each node and each edge is looked at once.
+//!
+//! A symbol that the dynamic loader binds leads on into the first module that offers it.
+
+use crate::model::manifest::{Edge, Export, Manifest, Node};
+use crate::model::{AtomKind, Hash, Hasher};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// The finished fingerprint of a binary, or of one entry of it.
+pub type Fingerprint = Hash;
+
+/// A module of a running program, in the order in which the dynamic loader searches them.
+pub enum Module<'m, 'a> {
+    /// Built with Tasting: the walk goes through it.
+    Known(&'m Manifest<'a>),
+    /// Anything else counts by its content. `names` are the symbols that it defines or asks for.
+    Foreign { content: Hash, names: &'m [&'a [u8]] },
+}
+
+/// The functions by which a program can find any exported symbol by name.
+const SYMBOL_FINDERS: [&str; 2] = ["dlsym", "dlvsym"];
+
+/// Where a walk starts.
+pub enum Start<'s> {
+    /// At the roots of the first module, as the program does.
+    Program,
+    /// At one symbol of the first module.
+    Entry(&'s str),
+}
+
+/// The fingerprint of the first of `modules`. `None` when the entry is not there.
+pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
+    let mut walk = Walk::new(modules);
+    walk.frames();
+    match start {
+        Start::Program => walk.program(),
+        Start::Entry(name) => walk.entry(name)?,
+    }
+    Some(walk.hasher.finish())
+}
+
+/// A node in its module.
+type Place = (u32, u32);
+
+struct Walk<'m, 'a> {
+    modules: &'m [Module<'m, 'a>],
+    /// For each known module: where each node's edges start.
+    starts: Vec<Vec<u32>>,
+    /// For each known module: the number that each node was given, 0 for none.
+    numbers: Vec<Vec<u32>>,
+    /// Which module offers a symbol first, and where.
+    offers: FxHashMap<&'m [u8], (u32, Range<usize>)>,
+    next_number: u32,
+    pending: Vec<Place>,
+    finds_by_name: bool,
+    hasher: Hasher,
+}
+
+impl<'m, 'a> Walk<'m, 'a> {
+    fn new(modules: &'m [Module<'m, 'a>]) -> Self {
+        let manifests = || modules.iter().map(|module| match module {
+            Module::Known(manifest) => Some(manifest),
+            Module::Foreign { .. } => None,
+        });
+        Walk {
+            modules,
+            starts: manifests().map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default()).collect(),
+            numbers: manifests().map(|manifest| vec![0; manifest.map_or(0, |manifest| manifest.nodes.len())]).collect(),
+            offers: offers(modules),
+            next_number: 0,
+            pending: Vec::new(),
+            finds_by_name: false,
+            hasher: Hasher::new("fingerprint"),
+        }
+    }
+
+    fn known(&self, module: u32) -> Option<&'m Manifest<'a>> {
+        match self.modules.get(module as usize) {
+            Some(Module::Known(manifest)) => Some(manifest),
+            _ => None,
+        }
+    }
+
+    /// What holds for each module as a whole.
+    fn frames(&mut self) {
+        for module in self.modules {
+            match module {
+                Module::Known(manifest) => self.hasher.number(1).hash(manifest.frame),
+                Module::Foreign { content, .. } => self.hasher.number(2).hash(*content),
+            };
+        }
+    }
+
+    /// All that the program's start, the dynamic loader and foreign modules can call.
+    fn program(&mut self) {
+        self.roots(0);
+        if let Some(manifest) = self.known(0) {
+            manifest.exports.iter().for_each(|export| self.visit_export(0, export));
+        }
+        self.found_by_others();
+    }
+
+    /// One function in place of the program's entry: what runs before and beside it counts as well.
+    fn entry(&mut self, name: &str) -> Option<()> {
+        let manifest = self.known(0)?;
+        let is_named = |node: &Node| node.name == name && is_definition(node.kind);
+        let exported = manifest.exports.iter().filter(|export| export.name == name).map(|export| export.edge);
+        let defined = manifest.nodes.iter().enumerate().filter(|(_, node)| is_named(node));
+        // Static functions of several files may bear the name: all of them count.
+        let mut entries: Vec<Edge> = defined.map(|(index, _)| Edge { node: index as u32, offset: 0 }).collect();
+        if entries.is_empty() {
+            entries.extend(exported);
+        }
+        if entries.is_empty() {
+            return None;
+        }
+        entries.into_iter().for_each(|edge| self.visit(0, edge));
+        self.roots(usize::from(!manifest.shared_library));
+        self.found_by_others();
+        Some(())
+    }
+
+    /// The roots of all modules, less the first `skip` of the first one.
+    fn roots(&mut self, skip: usize) {
+        for index in 0..self.modules.len() as u32 {
+            let Some(manifest) = self.known(index) else { continue };
+            self.hasher.number(3);
+            let skip = if index == 0 { skip } else { 0 };
+            manifest.roots.iter().skip(skip).for_each(|root| self.visit(index, *root));
+        }
+    }
+
+    /// What is reached by symbol name from outside of the known modules.
+    fn found_by_others(&mut self) {
+        self.foreign_uses();
+        if self.finds_by_name {
+            for index in 0..self.modules.len() as u32 {
+                let exports = self.known(index).map(|manifest| &manifest.exports[..]).unwrap_or_default();
+                exports.iter().for_each(|export| self.visit_export(index, export));
+            }
+        }
+    }
+
+    fn visit_export(&mut self, module: u32, export: &Export) {
+        self.hasher.number(4).bytes(export.name.as_bytes());
+        self.visit(module, export.edge);
+    }
+
+    /// Symbols that modules without a manifest take from modules with one.
+    fn foreign_uses(&mut self) {
+        let mut used: Vec<&[u8]> = Vec::new();
+        for module in self.modules {
+            let Module::Foreign { names, .. } = module else { continue };
+            used.extend(names.iter().copied().filter(|name| self.offers.contains_key(name)));
+        }
+        used.sort_unstable();
+        used.dedup();
+        for name in used {
+            self.hasher.number(5).bytes(name);
+            self.offered(name, 0);
+            self.walk_pending();
+        }
+    }
+
+    /// Hashes a reference, and everything behind it that was not met before.
+    fn visit(&mut self, module: u32, edge: Edge) {
+        self.reference(module, edge);
+        self.walk_pending();
+    }
+
+    fn walk_pending(&mut self) {
+        while let Some((module, node)) = self.pending.pop() {
+            self.node(module, node);
+        }
+    }
+
+    /// Hashes one node with its references, and leaves the new ones for later.
+    fn node(&mut self, module: u32, index: u32) {
+        let Some(manifest) = self.known(module) else { return };
+        let Some(node) = manifest.nodes.get(index as usize) else { return };
+        let starts = &self.starts[module as usize];
+        let range = starts[index as usize] as usize..starts[index as usize + 1] as usize;
+        self.hasher.hash(node.hash).number(range.len() as u64);
+        let first = self.pending.len();
+        for edge in manifest.edges.get(range).unwrap_or_default() {
+            self.reference(module, *edge);
+        }
+        // The first target is to be walked first.
+        self.pending[first..].reverse();
+    }
+
+    /// Hashes which node a reference means, following the dynamic loader.
+    fn reference(&mut self, module: u32, edge: Edge) {
+        let Some(manifest) = self.known(module) else { return };
+        let Some(node) = manifest.nodes.get(edge.node as usize) else { return };
+        if node.kind == AtomKind::Import {
+            self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
+            if self.offers.contains_key(node.name.as_bytes()) {
+                self.offered(node.name.as_bytes(), edge.offset);
+                return;
+            }
+        }
+        self.number(module, edge);
+    }
+
+    /// Hashes what the known modules offer under a name: every version of it that the first of them has.
+    fn offered(&mut self, name: &[u8], offset: i64) {
+        let Some((module, exports)) = self.offers.get(name).cloned() else { return };
+        let Some(manifest) = self.known(module) else { return };
+        for export in manifest.exports.get(exports).unwrap_or_default() {
+            self.hasher.bytes(export.version.as_bytes());
+            self.number(module, Edge { node: export.edge.node, offset: export.edge.offset.wrapping_add(offset) });
+        }
+    }
+
+    /// Hashes a node's number, giving it one if it has none.
+    fn number(&mut self, module: u32, edge: Edge) {
+        let number = &mut self.numbers[module as usize][edge.node as usize];
+        if *number == 0 {
+            self.next_number += 1;
+            *number = self.next_number;
+            self.pending.push((module, edge.node));
+        }
+        self.hasher.number((*number).into()).number(edge.offset as u64);
+    }
+}
+
+/// Which symbols the known modules offer: the first of them in order wins, as it does for the dynamic loader. A
+/// foreign module before it may win in truth; its content counts anyway.
+fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)> {
+    let mut offers: FxHashMap<&[u8], (u32, Range<usize>)> = FxHashMap::default();
+    for (index, module) in modules.iter().enumerate() {
+        let Module::Known(manifest) = module else { continue };
+        for (at, export) in manifest.exports.iter().enumerate() {
+            let (module, exports) = offers.entry(export.name.as_bytes()).or_insert((index as u32, at..at));
+            // The exports are sorted by name, so that the versions of one stand together.
+            if *module == index as u32 && exports.end == at {
+                exports.end = at + 1;
+            }
+        }
+    }
+    offers
+}
+
+/// A node that a symbol of its own name defines.
+fn is_definition(kind: AtomKind) -> bool {
+    !matches!(kind, AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range | AtomKind::Residue)
+}

@@ -1,0 +1,144 @@
+//! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
+//! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
+
+use super::arguments::{Bsymbolic, LinkerJob};
+use super::graph::{self, Options};
+use super::inputs::Groups;
+use super::map;
+use super::symbols::FinalSymbols;
+use crate::elf::{self, ElfError};
+use crate::elf::binary::Binary;
+use crate::model::manifest::{Edge, Export, Manifest, Node};
+use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
+use crate::process::{Settings, aside, sys};
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::{fs, io};
+use std::path::Path;
+use thiserror::Error;
+
+/// Why there is no manifest at all.
+#[derive(Debug, Error)]
+pub enum DescribeError {
+    #[error("cannot read the binary or write the manifest: {0}")]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error("the manifest cannot be encoded: {0}")]
+    Format(#[from] FormatError),
+}
+
+/// Describes what was linked: a binary by its manifest, the object that `-r` makes by its record.
+pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result<(), DescribeError> {
+    if job.relocatable {
+        return attach(&job.output, settings.level);
+    }
+    let options = options(job)?;
+    let bytes = manifest(&job.output, map.ok_or("the linker wrote no map that could be read"), &options)?;
+    aside::write(&settings.manifest_path(&job.output), None, None, &[bytes])?;
+    Ok(())
+}
+
+fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
+    let metadata = fs::metadata(object)?;
+    let bytes = sys::map(object)?;
+    if let Some(appended) = elf::with_record(&bytes, level)? {
+        let rest = &bytes[appended.head.len()..];
+        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&appended.head[..], rest, &appended.tail])?;
+    }
+    Ok(())
+}
+
+/// What the command line means for the graph.
+fn options(job: &LinkerJob) -> Result<Options, DescribeError> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
+    frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
+    // A script can place bytes and fill gaps: its text counts.
+    for script in &job.scripts {
+        frame.push(fs::read(script)?);
+    }
+    Ok(Options {
+        wrapped: job.wraps.iter().map(text).collect(),
+        functions_at_home: job.bsymbolic != Bsymbolic::No,
+        frame,
+    })
+}
+
+/// The manifest of the binary at `output`.
+pub fn manifest(output: &Path, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, DescribeError> {
+    let bytes = sys::map(output)?;
+    let binary = Binary::parse(&bytes)?;
+    match finely(&binary, map, options) {
+        Ok(manifest) => Ok(manifest),
+        Err(reason) => Ok(whole(&binary, options, reason).encode()?),
+    }
+}
+
+/// Atom by atom. The error is the reason why that cannot be done.
+fn finely(binary: &Binary, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, String> {
+    let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
+    let groups = Groups::new(&placement);
+    let files = groups.open().map_err(|error| error.to_string())?;
+    let symbols = FinalSymbols::new(binary);
+    let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
+    let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
+    manifest.encode().map_err(|error| error.to_string())
+}
+
+/// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its
+/// symbols uses all of it.
+fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest<'a> {
+    let node = |name: Cow<'a, str>, kind, hash, references| Node {
+        name,
+        kind,
+        level: Level::File,
+        hash,
+        input: 0,
+        address: 0,
+        size: 0,
+        traceable: false,
+        file: 0,
+        line: 0,
+        references,
+    };
+    let text = |bytes: &'a [u8]| String::from_utf8_lossy(bytes);
+    let symbols = &binary.dynamic.symbols;
+    // What is defined may be a copy of a library's variable, or stand in for a library's own.
+    let imports: Vec<Node> = symbols
+        .iter()
+        .map(|symbol| {
+            let version = symbol.version.unwrap_or_default();
+            let hash = Hasher::new("import").bytes(symbol.name).bytes(version).finish();
+            node(text(symbol.name), AtomKind::Import, hash, 0)
+        })
+        .collect();
+    let mut exports: Vec<Export> = symbols
+        .iter()
+        .filter(|symbol| symbol.is_defined)
+        .filter_map(|symbol| {
+            let version = std::str::from_utf8(symbol.version.unwrap_or_default()).ok()?;
+            Some(Export { name: std::str::from_utf8(symbol.name).ok()?, version, edge: Edge { node: 0, offset: 0 } })
+        })
+        .collect();
+    exports.sort_unstable_by_key(|export| (export.name, export.version));
+    let mut nodes = vec![node(
+        Cow::Borrowed("(the whole binary)"),
+        AtomKind::Function,
+        binary.behaviour_digest(),
+        imports.len() as u32,
+    )];
+    nodes.extend(imports);
+    Manifest {
+        digest: binary.loaded_digest(),
+        shared_library: binary.is_shared_library(),
+        frame: graph::frame(binary, options),
+        edges: (1..nodes.len() as u32).map(|node| Edge { node, offset: 0 }).collect(),
+        nodes,
+        roots: vec![Edge { node: 0, offset: 0 }],
+        exports,
+        needed: graph::needed(binary),
+        refusals: vec![Refusal::new("the whole binary", reason)],
+        ..Manifest::default()
+    }
+}

@@ -1,0 +1,173 @@
+//! Which section of an object a line of the map means: the map knows sections only by name and size. In: the
+//! records of an object (of several, when an archive has members of the same name) and its lines of the
+//! map. Out: the objects that were linked, with an address for each atom that was placed.
+
+use super::inputs::{Input, InputError, SymbolAddresses, has_own_place};
+use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
+use std::borrow::Cow;
+
+/// Gives every atom its address.
+pub fn place<'a>(
+    label: &str,
+    mut records: Vec<Record<'a>>,
+    placed: &[PlacedSection],
+    symbols: &dyn SymbolAddresses,
+) -> Result<Vec<Input<'a>>, InputError> {
+    if records.len() > 1 {
+        records.retain(|record| is_linked(record, placed, symbols));
+        if records.is_empty() {
+            return Err(InputError::Ambiguous { object: label.to_owned(), section: "(any)".to_owned() });
+        }
+    }
+    let mut inputs: Vec<Input> = records
+        .into_iter()
+        .map(|record| Input {
+            label: Cow::Owned(label.to_owned()),
+            addresses: vec![None; record.atoms.len()],
+            record,
+        })
+        .collect();
+    if is_whole_file(&inputs) {
+        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
+        return Ok(inputs);
+    }
+    let addresses = Matcher { label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
+    for (Candidate { input, atom }, address) in addresses {
+        inputs[input].addresses[atom] = Some(address);
+    }
+    Ok(inputs)
+}
+
+/// Among members of the same name, those were linked whose symbols ended in sections that the map lists.
+fn is_linked(record: &Record, placed: &[PlacedSection], symbols: &dyn SymbolAddresses) -> bool {
+    record.symbols.iter().any(|symbol| {
+        let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
+        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name)) else {
+            return false;
+        };
+        placed.iter().any(|section| {
+            section.name == atom.section_name.as_bytes() && section.address.wrapping_add(offset) == address
+        })
+    })
+}
+
+fn is_whole_file(inputs: &[Input]) -> bool {
+    matches!(inputs, [input] if matches!(&input.record.atoms[..], [atom] if atom.level == Level::File))
+}
+
+/// An atom that a line of the map may mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Candidate {
+    input: usize,
+    atom: usize,
+}
+
+/// The atoms by the names of their sections, sorted; those of one name in the order of the object.
+fn index<'i>(inputs: &'i [Input]) -> Vec<(&'i [u8], Candidate)> {
+    let mut index: Vec<(&[u8], Candidate)> = Vec::new();
+    for (input, object) in inputs.iter().enumerate() {
+        for (atom, described) in object.record.atoms.iter().enumerate() {
+            if has_own_place(described.kind, described.level) {
+                index.push((described.section_name.as_bytes(), Candidate { input, atom }));
+            }
+        }
+    }
+    index.sort_by_key(|(name, _)| *name);
+    index
+}
+
+struct Matcher<'i, 'a, 'p> {
+    label: &'i str,
+    inputs: &'i [Input<'a>],
+    placed: &'i [PlacedSection<'p>],
+    symbols: &'i dyn SymbolAddresses,
+    index: Vec<(&'i [u8], Candidate)>,
+}
+
+impl Matcher<'_, '_, '_> {
+    /// The address of every placed atom.
+    fn run(&self) -> Result<Vec<(Candidate, u64)>, InputError> {
+        let mut placed: Vec<&PlacedSection> = self.placed.iter().filter(|section| section.size > 0).collect();
+        placed.sort_by_key(|section| section.name);
+        let mut found = Vec::with_capacity(placed.len());
+        for lines in placed.chunk_by(|one, other| one.name == other.name) {
+            self.match_name(lines, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    fn named(&self, name: &[u8]) -> &[(&[u8], Candidate)] {
+        let from = self.index.partition_point(|(known, _)| *known < name);
+        let rest = &self.index[from..];
+        &rest[..rest.partition_point(|(known, _)| *known == name)]
+    }
+
+    fn atom(&self, candidate: Candidate) -> &Atom<'_> {
+        &self.inputs[candidate.input].record.atoms[candidate.atom]
+    }
+
+    /// Matches the lines of one section name.
+    fn match_name(&self, lines: &[&PlacedSection], found: &mut Vec<(Candidate, u64)>) -> Result<(), InputError> {
+        match (self.named(lines[0].name), lines) {
+            // Sections without an atom: notes, unwind tables, merged strings, commons.
+            ([], _) => Ok(()),
+            ([(_, candidate)], [line]) => {
+                found.push((*candidate, line.address));
+                Ok(())
+            }
+            (candidates, _) => self.match_several(candidates, lines, found),
+        }
+    }
+
+    /// Several sections bear the name. Symbols tell which line means which; what is left must be as many lines as
+    /// sections that can have been linked, and then both are in the same order.
+    fn match_several(
+        &self,
+        candidates: &[(&[u8], Candidate)],
+        lines: &[&PlacedSection],
+        found: &mut Vec<(Candidate, u64)>,
+    ) -> Result<(), InputError> {
+        let mut open: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
+        let mut left = Vec::new();
+        for line in lines {
+            match open.iter().position(|&candidate| self.symbol_says(candidate, line.address)) {
+                Some(position) => found.push((open.remove(position), line.address)),
+                None => left.push(*line),
+            }
+        }
+        open.retain(|&candidate| self.atom(candidate).size > 0 && self.group_is_linked(candidate));
+        let fits = |&candidate: &Candidate, line: &&PlacedSection| self.atom(candidate).size == line.size;
+        if open.len() != left.len() || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line)) {
+            let section = String::from_utf8_lossy(lines[0].name).into_owned();
+            return Err(InputError::Ambiguous { object: self.label.to_owned(), section });
+        }
+        found.extend(open.into_iter().zip(left).map(|(candidate, line)| (candidate, line.address)));
+        Ok(())
+    }
+
+    /// A symbol of the atom has the address that it would have if the atom were placed there.
+    fn symbol_says(&self, candidate: Candidate, address: u64) -> bool {
+        self.inputs[candidate.input].record.symbols.iter().any(|symbol| match symbol.kind {
+            SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
+                atom as usize == candidate.atom
+                    && self.symbols.address(symbol.name) == Some(address.wrapping_add(offset))
+            }
+            _ => false,
+        })
+    }
+
+    /// A group is linked as a whole: a member with a name of its own tells it of the others.
+    fn group_is_linked(&self, candidate: Candidate) -> bool {
+        let group = self.atom(candidate).group;
+        if group == 0 {
+            return true;
+        }
+        let atoms = &self.inputs[candidate.input].record.atoms;
+        let mut witnesses = atoms
+            .iter()
+            .filter(|atom| atom.group == group && atom.size > 0 && self.named(atom.section_name.as_bytes()).len() == 1)
+            .peekable();
+        witnesses.peek().is_none()
+            || witnesses.any(|atom| self.placed.iter().any(|line| line.name == atom.section_name.as_bytes()))
+    }
+}

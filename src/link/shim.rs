@@ -1,0 +1,85 @@
+//! The whole of `tasting-ld`: it runs the real linker, asks it for its map, and has the manifest made.
+//!
+//! In: a linker's command line. Out: exactly what the real linker does, and a manifest beside the binary. Our
+//! own work begins when the linker has ended, and whatever happens to it shows in the log file only.
+
+use super::arguments::{self, LinkerInvocation, LinkerJob};
+use super::map_source::MapSource;
+use super::{describe, real};
+use crate::process::linker;
+use crate::process::quiet::quietly;
+use crate::process::spawn::{self, Change, Program};
+use crate::process::{Settings, guard, handover, response};
+use std::ffi::OsString;
+use std::fs;
+
+/// The whole of `tasting-ld`. It ends as the real linker ends.
+pub fn main() -> ! {
+    let settings = Settings::from_environment();
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let arguments: Vec<OsString> = words.collect();
+    let found = real::linker(&settings, &called, &arguments).unwrap_or_else(|error| {
+        eprintln!("tasting-ld: {error}");
+        std::process::exit(spawn::NOT_FOUND)
+    });
+    let call = Call { settings: &settings, linker: Program::at(found.path), user: &arguments[found.words..] };
+    if settings.disable || guard::is_inside(guard::LINKER) {
+        call.pass_through();
+    }
+    match call.understand() {
+        LinkerInvocation::PassThrough(why) => {
+            settings.log(format_args!("passed through: {why}"));
+            call.pass_through()
+        }
+        LinkerInvocation::Link(job) => call.link(&job),
+    }
+}
+
+/// One call of the linker.
+struct Call<'a> {
+    settings: &'a Settings,
+    linker: Program,
+    /// The user's arguments, as given.
+    user: &'a [OsString],
+}
+
+impl Call<'_> {
+    fn understand(&self) -> LinkerInvocation {
+        let expanded = response::expand(self.user);
+        if expanded.opaque {
+            return LinkerInvocation::PassThrough("a response file cannot be read");
+        }
+        let folder = std::env::current_dir().unwrap_or_default();
+        arguments::parse(&expanded.arguments, &folder)
+    }
+
+    /// What the linker, and what it starts, gets to see: the environment as it would be without us.
+    fn environment(&self) -> Vec<Change> {
+        let mut changes = handover::restored();
+        changes.push(guard::mark(guard::LINKER));
+        changes
+    }
+
+    fn pass_through(&self) -> ! {
+        spawn::become_or_fail(&self.linker, self.user, &self.environment())
+    }
+
+    fn link(&self, job: &LinkerJob) -> ! {
+        let kind = linker::kind(self.settings, &self.linker.path);
+        let map = MapSource::choose(job, kind);
+        // None must survive a link that we could not describe.
+        let _ = fs::remove_file(self.settings.manifest_path(&job.output));
+        let arguments = map.ask(self.user);
+        let status = spawn::run(&self.linker, &arguments, &self.environment())
+            .unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
+        map.close();
+        if status.success() {
+            quietly(self.settings, job.output.display(), || {
+                let map = map.read();
+                describe::after(self.settings, job, map.as_deref())
+            });
+        }
+        spawn::end_like(status)
+    }
+}

@@ -1,0 +1,117 @@
+//! Writing aside: a file is written under another name in the same folder and renamed into place, so that
+//! nobody ever reads half of it, and so that a file which is hard-linked elsewhere (into a compiler cache's
+//! store) is replaced here without being edited there.
+//!
+//! In: a path and the parts of the new content. Out: the file, whole, or untouched and an error.
+
+use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+/// Writes `parts`, one after the other, as the content of `path`. The new file gets the permissions of
+/// `like` (of any new file, if there is none), and the modification time `modified`, if one is given.
+pub fn write(
+    path: &Path,
+    like: Option<&Metadata>,
+    modified: Option<SystemTime>,
+    parts: &[impl AsRef<[u8]>],
+) -> io::Result<()> {
+    let target = behind_links(path)?;
+    let (file, aside) = create(&target)?;
+    let written = fill(file, like, modified, parts).and_then(|()| fs::rename(&aside, &target));
+    if written.is_err() {
+        // The first error is the one to tell; a file that is left behind is the lesser problem.
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+/// A symbolic link stays one: what it points at is replaced, as a tool that writes through it would do.
+fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path),
+        _ => Ok(path.to_owned()),
+    }
+}
+
+/// A new file beside `target`, under a name that no other process and no other call uses.
+fn create(target: &Path) -> io::Result<(File, PathBuf)> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let mut name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    name.push(format!(".{}-{call}.tmp", std::process::id()));
+    let aside = target.with_file_name(name);
+    let file = match OpenOptions::new().write(true).create_new(true).open(&aside) {
+        // Left by a process of the same number that was killed; nobody living uses this name.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(&aside)?;
+            OpenOptions::new().write(true).create_new(true).open(&aside)?
+        }
+        other => other?,
+    };
+    Ok((file, aside))
+}
+
+fn fill(
+    mut file: File,
+    like: Option<&Metadata>,
+    modified: Option<SystemTime>,
+    parts: &[impl AsRef<[u8]>],
+) -> io::Result<()> {
+    for part in parts {
+        file.write_all(part.as_ref())?;
+    }
+    if let Some(like) = like {
+        file.set_permissions(like.permissions())?;
+    }
+    if let Some(modified) = modified {
+        file.set_times(FileTimes::new().set_modified(modified))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::time::Duration;
+
+    #[test]
+    fn mode_and_time_are_kept_and_hard_links_are_not_edited() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.o"), folder.path().join("in-a-cache"));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_000_000, 123_456_789);
+        let like = fs::metadata(&path).unwrap();
+        write(&path, Some(&like), Some(time), &[&b"ne"[..], b"w"]).unwrap();
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!((now.mode() & 0o777, now.modified().unwrap()), (0o751, time));
+        assert_eq!(fs::read(&other).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "old").unwrap();
+        symlink(&target, &link).unwrap();
+        write(&link, None, None, &[b"new"]).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_failure_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a-folder");
+        fs::create_dir(&path).unwrap();
+        assert!(write(&path, None, None, &[b"x"]).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,37 @@
+//! Work of our own, behind the back of a build: whatever happens to it, nothing is printed, the tool's
+//! status is what counts, and the log file tells.
+//!
+//! In: the work. Out: nothing.
+
+use super::Settings;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+
+/// Does `work`, and logs how it failed, if it did: by an error, or even by a panic.
+pub fn quietly<E: Display>(settings: &Settings, what: impl Display, work: impl FnOnce() -> Result<(), E>) {
+    let log = settings.clone();
+    set_hook(Box::new(move |panic| log.log(panic)));
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => settings.log(format_args!("{what}: {error}")),
+        Err(_) => settings.log(format_args!("{what}: gave up after a panic; please report it")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_go_to_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { logfile: Some(folder.path().join("log")), ..Settings::default() };
+        quietly(&settings, "fine", || Ok::<(), String>(()));
+        quietly(&settings, "one", || Err("an error"));
+        quietly(&settings, "two", || -> Result<(), String> { panic!("a panic") });
+        let _ = std::panic::take_hook();
+        let text = std::fs::read_to_string(folder.path().join("log")).unwrap();
+        assert!(text.contains("one: an error") && text.contains("a panic") && text.contains("two: gave up"));
+        assert!(!text.contains("fine"));
+    }
+}

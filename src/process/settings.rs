@@ -1,0 +1,150 @@
+//! The `TASTING_*` variables, read once, and the log file that one of them names.
+//!
+//! In: the environment. Out: plain settings. What is set to something that we do not understand counts as
+//! not set: a build must not fail over it.
+
+use crate::model::{Level, manifest};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// How this call is to behave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// `TASTING_DISABLE`: pass everything through.
+    pub disable: bool,
+    /// `TASTING_NOSPLIT`: add no section flags.
+    pub nosplit: bool,
+    /// `TASTING_READONLY`: write nothing to the store.
+    pub readonly: bool,
+    /// `TASTING_LEVEL`.
+    pub level: Level,
+    /// `TASTING_LOGFILE`.
+    pub logfile: Option<PathBuf>,
+    /// `TASTING_DIR`, or its default; `None` where there is no home either.
+    pub dir: Option<PathBuf>,
+    /// `TASTING_MANIFEST_DIR`.
+    pub manifest_dir: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The settings of this process.
+    pub fn from_environment() -> Self {
+        Self::read(|name| std::env::var_os(name))
+    }
+
+    /// The settings from any source of variables. An empty variable counts as not set.
+    pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let switch = |name: &str| variable(name).is_some_and(|value| !is_no(&value));
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let cache = || path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")));
+        Settings {
+            disable: switch("TASTING_DISABLE"),
+            nosplit: switch("TASTING_NOSPLIT"),
+            readonly: switch("TASTING_READONLY"),
+            level: variable("TASTING_LEVEL").map(|value| level(&value)).unwrap_or_default(),
+            logfile: path("TASTING_LOGFILE"),
+            dir: path("TASTING_DIR").or_else(|| Some(cache()?.join("tasting"))),
+            manifest_dir: path("TASTING_MANIFEST_DIR"),
+        }
+    }
+
+    /// The folder for what we remember, if it may be written to.
+    pub fn writable_dir(&self) -> Option<&Path> {
+        if self.readonly { None } else { self.dir.as_deref() }
+    }
+
+    /// Whether the compiler is to be asked for one section per function and per variable.
+    pub fn split(&self) -> bool {
+        !self.nosplit && self.level == Level::Code
+    }
+
+    /// Where the manifest of a binary lies.
+    pub fn manifest_path(&self, binary: &Path) -> PathBuf {
+        let mut path = match (&self.manifest_dir, binary.file_name()) {
+            (Some(folder), Some(name)) => folder.join(name).into_os_string(),
+            _ => binary.as_os_str().to_owned(),
+        };
+        path.push(manifest::SUFFIX);
+        path.into()
+    }
+
+    /// Adds one line to the log file, if there is one. Never fails: the log is for those who look for a
+    /// problem, and must not be one.
+    pub fn log(&self, message: impl Display) {
+        let Some(path) = &self.logfile else { return };
+        let line = format!("{} {}\n", std::process::id(), message.to_string().replace('\n', " "));
+        // One write of the whole line in append mode, so that lines of parallel calls do not mix.
+        let _ =
+            OpenOptions::new().append(true).create(true).open(path).and_then(|mut log| log.write_all(line.as_bytes()));
+    }
+}
+
+/// A switch that is set to one of these is off.
+fn is_no(value: &OsStr) -> bool {
+    ["0", "no", "false", "off"].iter().any(|no| value.eq_ignore_ascii_case(no))
+}
+
+fn level(value: &OsStr) -> Level {
+    match value.to_str() {
+        Some("ast") => Level::Ast,
+        Some("file") => Level::File,
+        _ => Level::Code,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn nothing_set_is_the_default() {
+        assert_eq!(settings(&[]), Settings::default());
+        assert!(settings(&[]).split());
+    }
+
+    #[test]
+    fn switches() {
+        assert!(settings(&[("TASTING_DISABLE", "1")]).disable);
+        assert!(!settings(&[("TASTING_DISABLE", "")]).disable);
+        assert!(!settings(&[("TASTING_DISABLE", "No")]).disable);
+        assert!(!settings(&[("TASTING_NOSPLIT", "yes")]).split());
+        assert!(!settings(&[("TASTING_LEVEL", "file")]).split());
+        assert_eq!(settings(&[("TASTING_LEVEL", "ast")]).level, Level::Ast);
+    }
+
+    #[test]
+    fn the_store_has_three_places_in_order() {
+        let home = ("HOME", "/home/u");
+        assert_eq!(settings(&[home]).dir, Some("/home/u/.cache/tasting".into()));
+        let cache = ("XDG_CACHE_HOME", "/cache");
+        assert_eq!(settings(&[home, cache]).dir, Some("/cache/tasting".into()));
+        assert_eq!(settings(&[home, cache, ("TASTING_DIR", "/t")]).dir, Some("/t".into()));
+    }
+
+    #[test]
+    fn manifests_lie_beside_the_binary_or_in_their_folder() {
+        assert_eq!(settings(&[]).manifest_path(Path::new("b/x.so")), Path::new("b/x.so.tasting"));
+        let elsewhere = settings(&[("TASTING_MANIFEST_DIR", "/m")]);
+        assert_eq!(elsewhere.manifest_path(Path::new("b/x.so")), Path::new("/m/x.so.tasting"));
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_no_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = settings(&[("TASTING_LOGFILE", path.to_str().unwrap())]);
+        log.log("one\ntwo");
+        log.log("three");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert_eq!(text.lines().count(), 2);
+        settings(&[("TASTING_LOGFILE", "/nowhere/log")]).log("lost");
+    }
+}

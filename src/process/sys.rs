@@ -1,0 +1,177 @@
+//! The operating system calls that the standard library has no safe form of. This is the only file of the
+//! crate with unsafe code; each call is wrapped so that the rest of the crate cannot misuse it.
+//!
+//! In: paths, signal numbers, process ids. Out: mapped files, memory files, signal dispositions.
+
+#![expect(unsafe_code, reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std")]
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// A file's content, mapped read-only. An empty file is an empty slice.
+#[derive(Debug)]
+pub struct Mapped(Option<memmap2::Mmap>);
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+/// Maps the file at `path`.
+pub fn map(path: &Path) -> io::Result<Mapped> {
+    map_file(&File::open(path)?)
+}
+
+/// Maps an open file; of a length of 0 too, which mmap itself refuses.
+pub fn map_file(file: &File) -> io::Result<Mapped> {
+    if file.metadata()?.len() == 0 {
+        return Ok(Mapped(None));
+    }
+    // SAFETY: the map is private to this process and only read. Whoever truncates the file meanwhile makes
+    // us die by SIGBUS, as it does to linkers; we map only what a tool that has ended has written, or
+    // what that tool itself has just mapped.
+    let mapped = unsafe { memmap2::Mmap::map(file)? };
+    Ok(Mapped(Some(mapped)))
+}
+
+/// A file in memory, which a child process can write to by its path.
+#[derive(Debug)]
+pub struct Memory {
+    file: File,
+}
+
+impl Memory {
+    /// A new empty one; the name shows up in `/proc` only.
+    pub fn new(name: &CStr) -> io::Result<Self> {
+        // SAFETY: the name is a valid C string for the length of the call.
+        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(Memory { file: unsafe { File::from_raw_fd(descriptor) } })
+    }
+
+    /// The path under which children reach it. By our own process id, because a linker may be a script
+    /// that starts another process, and because nothing needs to be inherited.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// What was written to it so far.
+    pub fn content(&self) -> io::Result<Mapped> {
+        map_file(&self.file)
+    }
+}
+
+/// The child that SIGTERM and SIGHUP are passed on to; 0 while there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the child was known; 0 if none did.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+/// Handles SIGINT and SIGQUIT, which the terminal sends to the child as well: it decides, we only survive.
+extern "C" fn stay(_signal: libc::c_int) {}
+
+/// Handles SIGTERM and SIGHUP, which may have been sent to us alone.
+extern "C" fn forward(signal: libc::c_int) {
+    match CHILD.load(Ordering::SeqCst) {
+        0 => EARLY.store(signal, Ordering::SeqCst),
+        child => send(child, signal),
+    }
+}
+
+fn send(process: i32, signal: i32) {
+    // SAFETY: kill takes no pointers and is async-signal-safe.
+    unsafe { libc::kill(process, signal) };
+}
+
+/// Makes this process outlive signals that are meant for the child it is about to start. Handlers, not
+/// SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
+pub fn survive_signals() {
+    for (signal, handler) in [
+        (libc::SIGINT, stay as extern "C" fn(libc::c_int)),
+        (libc::SIGQUIT, stay),
+        (libc::SIGTERM, forward),
+        (libc::SIGHUP, forward),
+    ] {
+        install(signal, handler);
+    }
+}
+
+/// Sets a handler, unless the signal is ignored: then the child has to ignore it too (`nohup make`).
+fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: both structs are plain data for which zero is valid, and live through the calls; the handlers
+    // only touch atomics and call kill, which is async-signal-safe.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, std::ptr::null(), &mut old) != 0 || old.sa_sigaction == libc::SIG_IGN {
+            return;
+        }
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = handler as *const () as libc::sighandler_t;
+        new.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &new, std::ptr::null_mut());
+    }
+}
+
+/// Names the child that SIGTERM and SIGHUP go to, and passes on what came before it was known.
+/// `None` once it has been waited for, since its number may then be another process's.
+pub fn forward_signals_to(child: Option<u32>) {
+    let child = child.and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
+    CHILD.store(child, Ordering::SeqCst);
+    if child != 0 {
+        match EARLY.swap(0, Ordering::SeqCst) {
+            0 => {}
+            signal => send(child, signal),
+        }
+    }
+}
+
+/// Ends this process by a signal, without a core dump: the child has left the one that matters.
+pub fn die_by(signal: i32) {
+    // SAFETY: no pointers but to locals that live through the calls; the zeroed structs are plain data.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(signal, &action, std::ptr::null_mut());
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+}
+
+/// The user that this process acts as.
+pub fn user() -> u32 {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_maps_to_nothing() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(map(file.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_child_can_write_to_memory() {
+        let memory = Memory::new(c"test").unwrap();
+        let script = format!("echo hello > {}", memory.path().display());
+        assert!(std::process::Command::new("sh").args(["-c", &script]).status().unwrap().success());
+        assert_eq!(&*memory.content().unwrap(), b"hello\n");
+    }
+}
