@@ -26,8 +26,7 @@ pub fn of_object(object: &ObjectFile) -> Hash {
 
 /// Memory, symbols, and the relocations and groups of what is in memory.
 fn counts(object: &ObjectFile, section: &Section) -> bool {
-    let applies_to_memory =
-        || object.sections.get(section.info as usize).is_some_and(|target| target.is_allocated());
+    let applies_to_memory = || object.sections.get(section.info as usize).is_some_and(|target| target.is_allocated());
     match elf::SectionType(section.kind) {
         elf::SHT_SYMTAB | elf::SHT_SYMTAB_SHNDX | elf::SHT_GROUP => true,
         elf::SHT_REL | elf::SHT_RELA | elf::SHT_CREL => applies_to_memory(),

@@ -8,8 +8,8 @@ pub mod binary;
 pub mod digest;
 pub mod dynamic;
 pub mod lines;
-pub mod pieces;
 pub mod object_file;
+pub mod pieces;
 pub mod unwind;
 
 use crate::model::record::SECTION;
@@ -57,6 +57,7 @@ pub fn with_record(bytes: &[u8], level: Level) -> Result<Option<Appended>, ElfEr
     if carried(&object).is_some() {
         return Ok(None);
     }
-    let record = atoms::record(&object, level)?.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
+    let record =
+        atoms::record(&object, level)?.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
     append::append(bytes, &record).map(Some)
 }

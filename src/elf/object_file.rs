@@ -67,12 +67,12 @@ pub enum Place {
 impl Section<'_> {
     /// It is part of the program's memory.
     pub fn is_allocated(&self) -> bool {
-        self.flags & u64::from(elf::SHF_ALLOC.0) != 0
+        self.flags & elf::SHF_ALLOC.0 != 0
     }
 
     /// It holds machine code.
     pub fn is_code(&self) -> bool {
-        self.flags & u64::from(elf::SHF_EXECINSTR.0) != 0
+        self.flags & elf::SHF_EXECINSTR.0 != 0
     }
 
     /// It holds the unwind tables of the code sections.
@@ -126,9 +126,7 @@ impl<'a> ObjectFile<'a> {
 
     /// It holds an intermediate language beside, or instead of, machine code.
     pub fn has_bitcode(&self) -> bool {
-        self.sections
-            .iter()
-            .any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
+        self.sections.iter().any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
     }
 }
 
@@ -147,7 +145,7 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
             Ok(Section {
                 name: text(table.section_name(endian, header)?)?,
                 kind: header.sh_type(endian).0,
-                flags: header.sh_flags(endian).0.into(),
+                flags: header.sh_flags(endian).0,
                 align: header.sh_addralign(endian).into(),
                 entry_size: header.sh_entsize(endian).into(),
                 link: header.sh_link(endian),

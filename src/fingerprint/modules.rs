@@ -44,8 +44,8 @@ impl Opened {
         let unreadable = |error| FingerprintError::Unreadable { path: path.to_owned(), error };
         let binary = sys::map(path).map_err(unreadable)?;
         let file = settings.manifest_path(path);
-        let manifest = sys::map(&file)
-            .map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
+        let manifest =
+            sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         Ok(Opened { path: path.to_owned(), binary, manifest })
     }
 
@@ -92,10 +92,8 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
         })
         .collect();
     let start = entry.map_or(Start::Program, Start::Entry);
-    walk::fingerprint(&modules, start).ok_or_else(|| FingerprintError::NoEntry {
-        path: path.to_owned(),
-        entry: entry.unwrap_or_default().to_owned(),
-    })
+    walk::fingerprint(&modules, start)
+        .ok_or_else(|| FingerprintError::NoEntry { path: path.to_owned(), entry: entry.unwrap_or_default().to_owned() })
 }
 
 /// A library without a manifest: its content, and the symbols that it defines or asks for.

@@ -64,13 +64,17 @@ struct Walk<'m, 'a> {
 
 impl<'m, 'a> Walk<'m, 'a> {
     fn new(modules: &'m [Module<'m, 'a>]) -> Self {
-        let manifests = || modules.iter().map(|module| match module {
-            Module::Known(manifest) => Some(manifest),
-            Module::Foreign { .. } => None,
-        });
+        let manifests = || {
+            modules.iter().map(|module| match module {
+                Module::Known(manifest) => Some(manifest),
+                Module::Foreign { .. } => None,
+            })
+        };
         Walk {
             modules,
-            starts: manifests().map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default()).collect(),
+            starts: manifests()
+                .map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default())
+                .collect(),
             numbers: manifests().map(|manifest| vec![0; manifest.map_or(0, |manifest| manifest.nodes.len())]).collect(),
             offers: offers(modules),
             next_number: 0,

@@ -6,15 +6,16 @@ use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::map;
 use super::symbols::FinalSymbols;
-use crate::elf::{self, ElfError};
 use crate::elf::binary::Binary;
+use crate::elf::{self, ElfError, archive};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
 use crate::process::{Settings, aside, sys};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::{fs, io};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why there is no manifest at all.
@@ -33,8 +34,12 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
     if job.relocatable {
         return attach(&job.output, settings.level);
     }
-    let options = options(job)?;
-    let bytes = manifest(&job.output, map.ok_or("the linker wrote no map that could be read"), &options)?;
+    let map = map.ok_or_else(|| "the linker wrote no map that could be read".to_owned());
+    let (options, map) = match options(job) {
+        Ok(options) => (options, map),
+        Err(reason) => (Options::default(), Err(reason)),
+    };
+    let bytes = manifest(&job.output, map, &options)?;
     aside::write(&settings.manifest_path(&job.output), None, None, &[bytes])?;
     Ok(())
 }
@@ -49,14 +54,17 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
     Ok(())
 }
 
-/// What the command line means for the graph.
-fn options(job: &LinkerJob) -> Result<Options, DescribeError> {
+/// What the command line means for the graph. The error is a reason to take the binary as a whole.
+fn options(job: &LinkerJob) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
-    // A script can place bytes and fill gaps: its text counts.
-    for script in &job.scripts {
-        frame.push(fs::read(script)?);
+    let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
+    for script in job.scripts.iter().cloned().chain(inputs) {
+        frame.push(script_text(&script)?);
+    }
+    if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
+        return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
     }
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
@@ -65,8 +73,25 @@ fn options(job: &LinkerJob) -> Result<Options, DescribeError> {
     })
 }
 
+/// An input that is neither an object nor an archive: the linker takes it for a script.
+fn is_script(path: &Path) -> bool {
+    let mut start = [0; 8];
+    let Ok(length) = File::open(path).and_then(|mut file| file.read(&mut start)) else { return false };
+    let start = &start[..length];
+    !start.starts_with(b"\x7fELF") && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
+}
+
+/// A script can place bytes and fill gaps: its text counts, and so would that of what it includes.
+fn script_text(path: &Path) -> Result<Vec<u8>, String> {
+    let text = fs::read(path).map_err(|error| format!("cannot read the linker script {}: {error}", path.display()))?;
+    if text.windows(7).any(|word| word == b"INCLUDE") {
+        return Err(format!("the linker script {} includes others", path.display()));
+    }
+    Ok(text)
+}
+
 /// The manifest of the binary at `output`.
-pub fn manifest(output: &Path, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, DescribeError> {
+pub fn manifest(output: &Path, map: Result<&[u8], String>, options: &Options) -> Result<Vec<u8>, DescribeError> {
     let bytes = sys::map(output)?;
     let binary = Binary::parse(&bytes)?;
     match finely(&binary, map, options) {
@@ -76,7 +101,7 @@ pub fn manifest(output: &Path, map: Result<&[u8], &str>, options: &Options) -> R
 }
 
 /// Atom by atom. The error is the reason why that cannot be done.
-fn finely(binary: &Binary, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, String> {
+fn finely(binary: &Binary, map: Result<&[u8], String>, options: &Options) -> Result<Vec<u8>, String> {
     let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
     let files = groups.open().map_err(|error| error.to_string())?;

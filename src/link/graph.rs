@@ -37,20 +37,68 @@ pub struct Options {
 }
 
 /// Output sections whose content runs, or is called, without anybody referring to it.
-const RUNS_BY_ITSELF: [&str; 7] = [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
+const RUNS_BY_ITSELF: [&str; 7] =
+    [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
 
 /// Symbols that linkers define and that say nothing of any atom's content.
 const LAYOUT_SYMBOLS: [&str; 18] = [
-    "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_", "_PROCEDURE_LINKAGE_TABLE_", "_TLS_MODULE_BASE_", "__GNU_EH_FRAME_HDR",
-    "__TMC_END__", "__dso_handle", "__ehdr_start", "__executable_start", "__fini_array_end", "__fini_array_start",
-    "__init_array_end", "__init_array_start", "__preinit_array_end", "__preinit_array_start", "__rela_iplt_end",
-    "__rela_iplt_start", "_end",
+    "_DYNAMIC",
+    "_GLOBAL_OFFSET_TABLE_",
+    "_PROCEDURE_LINKAGE_TABLE_",
+    "_TLS_MODULE_BASE_",
+    "__GNU_EH_FRAME_HDR",
+    "__TMC_END__",
+    "__dso_handle",
+    "__ehdr_start",
+    "__executable_start",
+    "__fini_array_end",
+    "__fini_array_start",
+    "__init_array_end",
+    "__init_array_start",
+    "__preinit_array_end",
+    "__preinit_array_start",
+    "__rela_iplt_end",
+    "__rela_iplt_start",
+    "_end",
 ];
 
 /// Boundaries that linkers define: whoever names one may read the whole output section.
 const BOUNDARIES: [(&str, &str); 8] = [
-    ("__bss_start", ".bss"), ("_edata", ".data"), ("edata", ".data"), ("_etext", ".text"), ("etext", ".text"),
-    ("__etext", ".text"), ("__data_start", ".data"), ("data_start", ".data"),
+    ("__bss_start", ".bss"),
+    ("_edata", ".data"),
+    ("edata", ".data"),
+    ("_etext", ".text"),
+    ("etext", ".text"),
+    ("__etext", ".text"),
+    ("__data_start", ".data"),
+    ("data_start", ".data"),
+];
+
+/// The first parts of the names of usual sections, behind the dot.
+const USUAL_SECTIONS: [&str; 23] = [
+    "bss",
+    "common",
+    "ctors",
+    "data",
+    "dtors",
+    "fini",
+    "fini_array",
+    "gcc_except_table",
+    "gnu",
+    "init",
+    "init_array",
+    "lbss",
+    "ldata",
+    "lrodata",
+    "ltext",
+    "note",
+    "preinit_array",
+    "rodata",
+    "sbss",
+    "sdata",
+    "tbss",
+    "tdata",
+    "text",
 ];
 
 const NONE: u32 = u32::MAX;
@@ -58,7 +106,10 @@ const NONE: u32 = u32::MAX;
 /// What a node's edges come from.
 #[derive(Clone, Copy)]
 enum Origin {
-    Atom { input: u32, atom: u32 },
+    Atom {
+        input: u32,
+        atom: u32,
+    },
     /// The placed sections of an output section.
     Members(u32),
     Leaf,
@@ -96,6 +147,10 @@ pub fn build<'a>(
 pub fn frame(binary: &Binary, options: &Options) -> Hash {
     let mut hasher = Hasher::new("frame");
     hasher.number(binary.machine.into()).number(binary.kind.into()).number(binary.flags.into());
+    // The base address: programs that keep pointers in 32 bits see where they lie.
+    let first = binary.segments.iter().find(|segment| segment.kind == object::elf::PT_LOAD.0);
+    hasher.number(first.map_or(0, |segment| segment.address));
+    hasher.number(binary.dynamic.flags[0]).number(binary.dynamic.flags[1]);
     hasher.number(binary.dynamic.symbolic.into()).bytes(binary.dynamic.soname.unwrap_or_default());
     hasher.number(binary.dynamic.needed.len() as u64);
     for name in &binary.dynamic.needed {
@@ -291,6 +346,7 @@ impl<'a> Builder<'a> {
                         let edge = self.edge(input, reference)?;
                         self.edges.push(edge);
                     }
+                    self.add_neighbours(input, atom);
                 }
                 Origin::Members(section) => self.add_members(section),
                 Origin::Leaf => {}
@@ -301,11 +357,33 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// An atom in a section with a name of the programmer's own stands among others like it: code that finds one of
+    /// them can step to the next, with or without `__start_` symbols.
+    fn add_neighbours(&mut self, input: u32, atom: u32) {
+        let described = &self.inputs[input as usize].record.atoms[atom as usize];
+        if described.level == Level::File || is_usual(described.section_name) {
+            return;
+        }
+        let Some(address) = self.inputs[input as usize].addresses[atom as usize] else { return };
+        let Some(output) = self.binary.section_at(address) else { return };
+        let name = String::from_utf8_lossy(output.name);
+        if !is_usual(&name)
+            && let Some(range) = self.range(&name, 0)
+        {
+            self.edges.push(range);
+        }
+    }
+
     /// The members of an output section, in the order of their addresses. `section` is one of its lines.
     fn add_members(&mut self, section: u32) {
         let output = self.placement.sections[section as usize].output;
-        let mut members: Vec<u64> =
-            self.placement.sections.iter().filter(|line| line.output == output && line.size > 0).map(|line| line.address).collect();
+        let mut members: Vec<u64> = self
+            .placement
+            .sections
+            .iter()
+            .filter(|line| line.output == output && line.size > 0)
+            .map(|line| line.address)
+            .collect();
         members.sort_unstable();
         for address in members {
             if let Some(edge) = self.at_address(address) {
@@ -387,7 +465,8 @@ impl<'a> Builder<'a> {
         let input = &self.inputs[definition.input as usize];
         let described = &input.record.atoms[atom as usize];
         let address = input.addresses[atom as usize].map(|start| start.wrapping_add(offset));
-        let by_rule = |builder: &mut Self| Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
+        let by_rule =
+            |builder: &mut Self| Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
             && described.level != Level::File
             && described.size > 0;
@@ -410,17 +489,19 @@ impl<'a> Builder<'a> {
         if LAYOUT_SYMBOLS.contains(&name) || name == "end" {
             return Ok(self.special(AtomKind::Value, name, Hash::of(name.as_bytes()), Origin::Leaf));
         }
-        let bound = name.strip_prefix("__start_").map(|section| (section, 0))
+        let bound = name
+            .strip_prefix("__start_")
+            .map(|section| (section, 0))
             .or_else(|| name.strip_prefix("__stop_").map(|section| (section, 1)));
-        if let Some((section, side)) = bound {
-            if let Some(edge) = self.range(section, side) {
-                return Ok(edge);
-            }
+        if let Some((section, side)) = bound
+            && let Some(edge) = self.range(section, side)
+        {
+            return Ok(edge);
         }
-        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name) {
-            if let Some(edge) = self.range(section, 2) {
-                return Ok(edge);
-            }
+        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name)
+            && let Some(edge) = self.range(section, 2)
+        {
+            return Ok(edge);
         }
         match self.symbols.get(name) {
             Some(Final::Absolute(value)) => self.value(name, value),
@@ -433,10 +514,10 @@ impl<'a> Builder<'a> {
     /// A symbol that a command line or a script places: at an atom, or at a boundary of an output section, which
     /// then counts as a whole.
     fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
-        if let Some(edge) = self.at_address(address) {
-            if edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function {
-                return Ok(edge);
-            }
+        if let Some(edge) = self.at_address(address)
+            && (edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function)
+        {
+            return Ok(edge);
         }
         let Some(section) = self.binary.section_at(address) else {
             return self.value(name, address);
@@ -510,6 +591,13 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// A section that compilers and linkers fill by themselves: its members do not know their neighbours.
+fn is_usual(section: &str) -> bool {
+    let Some(name) = section.strip_prefix('.') else { return false };
+    let stem = name.split('.').next().unwrap_or(name);
+    USUAL_SECTIONS.contains(&stem)
+}
+
 /// The line's content runs, or is called, without anybody referring to it.
 fn runs_by_itself(line: &PlacedSection) -> bool {
     let is_array = |name: &str| {
@@ -517,7 +605,7 @@ fn runs_by_itself(line: &PlacedSection) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
     };
     let output = |name: &&str| line.output == name.as_bytes();
-    line.size > 0 && (RUNS_BY_ITSELF.iter().any(|name| output(&name)) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
+    line.size > 0 && (RUNS_BY_ITSELF.iter().any(output) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
 }
 
 /// Where each atom's references start.

@@ -134,8 +134,9 @@ pub struct Files {
     mapped: FxHashMap<PathBuf, Mapped>,
 }
 
-/// The members of each archive.
-type Archives<'f> = FxHashMap<&'f Path, Vec<archive::Member<'f>>>;
+/// The members of each archive, by the last part of their names: linkers differ in how much of a thin archive's
+/// paths they show.
+type Archives<'f> = FxHashMap<&'f Path, FxHashMap<&'f [u8], Vec<archive::Member<'f>>>>;
 
 impl Files {
     fn open(&mut self, file: &[u8]) -> Result<(), InputError> {
@@ -153,7 +154,8 @@ impl Files {
     fn open_thin_members(&mut self) -> Result<(), InputError> {
         let mut paths = Vec::new();
         for (path, members) in &self.archives()? {
-            let elsewhere = members.iter().filter(|member| matches!(member.content, Content::Elsewhere));
+            let members = members.values().flatten();
+            let elsewhere = members.filter(|member| matches!(member.content, Content::Elsewhere));
             paths.extend(elsewhere.map(|member| thin_path(path, member.name)));
         }
         for path in paths {
@@ -168,7 +170,11 @@ impl Files {
             .map(|(path, bytes)| {
                 let members = archive::members(bytes)
                     .map_err(|error| InputError::NotUnderstood { object: path.display().to_string(), error })?;
-                Ok((path.as_path(), members))
+                let mut by_name: FxHashMap<_, Vec<_>> = FxHashMap::default();
+                for member in members {
+                    by_name.entry(file_name(member.name)).or_default().push(member);
+                }
+                Ok((path.as_path(), by_name))
             })
             .collect()
     }
@@ -181,14 +187,15 @@ impl Files {
             return Ok(vec![self.mapped.get(path).ok_or_else(|| missing("it is not open"))?]);
         };
         let members = archives.get(path).ok_or_else(|| missing("it is not an archive"))?;
-        let is_meant = |candidate: &&archive::Member| {
-            candidate.name == member || file_name(candidate.name) == member || candidate.name == file_name(member)
-        };
+        let named = members.get(file_name(member)).map(Vec::as_slice).unwrap_or_default();
         let bytes = |found: &archive::Member<'f>| match found.content {
             Content::Here(bytes) => Some(bytes),
             Content::Elsewhere => self.mapped.get(&thin_path(path, found.name)).map(|mapped| &mapped[..]),
         };
-        let found: Vec<_> = members.iter().filter(is_meant).filter_map(bytes).collect();
+        let is_same_path =
+            |candidate: &&archive::Member| candidate.name.ends_with(member) || member.ends_with(candidate.name);
+        let exact: Vec<_> = named.iter().filter(is_same_path).filter_map(bytes).collect();
+        let found = if exact.is_empty() { named.iter().filter_map(bytes).collect() } else { exact };
         if found.is_empty() { Err(missing("the archive has no such member")) } else { Ok(found) }
     }
 }

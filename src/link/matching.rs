@@ -21,11 +21,7 @@ pub fn place<'a>(
     }
     let mut inputs: Vec<Input> = records
         .into_iter()
-        .map(|record| Input {
-            label: Cow::Owned(label.to_owned()),
-            addresses: vec![None; record.atoms.len()],
-            record,
-        })
+        .map(|record| Input { label: Cow::Owned(label.to_owned()), addresses: vec![None; record.atoms.len()], record })
         .collect();
     if is_whole_file(&inputs) {
         inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);

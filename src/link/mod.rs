@@ -11,10 +11,10 @@ pub mod graph;
 pub mod inputs;
 /// The linkers' maps.
 pub mod map;
-/// Lines of the map and sections of objects.
-pub mod matching;
 /// Where the linker's map comes from.
 pub mod map_source;
+/// Lines of the map and sections of objects.
+pub mod matching;
 /// The linkers' options.
 pub mod options;
 /// Finding the real linker.

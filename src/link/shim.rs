@@ -19,10 +19,8 @@ pub fn main() -> ! {
     let mut words = std::env::args_os();
     let called = words.next().unwrap_or_default();
     let arguments: Vec<OsString> = words.collect();
-    let found = real::linker(&settings, &called, &arguments).unwrap_or_else(|error| {
-        eprintln!("tasting-ld: {error}");
-        std::process::exit(spawn::NOT_FOUND)
-    });
+    let found = real::linker(&settings, &called, &arguments)
+        .unwrap_or_else(|error| spawn::fail(format_args!("tasting-ld: {error}"), spawn::NOT_FOUND));
     let call = Call { settings: &settings, linker: Program::at(found.path), user: &arguments[found.words..] };
     if settings.disable || guard::is_inside(guard::LINKER) {
         call.pass_through();

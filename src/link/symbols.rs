@@ -41,7 +41,8 @@ impl<'a> Definitions<'a> {
                     *common = (common.0.max(size), common.1.max(align));
                 }
                 let rank = rank(input, symbol.weak, symbol.kind);
-                definitions.add(name, Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false });
+                definitions
+                    .add(name, Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false });
             }
         }
         definitions

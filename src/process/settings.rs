@@ -52,11 +52,6 @@ impl Settings {
         }
     }
 
-    /// The folder for what we remember, if it may be written to.
-    pub fn writable_dir(&self) -> Option<&Path> {
-        if self.readonly { None } else { self.dir.as_deref() }
-    }
-
     /// Whether the compiler is to be asked for one section per function and per variable.
     pub fn split(&self) -> bool {
         !self.nosplit && self.level == Level::Code
