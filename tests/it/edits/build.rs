@@ -1,5 +1,6 @@
 //! One version of a fixture → objects (once), then binaries (once per linker), then fingerprints and outcomes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,7 +35,7 @@ impl Site<'_> {
     }
 
     /// Puts the version's files in place; those of another version that it lacks go away.
-    pub fn lay_out(&self, version: &Version) {
+    fn lay_out(&self, version: &Version) {
         for (name, text) in &version.files {
             self.workshop.write(Path::new(self.folder).join(name), text);
         }
@@ -46,16 +47,26 @@ impl Site<'_> {
 
     /// Compiles every object of the version. A fixture with a build.sh does that itself.
     pub fn compile(&self, version: &Version) -> Result<(), String> {
-        let mut wanted = objects(&version.libs);
-        wanted.extend(objects(&version.link));
-        wanted.iter().filter(|_| !scripted(version)).try_for_each(|object| self.compile_object(version, object))
+        self.lay_out(version);
+        objects_of(version).iter().try_for_each(|object| self.compile_object(version, object))
+    }
+
+    /// As `compile`, but what the edit does not touch is taken from the site of the version before it.
+    pub fn compile_edited(&self, before: &Version, version: &Version, original: &Site) -> Result<(), String> {
+        self.lay_out(version);
+        let known = objects_of(before);
+        for object in objects_of(version) {
+            if known.contains(&object) && same_inputs(before, version, source_of(version, &object)?) {
+                std::fs::copy(original.path(&object), self.path(&object)).map_err(|error| error.to_string())?;
+            } else {
+                self.compile_object(version, &object)?;
+            }
+        }
+        Ok(())
     }
 
     fn compile_object(&self, version: &Version, object: &str) -> Result<(), String> {
-        let stem = object.strip_suffix(".o").expect("objects are picked out by their ending");
-        let candidates = SOURCES.map(|extension| format!("{stem}.{extension}"));
-        let source = candidates.iter().find(|name| version.files.contains_key(*name));
-        let source = source.ok_or_else(|| format!("{object} has no source"))?;
+        let source = source_of(version, object)?;
         let language = if source.ends_with(".cc") || source.ends_with(".cpp") { Language::Cxx } else { Language::C };
         let mut command = self.driver(language);
         command.args(self.cflags(version)).args(["-c", source, "-o", object]);
@@ -194,4 +205,36 @@ impl Site<'_> {
 
 fn scripted(version: &Version) -> bool {
     version.files.contains_key("build.sh")
+}
+
+/// The objects that the harness compiles; a build.sh makes its own.
+fn objects_of(version: &Version) -> BTreeSet<String> {
+    if scripted(version) {
+        return BTreeSet::new();
+    }
+    let mut wanted = objects(&version.libs);
+    wanted.extend(objects(&version.link));
+    wanted
+}
+
+fn source_of<'a>(version: &'a Version, object: &str) -> Result<&'a str, String> {
+    let stem = object.strip_suffix(".o").expect("objects are picked out by their ending");
+    let candidates = SOURCES.map(|extension| format!("{stem}.{extension}"));
+    let source = version.files.keys().find(|name| candidates.contains(name));
+    source.map(String::as_str).ok_or_else(|| format!("{object} has no source"))
+}
+
+fn is_source(name: &str) -> bool {
+    SOURCES.iter().any(|extension| Path::new(name).extension().is_some_and(|found| found == *extension))
+}
+
+/// Whether the source, the flags and everything that may be included are the same in both versions.
+fn same_inputs(before: &Version, after: &Version, source: &str) -> bool {
+    let headers = |version: &Version| {
+        let files = version.files.iter().filter(|(name, _)| !is_source(name));
+        files.map(|(name, text)| (name.clone(), text.clone())).collect::<Vec<_>>()
+    };
+    before.cflags == after.cflags
+        && before.files.get(source) == after.files.get(source)
+        && headers(before) == headers(after)
 }
