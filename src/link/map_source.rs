@@ -29,6 +29,8 @@ impl MapSource {
         match &job.map {
             _ if kind == LinkerKind::Other || job.relocatable => MapSource::None,
             UserMap::Stdout => MapSource::None,
+            // mold 1.10 fails an assertion when a map is to show a function that `--defsym` has named.
+            UserMap::None if kind == LinkerKind::Mold && !job.defsyms.is_empty() => MapSource::None,
             UserMap::None => Self::ours(kind).unwrap_or(MapSource::None),
             UserMap::File(path) => {
                 let path = map_file(path, &job.output, kind);

@@ -12,6 +12,11 @@ use crate::process::spawn::{self, Change, Program};
 use crate::process::{Settings, guard, handover, response};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+/// The signals by which a program dies of itself.
+const CRASHES: [i32; 4] = [libc::SIGABRT, libc::SIGBUS, libc::SIGILL, libc::SIGSEGV];
 
 /// The whole of `tasting-ld`. It ends as the real linker ends.
 pub fn main() -> ! {
@@ -65,13 +70,17 @@ impl Call<'_> {
 
     fn link(&self, job: &LinkerJob) -> ! {
         let kind = linker::kind(self.settings, &self.linker.path);
-        let map = MapSource::choose(job, kind);
+        let mut map = MapSource::choose(job, kind);
         // None must survive a link that we could not describe.
         let _ = fs::remove_file(self.settings.manifest_path(&job.output));
-        let arguments = map.ask(self.user);
-        let status = spawn::run(&self.linker, &arguments, &self.environment())
-            .unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
-        map.close();
+        let mut status = self.run(&map);
+        if status.signal().is_some_and(|signal| CRASHES.contains(&signal)) && matches!(map, MapSource::Ours(..)) {
+            // It may be the map that it fails on: the user did not ask for one.
+            self.settings
+                .log(format_args!("{}: the linker crashed, and runs again without a map", job.output.display()));
+            map = MapSource::None;
+            status = self.run(&map);
+        }
         if status.success() {
             quietly(self.settings, job.output.display(), || {
                 let map = map.read();
@@ -79,5 +88,12 @@ impl Call<'_> {
             });
         }
         spawn::end_like(status)
+    }
+
+    fn run(&self, map: &MapSource) -> ExitStatus {
+        let arguments = map.ask(self.user);
+        let status = spawn::run(&self.linker, &arguments, &self.environment());
+        map.close();
+        status.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error))
     }
 }
