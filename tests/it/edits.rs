@@ -7,7 +7,7 @@
 
 mod build;
 mod fixture;
-mod matrix;
+pub mod matrix;
 mod recipe;
 
 use std::path::Path;
