@@ -39,8 +39,16 @@ impl From<object::read::Error> for ElfError {
 
 /// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
 pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
+    Ok(read_record(bytes)?.0)
+}
+
+/// The same, and whether the object carried it.
+pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
     let object = ObjectFile::parse(bytes)?;
-    carried(&object).map_or_else(|| atoms::record(&object, Level::Code), Ok)
+    match carried(&object) {
+        Some(record) => Ok((record, true)),
+        None => Ok((atoms::record(&object, Level::Code)?, false)),
+    }
 }
 
 /// The record that an object carries, if it was made of just this object.

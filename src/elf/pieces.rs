@@ -83,13 +83,15 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     }
 }
 
-/// Whether section symbol + addend is the place meant. On x86-64 a pc-relative field carries a bias of 4 to 8
+/// Whether section symbol + addend is the place meant. In x86-64 code a pc-relative field carries a bias of 4 to 8
 /// bytes, which can point into the piece before; assemblers keep such references symbolic, and whoever does
-/// not gets no division.
+/// not gets no division. (Clang's tables of relative pointers do name their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
     let absolute = [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S];
-    !section.addends_in_place
-        && (object.machine != elf::EM_X86_64.0 || absolute.iter().any(|kind| kind.0 == relocation.kind))
+    let has_bias = object.machine == elf::EM_X86_64.0
+        && section.is_code()
+        && !absolute.iter().any(|kind| kind.0 == relocation.kind);
+    !section.addends_in_place && !has_bias
 }
 
 /// The pieces between the labels that can be the start of one.

@@ -7,8 +7,8 @@ use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::model::manifest::Manifest;
 use crate::model::{FormatError, Hash, Hasher};
-use crate::process::Settings;
 use crate::process::sys::{self, Mapped};
+use crate::process::{Settings, manifest_file};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Opened {
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, FingerprintError> {
         let unreadable = |error| FingerprintError::Unreadable { path: path.to_owned(), error };
         let binary = sys::map(path).map_err(unreadable)?;
-        let file = settings.manifest_path(path);
+        let file = manifest_file::find(settings, path);
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         Ok(Opened { path: path.to_owned(), binary, manifest })

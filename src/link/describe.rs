@@ -11,7 +11,7 @@ use crate::elf::{self, ElfError, archive};
 use crate::fingerprint::walk::{self, Module, Start};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
-use crate::process::{Settings, aside, sys};
+use crate::process::{Settings, aside, manifest_file, sys};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,8 +40,8 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
         Ok(options) => (options, map),
         Err(reason) => (Options::default(), Err(reason)),
     };
-    let bytes = manifest(&job.output, map, &options)?;
-    aside::write(&settings.manifest_path(&job.output), None, None, &[bytes])?;
+    let bytes = manifest(settings, &job.output, map, &options)?;
+    manifest_file::write(settings, &job.output, &bytes)?;
     Ok(())
 }
 
@@ -92,23 +92,34 @@ fn script_text(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// The manifest of the binary at `output`.
-pub fn manifest(output: &Path, map: Result<&[u8], String>, options: &Options) -> Result<Vec<u8>, DescribeError> {
+pub fn manifest(
+    settings: &Settings,
+    output: &Path,
+    map: Result<&[u8], String>,
+    options: &Options,
+) -> Result<Vec<u8>, DescribeError> {
     let bytes = sys::map(output)?;
     let binary = Binary::parse(&bytes)?;
-    match finely(&binary, map, options) {
+    match finely(settings, &binary, map, options) {
         Ok(manifest) => Ok(manifest),
         Err(reason) => Ok(with_fingerprint(whole(&binary, options, reason)).encode()?),
     }
 }
 
 /// Atom by atom. The error is the reason why that cannot be done.
-fn finely(binary: &Binary, map: Result<&[u8], String>, options: &Options) -> Result<Vec<u8>, String> {
+fn finely(
+    settings: &Settings,
+    binary: &Binary,
+    map: Result<&[u8], String>,
+    options: &Options,
+) -> Result<Vec<u8>, String> {
     let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
-    let files = groups.open().map_err(|error| error.to_string())?;
+    let files = groups.open(settings).map_err(|error| error.to_string())?;
     let symbols = FinalSymbols::new(binary);
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
+    files.remember(settings, &inputs);
     with_fingerprint(manifest).encode().map_err(|error| error.to_string())
 }
 

@@ -4,30 +4,25 @@
 
 use super::inputs::{Input, InputError, SymbolAddresses, has_own_place};
 use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
-use std::borrow::Cow;
 
 /// Gives every atom its address.
 pub fn place<'a>(
-    label: &str,
-    mut records: Vec<Record<'a>>,
+    mut inputs: Vec<Input<'a>>,
     placed: &[PlacedSection],
     symbols: &dyn SymbolAddresses,
 ) -> Result<Vec<Input<'a>>, InputError> {
-    if records.len() > 1 {
-        records.retain(|record| is_linked(record, placed, symbols));
-        if records.is_empty() {
-            return Err(InputError::Ambiguous { object: label.to_owned(), section: "(any)".to_owned() });
+    let label = inputs.first().map(|input| input.label.clone()).unwrap_or_default();
+    if inputs.len() > 1 {
+        inputs.retain(|input| is_linked(&input.record, placed, symbols));
+        if inputs.is_empty() {
+            return Err(InputError::Ambiguous { object: label, section: "(any)".to_owned() });
         }
     }
-    let mut inputs: Vec<Input> = records
-        .into_iter()
-        .map(|record| Input { label: Cow::Owned(label.to_owned()), addresses: vec![None; record.atoms.len()], record })
-        .collect();
     if is_whole_file(&inputs) {
         inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
         return Ok(inputs);
     }
-    let addresses = Matcher { label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
+    let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
     for (Candidate { input, atom }, address) in addresses {
         inputs[input].addresses[atom] = Some(address);
     }

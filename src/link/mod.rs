@@ -5,6 +5,8 @@
 pub mod arguments;
 /// After the linker: the binary's description.
 pub mod describe;
+/// The files of a link.
+pub mod files;
 /// The reference graph.
 pub mod graph;
 /// The objects of a link.
@@ -19,6 +21,8 @@ pub mod matching;
 pub mod options;
 /// Finding the real linker.
 pub mod real;
+/// Records of objects that carry none.
+pub mod remembered;
 /// The whole of `tasting-ld`.
 pub mod shim;
 /// What each symbol means.

@@ -9,9 +9,8 @@ use super::{describe, real};
 use crate::process::linker;
 use crate::process::quiet::quietly;
 use crate::process::spawn::{self, Change, Program};
-use crate::process::{Settings, guard, handover, response};
+use crate::process::{Settings, guard, handover, manifest_file, response};
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -72,7 +71,7 @@ impl Call<'_> {
         let kind = linker::kind(self.settings, &self.linker.path);
         let mut map = MapSource::choose(job, kind);
         // None must survive a link that we could not describe.
-        let _ = fs::remove_file(self.settings.manifest_path(&job.output));
+        manifest_file::remove(self.settings, &job.output);
         let mut status = self.run(&map);
         if status.signal().is_some_and(|signal| CRASHES.contains(&signal)) && matches!(map, MapSource::Ours(..)) {
             // It may be the map that it fails on: the user did not ask for one.

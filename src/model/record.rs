@@ -166,6 +166,13 @@ impl<'a> Record<'a> {
         Err(problem)
     }
 
+    /// A single record that is known to fit its object.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        let (record, _) = FORMAT.decode::<Record>(bytes)?;
+        record.check()?;
+        Ok(record)
+    }
+
     /// Every index points at something.
     fn check(&self) -> Result<(), FormatError> {
         let atom_exists = |atom: u32| (atom as usize) < self.atoms.len();
