@@ -101,6 +101,8 @@ pub fn survive_signals() {
         (libc::SIGQUIT, stay),
         (libc::SIGTERM, forward),
         (libc::SIGHUP, forward),
+        // A limit on the size of files is for the child to die of; our own writing just fails.
+        (libc::SIGXFSZ, stay),
     ] {
         install(signal, handler);
     }

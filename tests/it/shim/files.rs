@@ -108,13 +108,13 @@ fn what_is_no_object_is_left_as_it_is() {
 /// As on a full disk: a record that cannot be written fails no build.
 #[test]
 fn a_record_that_finds_no_room_is_left_out() {
-    let (workshop, script) = with_script(
-        "printf 'int x;' | gcc -x c -c - -o x.o && dd if=/dev/zero of=x.o bs=1 count=0 seek=0 conv=notrunc 2>/dev/null",
-    );
-    // The largest file that may be written is one that holds the object and no record.
-    let line = "$CC -c one.c -o x.o && size=$(stat -c %s x.o) && rm x.o && cp /dev/null full && \
-                gcc -x c -c one.c -o plain.o && ulimit -f $(( ($(stat -c %s plain.o) + 511) / 512 )) && TASTING_CC=gcc $CC -c one.c -o x.o";
-    let outcome = run_scripted(&workshop, &script, line);
+    let workshop = Workshop::new();
+    workshop.write("work/one.c", ONE);
+    // The largest file that may be written holds the object, or the binary, and no more.
+    let limited = |plain: &str, line: &str| format!("ulimit -f $(( ($(stat -c %s {plain}) + 511) / 512 )) && {line}");
+    let run = |line: &str| Outcome::of(shell(&workshop, COMPILERS[0]).arg(line));
+    assert!(run("TASTING_DISABLE=1 $CC -ffunction-sections -fdata-sections -c one.c -o plain.o").success());
+    let outcome = run(&limited("plain.o", "$CC -c one.c -o x.o && cmp x.o plain.o"));
     assert!(outcome.success() && outcome.stderr.is_empty(), "{outcome:?}");
     let left: Vec<_> = files_in(&workshop.path("work")).into_keys().collect();
     assert!(left.iter().all(|path| !path.to_string_lossy().contains(".tmp")), "{left:?}");
