@@ -134,6 +134,11 @@ fn text(bytes: &[u8]) -> Result<&str, ElfError> {
     std::str::from_utf8(bytes).map_err(|_| ElfError::Malformed("a name in it is not UTF-8"))
 }
 
+/// A source file may be called anything. Its name is in no hash, so one that is not UTF-8 is left out.
+fn symbol_name(kind: elf::SymbolType, name: &[u8]) -> Result<&str, ElfError> {
+    if kind == elf::STT_FILE { Ok(text(name).unwrap_or_default()) } else { text(name) }
+}
+
 fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,
@@ -179,7 +184,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
         .enumerate()
         .map(|(index, symbol)| {
             Ok(Symbol {
-                name: text(symbols.symbol_name(endian, symbol)?)?,
+                name: symbol_name(symbol.st_type(), symbols.symbol_name(endian, symbol)?)?,
                 binding: symbol.st_bind().0,
                 kind: symbol.st_type().0,
                 place: place(index, symbol)?,

@@ -64,8 +64,8 @@ fn languages_by_option_and_by_ending() {
             "$CC -x c++ -c odd.suffix -o cxx.o",
             "$CC -c x.cc -o by-cc.o",
             "$CXX -c x.C -o by-cxx.o",
-            "$CC -c plain.s",
-            "$CC -c with.S",
+            "$CC -Wno-unused-command-line-argument -c plain.s",
+            "$CC -Wno-unused-command-line-argument -c with.S",
             "$CC -c pre.i",
         ]);
         let twins = twins.same_and_well();
