@@ -5,7 +5,8 @@
 //! `TASTING_LD`, the one that the driver above us would have run, the next of the same name on `PATH`.
 
 use crate::process::handover::Handover;
-use crate::process::{Settings, guard, linker, names, search};
+use crate::process::search::{self, Hit};
+use crate::process::{Settings, guard, linker, names};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use thiserror::Error;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
     pub path: PathBuf,
+    /// What the linker is told that it is called: it begins its messages with it.
+    pub name: OsString,
     /// How many of the arguments (behind the shim's own name) name the linker.
     pub words: usize,
 }
@@ -36,21 +39,34 @@ pub enum NoLinker {
 
 /// The linker that the shim, called as `called` with `arguments`, stands for.
 pub fn linker(settings: &Settings, called: &OsStr, arguments: &[OsString]) -> Result<Found, NoLinker> {
-    if let Some(path) = arguments.first().and_then(|word| launched(word)) {
-        return Ok(Found { path, words: 1 });
+    if let Some(word) = arguments.first()
+        && let Some(hit) = launched(word)
+    {
+        return Ok(found(hit, word, 1));
     }
-    let path = match std::env::var_os("TASTING_LD").filter(|value| !value.is_empty()) {
-        Some(value) => search::by_word(&value).map(|hit| hit.path).ok_or(NoLinker::Named(value))?,
-        None => unnamed(settings, called)?,
-    };
-    Ok(Found { path, words: 0 })
+    match std::env::var_os("TASTING_LD").filter(|value| !value.is_empty()) {
+        Some(value) => match search::by_word(&value) {
+            Some(hit) => Ok(found(hit, &value, 0)),
+            None => Err(NoLinker::Named(value)),
+        },
+        None => {
+            let path = unnamed(settings, called)?;
+            Ok(Found { name: path.clone().into(), path, words: 0 })
+        }
+    }
+}
+
+/// A linker that the user named by `word`.
+fn found(hit: Hit, word: &OsStr, words: usize) -> Found {
+    let name = if hit.first { word.to_owned() } else { hit.path.clone().into() };
+    Found { path: hit.path, name, words }
 }
 
 /// A leading word that names a linker, and no file to link.
-fn launched(word: &OsStr) -> Option<PathBuf> {
+fn launched(word: &OsStr) -> Option<Hit> {
     let is_linker = Path::new(word).file_name().is_some_and(is_linker_name);
     let is_path = word.as_bytes().contains(&b'/');
-    if is_linker && (is_path || !Path::new(word).exists()) { Some(search::by_word(word)?.path) } else { None }
+    if is_linker && (is_path || !Path::new(word).exists()) { search::by_word(word) } else { None }
 }
 
 /// `ld`, `ld.gold`, `aarch64-linux-gnu-ld`, `mold`, …
@@ -92,7 +108,7 @@ mod tests {
         assert_eq!(launched(OsStr::new("/no/where/ld")), None);
         assert_eq!(launched(OsStr::new("a.o")), None);
         if let Some(ld) = search::on_path(OsStr::new("ld")) {
-            assert_eq!(launched(OsStr::new("ld")), Some(ld.path));
+            assert_eq!(launched(OsStr::new("ld")), Some(ld));
         }
     }
 }

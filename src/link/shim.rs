@@ -25,7 +25,8 @@ pub fn main() -> ! {
     let arguments: Vec<OsString> = words.collect();
     let found = real::linker(&settings, &called, &arguments)
         .unwrap_or_else(|error| spawn::fail(format_args!("tasting-ld: {error}"), spawn::NOT_FOUND));
-    let call = Call { settings: &settings, linker: Program::at(found.path), user: &arguments[found.words..] };
+    let linker = Program { name: found.name, ..Program::at(found.path) };
+    let call = Call { settings: &settings, linker, user: &arguments[found.words..] };
     if settings.disable || guard::is_inside(guard::LINKER) {
         call.pass_through();
     }
