@@ -130,7 +130,7 @@ dynamic_LDADD = libpart.la
     let workshop = project(&[("configure.ac", configure), ("Makefile.am", automake)]);
     well(
         &workshop,
-        "mkdir -p m4 && autoreconf -i >log 2>&1 && ./configure CC=tasting-cc >>log 2>&1 && cp config.h* /dev/null 2>&1; make >>log 2>&1 && ./dynamic",
+        "mkdir -p m4 && autoreconf -i >log 2>&1 && ./configure CC=tasting-cc >>log 2>&1 && make >>log 2>&1 && ./dynamic",
     );
     all_have_manifests(&workshop, &[".libs/dynamic", ".libs/libpart.so.0.0.0"]);
     well(&workshop, "make install DESTDIR=$PWD/out >>log 2>&1 && make distclean >>log 2>&1");

@@ -68,7 +68,10 @@ fn temporary_files_are_kept_when_asked_for() {
         let twins = twins.same_and_well();
         assert!(twins.shim.files.contains_key(std::path::Path::new("part.i")), "{}", compiler.name);
         assert_eq!(twins.manifests(), ["piped.tasting", "prog.tasting"], "{}", compiler.name);
-        assert_eq!(twins.fingerprint("piped"), twins.fingerprint("prog"), "{}", compiler.name);
+        if compiler.name == "gcc" {
+            // Clang chooses other instructions when it writes assembler in between.
+            assert_eq!(twins.fingerprint("piped"), twins.fingerprint("prog"));
+        }
     }
 }
 
@@ -119,7 +122,7 @@ fn precompiled_headers_are_used() {
         assert_eq!(twins.with_record(), ["x.o"], "{}", compiler.name);
         if compiler.name == "gcc" {
             let uses = twins.line("cat uses.txt").stdout_text();
-            assert!(uses.starts_with("! all.h.gch"), "the precompiled header is not used: {uses}");
+            assert!(uses.starts_with("! ./all.h.gch"), "the precompiled header is not used: {uses}");
         }
     }
 }

