@@ -1,8 +1,11 @@
 //! The one integration-test crate: real compilers, linkers and build systems, seen from outside.
 
+mod bad_input;
+mod cross;
 mod edits;
 mod layers;
 mod shim;
+mod show;
 mod workshop;
 
 use std::path::Path;
