@@ -5,11 +5,11 @@
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
 use super::inputs::Input;
-use super::symbols::{Definition, Definitions, Final, FinalSymbols};
+use super::symbols::{Definition, Definitions, Final, FinalSymbols, Names};
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Export, Manifest, Node};
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, SymbolKind, Target};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -120,7 +120,7 @@ pub fn build<'a>(
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
     binary: &'a Binary<'a>,
-    symbols: &'a FinalSymbols<'a>,
+    symbols: &'a FinalSymbols,
     options: &'a Options,
 ) -> Result<Manifest<'a>, GraphError> {
     let mut builder = Builder::new(inputs, placement, binary, symbols, options);
@@ -179,9 +179,10 @@ struct Builder<'a> {
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
     binary: &'a Binary<'a>,
-    symbols: &'a FinalSymbols<'a>,
+    symbols: &'a FinalSymbols,
     options: &'a Options,
-    definitions: Definitions<'a>,
+    names: Names,
+    definitions: Definitions,
     is_library: bool,
     nodes: Vec<Node<'a>>,
     origins: Vec<Origin>,
@@ -192,7 +193,7 @@ struct Builder<'a> {
     by_address: Vec<(u64, u32)>,
     literals: FxHashMap<Hash, u32>,
     /// What each name means, once asked.
-    known: FxHashMap<&'a str, Edge>,
+    known: Vec<Option<Edge>>,
     /// Imports, values and ranges by what they are.
     specials: FxHashMap<(AtomKind, Hash), u32>,
     /// The symbols that the dynamic loader sees.
@@ -206,18 +207,19 @@ impl<'a> Builder<'a> {
         inputs: &'a [Input<'a>],
         placement: &'a Placement<'a>,
         binary: &'a Binary<'a>,
-        symbols: &'a FinalSymbols<'a>,
+        symbols: &'a FinalSymbols,
         options: &'a Options,
     ) -> Self {
         let atoms = inputs.iter().map(|input| input.record.atoms.len()).sum::<usize>();
         let dynamic = binary.dynamic.symbols.iter();
+        let names = Names::collect(inputs);
         Builder {
             inputs,
             placement,
             binary,
             symbols,
             options,
-            definitions: Definitions::collect(inputs),
+            definitions: Definitions::collect(inputs, &names),
             is_library: binary.is_shared_library(),
             nodes: Vec::with_capacity(atoms),
             origins: Vec::with_capacity(atoms),
@@ -225,7 +227,8 @@ impl<'a> Builder<'a> {
             node_of: inputs.iter().map(|input| vec![NONE; input.record.atoms.len()]).collect(),
             by_address: Vec::new(),
             literals: FxHashMap::default(),
-            known: FxHashMap::default(),
+            known: vec![None; names.len()],
+            names,
             specials: FxHashMap::default(),
             dynamic: dynamic.map(|symbol| (symbol.name, symbol)).collect(),
             files: Vec::new(),
@@ -274,7 +277,7 @@ impl<'a> Builder<'a> {
             let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
             // The address tells versions of one name apart; commons and thread-local variables have none here.
             let by_address = if symbol.is_thread_local { None } else { self.at_address(symbol.value) };
-            let edge = match (by_address, self.definitions.get(name)) {
+            let edge = match (by_address, self.names.find(name).and_then(|number| self.definitions.get(number))) {
                 (Some(edge), _) => Some(edge),
                 (None, Some(definition)) => Some(self.defined(name, definition)?),
                 // A copy of a library's variable leads back to the library.
@@ -404,40 +407,45 @@ impl<'a> Builder<'a> {
     fn edge(&mut self, input: u32, reference: &Reference) -> Result<Edge, GraphError> {
         let base = match reference.target {
             Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
-            Target::Symbol(symbol) => {
-                let symbol = self.inputs[input as usize].record.symbols[symbol as usize];
-                let name = self.wrapped_name(symbol.name, symbol.kind);
-                self.named(name)?
-            }
+            Target::Symbol(symbol) => self.symbol(input, symbol)?,
         };
         Ok(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) })
     }
 
+    /// What a symbol of an object means in this binary.
+    fn symbol(&mut self, input: u32, symbol: u32) -> Result<Edge, GraphError> {
+        let described = self.inputs[input as usize].record.symbols[symbol as usize];
+        if described.kind == SymbolKind::Undefined && !self.options.wrapped.is_empty()
+            && let Some(other) = self.wrapped_name(described.name) {
+                return match self.names.find(&other) {
+                    Some(number) => self.named(number, &other),
+                    None => self.undefined(&other),
+                };
+            }
+        self.named(self.names.of(input, symbol), described.name)
+    }
+
     /// `--wrap foo`: an undefined `foo` means `__wrap_foo`, and `__real_foo` means `foo`.
-    fn wrapped_name(&self, name: &'a str, kind: SymbolKind) -> Cow<'a, str> {
-        if self.options.wrapped.is_empty() || kind != SymbolKind::Undefined {
-            return Cow::Borrowed(name);
-        }
+    fn wrapped_name(&self, name: &str) -> Option<String> {
         match name.strip_prefix("__real_") {
-            Some(real) if self.options.wrapped.contains(real) => Cow::Borrowed(real),
-            _ if self.options.wrapped.contains(name) => Cow::Owned(format!("__wrap_{name}")),
-            _ => Cow::Borrowed(name),
+            Some(real) if self.options.wrapped.contains(real) => Some(real.to_owned()),
+            _ if self.options.wrapped.contains(name) => Some(format!("__wrap_{name}")),
+            _ => None,
         }
     }
 
     /// What a name means in this binary.
-    fn named(&mut self, name: Cow<'a, str>) -> Result<Edge, GraphError> {
-        if let Some(&edge) = self.known.get(&*name) {
+    fn named(&mut self, number: u32, name: &str) -> Result<Edge, GraphError> {
+        if let Some(edge) = self.known[number as usize] {
             return Ok(edge);
         }
-        let edge = match self.definitions.get(&name) {
-            Some(definition) if self.is_preemptible(&name, definition) => self.import(&name),
-            Some(definition) => self.defined(&name, definition)?,
-            None => self.undefined(&name)?,
+        let name = name.split_once("@@").map_or(name, |(name, _)| name);
+        let edge = match self.definitions.get(number) {
+            Some(definition) if self.is_preemptible(name, definition) => self.import(name),
+            Some(definition) => self.defined(name, definition)?,
+            None => self.undefined(name)?,
         };
-        if let Cow::Borrowed(name) = name {
-            self.known.insert(name, edge);
-        }
+        self.known[number as usize] = Some(edge);
         Ok(edge)
     }
 
@@ -471,7 +479,7 @@ impl<'a> Builder<'a> {
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
             && described.level != Level::File
             && described.size > 0;
-        match self.symbols.get(name) {
+        match self.symbols.get(Symbol::hash_of(name)) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(found)) if has_address && address != Some(found) => {
                 self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
@@ -504,7 +512,7 @@ impl<'a> Builder<'a> {
         {
             return Ok(edge);
         }
-        match self.symbols.get(name) {
+        match self.symbols.get(Symbol::hash_of(name)) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(address)) => self.scripted(name, address),
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
@@ -545,7 +553,7 @@ impl<'a> Builder<'a> {
     }
 
     fn common(&mut self, name: &str) -> Edge {
-        let (size, align) = self.definitions.common(name);
+        let (size, align) = self.names.find(name).map(|number| self.definitions.common(number)).unwrap_or_default();
         // Each common symbol is a thing of its own, however alike two of them are.
         let identity = Hasher::new("common").bytes(name.as_bytes()).finish();
         let key = (AtomKind::Common, identity);

@@ -33,7 +33,7 @@ pub fn place<'a>(
 fn is_linked(record: &Record, placed: &[PlacedSection], symbols: &dyn SymbolAddresses) -> bool {
     record.symbols.iter().any(|symbol| {
         let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
-        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name)) else {
+        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name_hash)) else {
             return false;
         };
         placed.iter().any(|section| {
@@ -141,7 +141,7 @@ impl Matcher<'_, '_, '_> {
         self.inputs[candidate.input].record.symbols.iter().any(|symbol| match symbol.kind {
             SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
                 atom as usize == candidate.atom
-                    && self.symbols.address(symbol.name) == Some(address.wrapping_add(offset))
+                    && self.symbols.address(symbol.name_hash) == Some(address.wrapping_add(offset))
             }
             _ => false,
         })
