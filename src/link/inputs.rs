@@ -22,6 +22,8 @@ pub enum InputError {
     NotUnderstood { object: String, error: ElfError },
     #[error("{object}: section {section} of the linker's map is not in it")]
     NoSuchSection { object: String, section: String },
+    #[error("{object}: section {section} has another size than in the linker's map: was it built again?")]
+    OtherSize { object: String, section: String },
     #[error("{object}: several of its sections are called {section}, and it cannot be told which was linked")]
     Ambiguous { object: String, section: String },
 }
@@ -34,6 +36,8 @@ pub struct Input<'a> {
     pub fresh: Option<Fresh>,
     /// The address of each atom that was given a place.
     pub addresses: Vec<Option<u64>>,
+    /// The places of an object that is one atom as a whole: address and size of each of its sections.
+    pub places: Vec<(u64, u64)>,
 }
 
 /// The placed sections of each object that the map names, in the map's order.
@@ -83,7 +87,13 @@ impl<'a> Groups<'a> {
                 let label = label(self.names[group]);
                 match object.record(files) {
                     Ok((record, fresh)) => {
-                        inputs.push(Input { addresses: vec![None; record.atoms.len()], label, record, fresh });
+                        inputs.push(Input {
+                            addresses: vec![None; record.atoms.len()],
+                            places: Vec::new(),
+                            label,
+                            record,
+                            fresh,
+                        });
                     }
                     Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
                 }

@@ -19,7 +19,9 @@ pub fn place<'a>(
         }
     }
     if is_whole_file(&inputs) {
-        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
+        let places = placed.iter().filter(|section| section.size > 0).map(|section| (section.address, section.size));
+        inputs[0].places = places.collect();
+        inputs[0].addresses[0] = inputs[0].places.first().map(|place| place.0);
         return Ok(inputs);
     }
     let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
@@ -102,9 +104,13 @@ impl Matcher<'_, '_, '_> {
         match (self.named(lines[0].name), lines) {
             // Sections without an atom: notes, unwind tables, merged strings, commons.
             ([], _) => Ok(()),
-            ([(_, candidate)], [line]) => {
+            ([(_, candidate)], [line]) if self.atom(*candidate).size == line.size => {
                 found.push((*candidate, line.address));
                 Ok(())
+            }
+            ([_], [line]) => {
+                let section = String::from_utf8_lossy(line.name).into_owned();
+                Err(InputError::OtherSize { object: self.label.to_owned(), section })
             }
             (candidates, _) => self.match_several(candidates, lines, found),
         }
