@@ -61,8 +61,7 @@ fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKi
                 Place::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
                 Place::Section(section) => defined(section, symbol.value),
             };
-            let weak = symbol.binding == elf::STB_WEAK.0;
-            Symbol { name: symbol.name, weak, kind }
+            Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)
         })
         .collect()
 }

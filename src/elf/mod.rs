@@ -15,7 +15,7 @@ pub mod unwind;
 use crate::model::record::SECTION;
 use crate::model::{Level, Record};
 use append::Appended;
-use object_file::ObjectFile;
+use object_file::{ObjectFile, Tables};
 use thiserror::Error;
 
 /// Why bytes could not be read as ELF.
@@ -44,18 +44,18 @@ pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
 
 /// The same, and whether the object carried it.
 pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
-    let object = ObjectFile::parse(bytes)?;
-    match carried(&object) {
+    let tables = Tables::parse(bytes)?;
+    match carried(&tables) {
         Some(record) => Ok((record, true)),
-        None => Ok((atoms::record(&object, Level::Code)?, false)),
+        None => Ok((atoms::record(&ObjectFile::complete(tables)?, Level::Code)?, false)),
     }
 }
 
 /// The record that an object carries, if it was made of just this object.
-fn carried<'a>(object: &ObjectFile<'a>) -> Option<Record<'a>> {
-    let mut sections = object.sections.iter().filter(|section| section.name == SECTION).peekable();
+fn carried<'a>(tables: &Tables<'a>) -> Option<Record<'a>> {
+    let mut sections = tables.sections.iter().filter(|section| section.name == SECTION).peekable();
     sections.peek()?;
-    let digest = digest::of_object(object);
+    let digest = digest::of_object(tables);
     sections.find_map(|section| Record::find(section.data, digest).ok())
 }
 

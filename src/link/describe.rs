@@ -1,7 +1,7 @@
 //! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
-use super::arguments::{Bsymbolic, LinkerJob};
+use super::arguments::LinkerJob;
 use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::map;
@@ -61,15 +61,18 @@ fn options(job: &LinkerJob) -> Result<Options, String> {
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
     let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
+    let before = frame.len();
     for script in job.scripts.iter().cloned().chain(inputs) {
         frame.push(script_text(&script)?);
     }
+    let scripts = frame.len() > before;
     if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
         return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
     }
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
-        functions_at_home: job.bsymbolic != Bsymbolic::No,
+        bound_at_home: job.bsymbolic,
+        redefines: !job.defsyms.is_empty() || scripts,
         frame,
     })
 }
@@ -117,6 +120,9 @@ fn finely(
     let groups = Groups::new(&placement);
     let files = groups.open(settings).map_err(|error| error.to_string())?;
     let symbols = FinalSymbols::new(binary);
+    if symbols.is_empty() && options.redefines {
+        return Err("--defsym or a script may have changed symbols, and the binary has no symbol table (-s)".to_owned());
+    }
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
     files.remember(settings, &inputs);

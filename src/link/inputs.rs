@@ -1,10 +1,10 @@
 //! The objects of a link. In: the placement. Out: each object or archive member that the linker used, with its
 //! record and the addresses of its sections.
 
-use super::files::{Files, Fresh, Name, Object, label};
+use super::files::{Files, Fresh, Name, label};
 use super::matching;
 use crate::elf::ElfError;
-use crate::model::{AtomKind, Level, PlacedSection, Placement, Record};
+use crate::model::{AtomKind, Hash, Level, PlacedSection, Placement, Record};
 use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -22,6 +22,8 @@ pub enum InputError {
     NotUnderstood { object: String, error: ElfError },
     #[error("{object}: section {section} of the linker's map is not in it")]
     NoSuchSection { object: String, section: String },
+    #[error("{object}: section {section} has another size than in the linker's map: was it built again?")]
+    OtherSize { object: String, section: String },
     #[error("{object}: several of its sections are called {section}, and it cannot be told which was linked")]
     Ambiguous { object: String, section: String },
 }
@@ -34,6 +36,8 @@ pub struct Input<'a> {
     pub fresh: Option<Fresh>,
     /// The address of each atom that was given a place.
     pub addresses: Vec<Option<u64>>,
+    /// The places of an object that is one atom as a whole: address and size of each of its sections.
+    pub places: Vec<(u64, u64)>,
 }
 
 /// The placed sections of each object that the map names, in the map's order.
@@ -71,40 +75,44 @@ impl<'a> Groups<'a> {
     }
 
     /// Reads or makes the record of every object, and finds its sections in the map.
-    pub fn read<'f>(&self, files: &'f Files, symbols: &dyn SymbolAddresses) -> Result<Vec<Input<'f>>, InputError> {
+    pub fn read<'f>(
+        &self,
+        files: &'f Files,
+        symbols: &(dyn SymbolAddresses + Sync),
+    ) -> Result<Vec<Input<'f>>, InputError> {
         let archives = files.archives()?;
-        let mut objects: Vec<(usize, Object<'f>)> = Vec::with_capacity(self.names.len());
-        for (group, name) in self.names.iter().enumerate() {
-            objects.extend(files.objects(*name, &archives)?.into_iter().map(|object| (group, object)));
-        }
-        let read = |&(group, object): &(usize, Object<'f>)| -> Result<Input<'f>, InputError> {
-            let label = label(self.names[group]);
-            match object.record(files) {
-                Ok((record, fresh)) => Ok(Input { addresses: vec![None; record.atoms.len()], label, record, fresh }),
-                Err(error) => Err(InputError::NotUnderstood { object: label, error }),
+        let read = |group: usize| -> Result<Vec<Input<'f>>, InputError> {
+            let mut inputs = Vec::new();
+            for object in files.objects(self.names[group], &archives)? {
+                let label = label(self.names[group]);
+                match object.record(files) {
+                    Ok((record, fresh)) => {
+                        inputs.push(Input {
+                            addresses: vec![None; record.atoms.len()],
+                            places: Vec::new(),
+                            label,
+                            record,
+                            fresh,
+                        });
+                    }
+                    Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
+                }
             }
+            matching::place(inputs, &self.sections[group], symbols)
         };
-        let inputs: Vec<Input<'f>> = if objects.len() < MANY {
-            objects.iter().map(read).collect::<Result<_, _>>()?
+        let groups = 0..self.names.len();
+        let inputs: Vec<Vec<Input<'f>>> = if groups.len() < MANY {
+            groups.map(read).collect::<Result<_, _>>()?
         } else {
-            objects.par_iter().map(read).collect::<Result<_, _>>()?
+            groups.into_par_iter().map(read).collect::<Result<_, _>>()?
         };
-        let mut placed = Vec::with_capacity(inputs.len());
-        let mut inputs = objects.iter().map(|(group, _)| *group).zip(inputs).peekable();
-        for (group, sections) in self.sections.iter().enumerate() {
-            let mut members = Vec::new();
-            while let Some((_, input)) = inputs.next_if(|(of, _)| *of == group) {
-                members.push(input);
-            }
-            placed.extend(matching::place(members, sections, symbols)?);
-        }
-        Ok(placed)
+        Ok(inputs.into_iter().flatten().collect())
     }
 }
 
 /// Where the binary's symbol table says that symbols are.
 pub trait SymbolAddresses {
-    fn address(&self, name: &str) -> Option<u64>;
+    fn address(&self, name: Hash) -> Option<u64>;
 }
 
 /// Whether the map gives this atom a place of its own.

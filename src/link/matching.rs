@@ -19,7 +19,9 @@ pub fn place<'a>(
         }
     }
     if is_whole_file(&inputs) {
-        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
+        let places = placed.iter().filter(|section| section.size > 0).map(|section| (section.address, section.size));
+        inputs[0].places = places.collect();
+        inputs[0].addresses[0] = inputs[0].places.first().map(|place| place.0);
         return Ok(inputs);
     }
     let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
@@ -33,7 +35,7 @@ pub fn place<'a>(
 fn is_linked(record: &Record, placed: &[PlacedSection], symbols: &dyn SymbolAddresses) -> bool {
     record.symbols.iter().any(|symbol| {
         let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
-        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name)) else {
+        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name_hash)) else {
             return false;
         };
         placed.iter().any(|section| {
@@ -102,9 +104,13 @@ impl Matcher<'_, '_, '_> {
         match (self.named(lines[0].name), lines) {
             // Sections without an atom: notes, unwind tables, merged strings, commons.
             ([], _) => Ok(()),
-            ([(_, candidate)], [line]) => {
+            ([(_, candidate)], [line]) if self.atom(*candidate).size == line.size => {
                 found.push((*candidate, line.address));
                 Ok(())
+            }
+            ([_], [line]) => {
+                let section = String::from_utf8_lossy(line.name).into_owned();
+                Err(InputError::OtherSize { object: self.label.to_owned(), section })
             }
             (candidates, _) => self.match_several(candidates, lines, found),
         }
@@ -141,7 +147,7 @@ impl Matcher<'_, '_, '_> {
         self.inputs[candidate.input].record.symbols.iter().any(|symbol| match symbol.kind {
             SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
                 atom as usize == candidate.atom
-                    && self.symbols.address(symbol.name) == Some(address.wrapping_add(offset))
+                    && self.symbols.address(symbol.name_hash) == Some(address.wrapping_add(offset))
             }
             _ => false,
         })
