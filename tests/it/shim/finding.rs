@@ -153,7 +153,9 @@ fn a_store_that_cannot_be_written() {
     for (number, setting) in [homeless, &file, "export TASTING_DIR=/proc/store;", &readonly].iter().enumerate() {
         let outcome = run(
             &workshop,
-            &format!("{setting} tasting-cc -c one.c -o {number}.o && tasting-cc {number}.o -o {number} && ./{number}"),
+            &format!(
+                "{setting} tasting-cc -c one.c -o {number}.o && tasting-cc {number}.o -o {number} && ./{number} && tasting-cc -static {number}.o -o {number}.static"
+            ),
         );
         assert!(outcome.success() && outcome.stderr.is_empty(), "{setting} {outcome:?}");
         assert!(has_record(&workshop, &format!("{number}.o")), "{setting}");
