@@ -77,6 +77,11 @@ struct Matcher<'i, 'a, 'p> {
     index: Vec<(&'i [u8], Candidate)>,
 }
 
+/// Linkers drop entries of unwind tables. (AArch64's `crtbeginT.o` names its table, so that it is an atom.)
+fn is_condensed(line: &PlacedSection) -> bool {
+    line.name == b".eh_frame"
+}
+
 impl Matcher<'_, '_, '_> {
     /// The address of every placed atom.
     fn run(&self) -> Result<Vec<(Candidate, u64)>, InputError> {
@@ -104,7 +109,7 @@ impl Matcher<'_, '_, '_> {
         match (self.named(lines[0].name), lines) {
             // Sections without an atom: notes, unwind tables, merged strings, commons.
             ([], _) => Ok(()),
-            ([(_, candidate)], [line]) if self.atom(*candidate).size == line.size => {
+            ([(_, candidate)], [line]) if self.atom(*candidate).size == line.size || is_condensed(line) => {
                 found.push((*candidate, line.address));
                 Ok(())
             }
