@@ -1,6 +1,7 @@
 //! The tools that every fixture is built with, and the further ways to build that a fixture can ask for.
 
 use super::fixture::Fixture;
+use crate::workshop::tool;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compiler {
@@ -25,6 +26,16 @@ pub const LINKERS: [Linker; 4] = [
     Linker { name: "lld", program: "ld.lld" },
     Linker { name: "mold", program: "ld.mold" },
 ];
+
+/// The compilers that this machine has. A missing one ends the test with advice, unless that is allowed.
+pub fn compilers() -> impl Iterator<Item = Compiler> {
+    COMPILERS.into_iter().filter(|compiler| tool(compiler.c).is_some() && tool(compiler.cxx).is_some())
+}
+
+/// The linkers that this machine has.
+pub fn linkers() -> impl Iterator<Item = Linker> {
+    LINKERS.into_iter().filter(|linker| tool(linker.program).is_some())
+}
 
 /// A way to build besides the plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,15 +2,14 @@
 
 use super::cases::{CXX, MAIN, PART, PART_H};
 use super::twins::{Scene, Twins};
-use crate::edits::matrix::{COMPILERS, Compiler, LINKERS};
-use crate::workshop::tool;
+use crate::edits::matrix::{COMPILERS, Compiler, LINKERS, compilers, linkers};
 
 const OBJECTS: &str =
     "$CC -O2 -fPIC -c main.c -o main.o && $CC -O2 -fPIC -c part.c -o part.o && ar rcs libpart.a part.o";
 
 /// Objects, and one line for each linker, which ends with the binary's name.
 fn project(scene: Scene, line: impl Fn(&str) -> String) -> Twins {
-    let linkers = LINKERS.iter().filter(|linker| tool(linker.program).is_some());
+    let linkers = linkers();
     let links = linkers.map(|linker| line(&format!("-fuse-ld={} -Wl,--build-id=none", linker.name)));
     let lines: Vec<String> = [OBJECTS.to_owned()].into_iter().chain(links).collect();
     scene.file("main.c", MAIN).file("part.c", PART).file("part.h", PART_H).run(&lines)
@@ -53,7 +52,7 @@ fn manifests_everywhere(twins: Twins) {
 #[test]
 fn without_split_and_at_the_file_level_binaries_are_exactly_the_real_tools() {
     for (variable, value) in [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file")] {
-        for compiler in COMPILERS {
+        for compiler in compilers() {
             let scene = Scene::bare(compiler).env(variable, value);
             let twins = project(scene, |with| {
                 let name = with.split(['=', ' ']).nth(1).expect("the linker's name");
@@ -67,7 +66,7 @@ fn without_split_and_at_the_file_level_binaries_are_exactly_the_real_tools() {
 
 #[test]
 fn cxx_binaries_are_byte_identical() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let links = LINKERS
             .iter()
             .map(|linker| format!("$CXX -fuse-ld={0} -Wl,--build-id=none -o {0}.prog x.o && ./{0}.prog", linker.name));
@@ -80,7 +79,7 @@ fn cxx_binaries_are_byte_identical() {
 #[test]
 fn a_linker_called_directly_makes_the_same() {
     let start = "int value = 3;\n__attribute__((noreturn)) void _start(void) { for (;;) value++; }\n";
-    for linker in LINKERS {
+    for linker in linkers() {
         let scene = Scene::new(COMPILERS[0]).linker(linker.program).file("x.c", start).file("y.c", "int other = 4;\n");
         let twins = scene.run(&[
             "$CC -c x.c y.c",

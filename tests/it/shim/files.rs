@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use super::cases::ONE;
 use super::twins::{Scene, files_in, record_section, shell};
-use crate::edits::matrix::COMPILERS;
+use crate::edits::matrix::{COMPILERS, compilers};
 use crate::workshop::{Outcome, Workshop};
 
 #[test]
 fn modes_are_kept() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let twins = Scene::new(compiler).file("one.c", ONE).run(&[
             "umask 077 && $CC -c one.c -o private.o && $CC private.o -Wl,--build-id=none -o private",
             "umask 002 && $CC -c one.c -o group.o && $CC group.o -Wl,--build-id=none -o group",
@@ -27,7 +27,7 @@ fn modes_are_kept() {
 
 #[test]
 fn links_stay_links() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let twins = Scene::new(compiler).file("one.c", ONE).run(&[
             "touch real.o && ln -s real.o link.o && $CC -c one.c -o link.o",
             "mkdir elsewhere && ln -s elsewhere/prog prog && $CC link.o -Wl,--build-id=none -o prog",

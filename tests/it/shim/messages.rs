@@ -2,12 +2,12 @@
 
 use super::cases::{MAIN, ONE, PART, PART_H};
 use super::twins::{Scene, shell};
-use crate::edits::matrix::{COMPILERS, LINKERS};
+use crate::edits::matrix::{COMPILERS, compilers, linkers};
 use crate::workshop::{Outcome, Workshop, tool};
 
 #[test]
 fn errors_and_warnings_are_the_compilers_own() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler)
             .file("bad.c", "int main(void) { return undeclared; }\n")
             .file("warn.c", "int f(void) { int unused; }\n")
@@ -35,7 +35,7 @@ fn errors_and_warnings_are_the_compilers_own() {
 
 #[test]
 fn a_failed_compilation_leaves_the_old_object_as_the_compiler_does() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("good.c", "int x;\n").file("bad.c", "int x\n");
         scene.run(&["$CC -c good.c -o x.o", "$CC -c bad.c -o x.o"]).same();
     }
@@ -43,8 +43,8 @@ fn a_failed_compilation_leaves_the_old_object_as_the_compiler_does() {
 
 #[test]
 fn errors_of_every_linker_are_its_own() {
-    for compiler in COMPILERS {
-        for linker in LINKERS.iter().filter(|linker| tool(linker.program).is_some()) {
+    for compiler in compilers() {
+        for linker in linkers() {
             let scene = Scene::new(compiler)
                 .file("undefined.c", "int missing(void);\nint main(void) { return missing(); }\n")
                 .file("one.c", ONE)
@@ -71,7 +71,7 @@ fn errors_of_every_linker_are_its_own() {
 
 #[test]
 fn an_unknown_linker_is_the_drivers_own_complaint() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("one.c", ONE);
         let twins = scene.run(&[
             "$CC -c one.c",
@@ -109,7 +109,7 @@ fn questions_are_answered_by_the_real_compiler() {
         "-Q --help=target",
         "-Wl,--version one.c",
     ];
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let lines: Vec<String> =
             questions.iter().map(|question| format!("$CC {question} 2>&1 | sed 's,/tmp/[^ \"]*,TMP,g'")).collect();
         let scene = Scene::bare(compiler).file("one.c", ONE).file("main.c", MAIN).file("part.h", PART_H);
@@ -121,7 +121,7 @@ fn questions_are_answered_by_the_real_compiler() {
 
 #[test]
 fn dependency_files_are_the_same() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("main.c", MAIN).file("sub/part.c", PART).file("part.h", PART_H);
         let twins = scene.run(&[
             "$CC -MD -c main.c",
@@ -147,7 +147,7 @@ fn a_terminal_stays_a_terminal() {
     if tool("script").is_none() {
         return;
     }
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler)
             .file("bad.c", "int main(void) { return undeclared; }\n")
             .file("warn.c", "int f(void) { int unused; }\n");
@@ -164,7 +164,7 @@ fn a_terminal_stays_a_terminal() {
 /// What the tool writes first comes first, also where both streams go to one file.
 #[test]
 fn closed_and_merged_streams_are_left_alone() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("warn.c", "#pragma message \"here\"\nint f(void) { int unused; }\n");
         scene
             .run(&[

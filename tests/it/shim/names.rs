@@ -3,11 +3,11 @@
 
 use super::cases::{CXX, MAIN, ONE, PART, PART_H};
 use super::twins::Scene;
-use crate::edits::matrix::COMPILERS;
+use crate::edits::matrix::compilers;
 
 #[test]
 fn outputs_are_found_wherever_they_are() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("one.c", ONE).file("sub/two.c", "int two(void) { return 2; }\n");
         let twins = scene.run(&[
             "$CC -c one.c -o separate.o",
@@ -31,7 +31,7 @@ fn outputs_are_found_wherever_they_are() {
 
 #[test]
 fn compiling_and_linking_in_one_call() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("main.c", MAIN).file("part.c", PART).file("part.h", PART_H);
         let twins = scene.run(&[
             "$CC -O1 main.c part.c -Wl,--build-id=none && ./a.out",
@@ -49,7 +49,7 @@ fn compiling_and_linking_in_one_call() {
 
 #[test]
 fn languages_by_option_and_by_ending() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler)
             .file("odd.suffix", ONE)
             .file("x.cc", CXX)
@@ -77,7 +77,7 @@ fn languages_by_option_and_by_ending() {
 
 #[test]
 fn standard_input_and_output_are_left_alone() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::bare(compiler).file("one.c", ONE);
         let twins = scene.run(&[
             "$CC -x c -c - -o stdin.o <one.c",
@@ -90,7 +90,7 @@ fn standard_input_and_output_are_left_alone() {
 
 #[test]
 fn an_output_to_nowhere_leaves_nothing() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let twins = Scene::new(compiler).file("one.c", ONE).run(&[
             "$CC -c one.c -o /dev/null",
             "$CC one.c -o /dev/null",
@@ -103,7 +103,7 @@ fn an_output_to_nowhere_leaves_nothing() {
 
 #[test]
 fn response_files_nested_and_quoted() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler)
             .file("a file.c", ONE)
             .file("it's.c", "int its(void) { return VALUE; }\n")
@@ -122,7 +122,7 @@ fn response_files_nested_and_quoted() {
 /// A linker that is handed its arguments in a file: drivers do so by themselves when the line is long.
 #[test]
 fn a_linkers_response_file() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene =
             Scene::new(compiler).file("one.c", ONE).file("more.c", "int more;\n").file("ld.rsp", "-Map=x.map more.o");
         let twins = scene.run(&["$CC -c one.c more.c", "$CC one.o -Wl,@ld.rsp -Wl,--build-id=none -o prog && ./prog"]);
@@ -133,7 +133,7 @@ fn a_linkers_response_file() {
 
 #[test]
 fn names_with_spaces_quotes_and_other_bytes() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let scene = Scene::new(compiler).file("one.c", ONE);
         let twins = scene.run(&[
             "mkdir 'a folder' && cp one.c 'a folder/it'\\''s \"one\".c'",
@@ -158,7 +158,7 @@ fn names_with_spaces_quotes_and_other_bytes() {
 /// No file beside an object of the longest name can have a longer one.
 #[test]
 fn the_longest_names() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let (object, program) = (format!("{}.o", "o".repeat(253)), "p".repeat(255));
         let twins = Scene::new(compiler).file("one.c", ONE).run(&[
             format!("$CC -c one.c -o {object}"),

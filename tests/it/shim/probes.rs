@@ -2,11 +2,11 @@
 
 use super::cases::ONE;
 use super::twins::Scene;
-use crate::edits::matrix::COMPILERS;
+use crate::edits::matrix::compilers;
 
 #[test]
 fn probes_leave_nothing() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let mut scene = Scene::bare(compiler).file("conftest.c", ONE).file("x.c", ONE);
         let folders =
             ["CMakeFiles/CMakeScratch/TryCompile-a1", "CMakeFiles/CMakeTmp", "meson-private/tmpab", ".sconf_temp"];

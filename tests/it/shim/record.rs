@@ -6,8 +6,8 @@ use object::{Object, ObjectSection};
 
 use super::cases::{MAIN, PART, PART_H};
 use super::twins::{record_section, shell};
-use crate::edits::matrix::{COMPILERS, Compiler, LINKERS};
-use crate::workshop::{Outcome, Workshop, tool};
+use crate::edits::matrix::{COMPILERS, Compiler, compilers, linkers};
+use crate::workshop::{Outcome, Workshop};
 
 struct Site {
     workshop: Workshop,
@@ -71,14 +71,14 @@ impl Site {
 
 #[test]
 fn an_object_carries_it_and_a_binary_does_not() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let site = Site::new(compiler);
         let (flags, content) = site.record("main.o").expect("a record");
         assert_eq!(flags, SHF_EXCLUDE.0, "nothing but SHF_EXCLUDE");
         assert!(content.starts_with(b"TASTEREC"));
         assert!(site.record("main.plain.o").is_none());
         assert_eq!(site.atoms("main.o"), site.atoms("main.plain.o"), "the record says what hashing says");
-        for linker in LINKERS.iter().filter(|linker| tool(linker.program).is_some()) {
+        for linker in linkers() {
             let with = format!("-fuse-ld={} main.o part.o", linker.name);
             site.well(&format!("$CC {with} -o prog && $CC {with} -static -o static"));
             assert!(site.record("prog").is_none() && site.record("static").is_none(), "{}", linker.name);
@@ -91,7 +91,7 @@ fn an_object_carries_it_and_a_binary_does_not() {
 /// A changed object is told by a fingerprint, a record that does not fit any more by nothing.
 #[test]
 fn other_tools_void_it() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let site = Site::new(compiler);
         let original = site.fingerprint("main.o part.o");
         for (tool, changes) in [
@@ -118,7 +118,7 @@ fn other_tools_void_it() {
 /// Renaming a function that is called makes another program, although no byte of code changes.
 #[test]
 fn a_redirected_call_is_noticed() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let site = Site::new(compiler);
         site.workshop.write("work/other.c", "int part(int x) { return x; }\nint shared_value;\n");
         site.well("$CC -O1 -c other.c");
@@ -142,7 +142,7 @@ fn a_redirected_call_is_noticed() {
 
 #[test]
 fn ld_r_leaves_one_valid_record() {
-    for linker in LINKERS.iter().filter(|linker| tool(linker.program).is_some()) {
+    for linker in linkers() {
         let site = Site::new(COMPILERS[0]);
         let name = linker.name;
         site.well(&format!("$CC -fuse-ld={name} -r -nostdlib main.o part.o -o both.o"));
@@ -159,7 +159,7 @@ fn ld_r_leaves_one_valid_record() {
 /// Without our shim in between, a linker may concatenate the records of its inputs: none of them fits.
 #[test]
 fn concatenated_records_do_not_count() {
-    for linker in LINKERS.iter().filter(|linker| tool(linker.program).is_some()) {
+    for linker in linkers() {
         let site = Site::new(COMPILERS[0]);
         for (from, to) in [("main.o part.o", "with.o"), ("main.plain.o part.plain.o", "without.o")] {
             site.well(&format!("{} -r {from} -o {to}", linker.program));
@@ -171,11 +171,11 @@ fn concatenated_records_do_not_count() {
 
 #[test]
 fn archives_thin_and_thick() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let site = Site::new(compiler);
         site.well("mkdir sub && cp part.o sub/ && ar rcs thick.a part.o && ar rcsT thin.a sub/part.o && ar rcs plain.a part.plain.o");
         site.well("llvm-ar rcs llvm.a part.o && llvm-ar rcsT sub/llvm-thin.a sub/part.o && llvm-ar --format=gnu rcs gnu.a part.o");
-        for linker in LINKERS.iter().filter(|linker| tool(linker.program).is_some()) {
+        for linker in linkers() {
             let of = |archive: &str| site.fingerprint(&format!("-fuse-ld={} main.o {archive}", linker.name));
             let expected = of("plain.a");
             for archive in ["thick.a", "thin.a", "llvm.a", "sub/llvm-thin.a", "gnu.a"] {
@@ -192,7 +192,7 @@ fn archives_thin_and_thick() {
 /// Compiled again by the same shim, an object is the same, byte for byte.
 #[test]
 fn records_are_reproducible() {
-    for compiler in COMPILERS {
+    for compiler in compilers() {
         let site = Site::new(compiler);
         site.well("cp main.o first.o && rm main.o && sleep 0.01 && $CC -O1 -c main.c && cmp first.o main.o");
         site.well(
