@@ -32,7 +32,7 @@ fn counts(object: &ObjectFile, section: &Section) -> bool {
         elf::SHT_REL | elf::SHT_RELA | elf::SHT_CREL => applies_to_memory(),
         // Names are hashed with their symbols: appending the record's own name changes the table that
         // LLVM shares between sections and symbols.
-        elf::SHT_STRTAB => false,
+        elf::SHT_STRTAB => section.is_allocated(),
         _ => section.name != SECTION && (section.is_allocated() || section.name == ".note.GNU-stack"),
     }
 }
