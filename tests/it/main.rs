@@ -1,5 +1,6 @@
 //! The one integration-test crate: real compilers, linkers and build systems, seen from outside.
 
+mod damaged;
 mod edits;
 mod layers;
 mod workshop;
