@@ -18,12 +18,27 @@ use rustc_hash::FxHashMap;
 const FLAGS_WITHOUT_EFFECT: u64 =
     elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0;
 
+/// More unwind tables than this, all of them unusual, no compiler makes.
+const MOST_UNDIVIDED_TABLES: usize = 16;
+
+/// A literal is shown, and named, by no more than this.
+const LONGEST_LITERAL: usize = 80;
+const LONGEST_LITERAL_SECTION: usize = 1024;
+
 /// Makes an object's record.
 pub fn record<'a>(object: &ObjectFile<'a>, level: Level) -> Result<Record<'a>, ElfError> {
     if object.has_bitcode() {
         return Err(ElfError::Bitcode);
     }
-    if level == Level::File { Ok(whole(object)) } else { Ok(Builder::new(object).build()) }
+    if level == Level::File {
+        return Ok(whole(object));
+    }
+    let builder = Builder::new(object);
+    // Every function depends on each of them.
+    if builder.unwind.undivided.len() > MOST_UNDIVIDED_TABLES {
+        return Err(ElfError::Malformed("it has too many unwind tables of an unusual structure"));
+    }
+    Ok(builder.build())
 }
 
 /// The file level: one atom for the whole object, which refers to everything that the object names.
@@ -41,7 +56,11 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
         section: 0,
         section_name: "",
         group: 0,
-        size: object.sections.iter().filter(|section| section.is_allocated()).map(|section| section.size).sum(),
+        size: object
+            .sections
+            .iter()
+            .filter(|section| section.is_allocated())
+            .fold(0, |sum: u64, section| sum.saturating_add(section.size)),
         references: references.len() as u32,
         traceable: false,
         file: 0,
@@ -197,7 +216,7 @@ impl<'o, 'a> Builder<'o, 'a> {
                 level: Level::Code,
                 hash: hasher.finish(),
                 section: index as u32,
-                section_name: section.name,
+                section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
                 group: self.group_of[index],
                 size: content.len() as u64,
                 references: 0,
@@ -364,10 +383,16 @@ fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
 /// A literal is shown by its text where it has one.
 fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     let text = content.strip_suffix(b"\0").unwrap_or(content);
-    match std::str::from_utf8(&text[..text.len().min(80)]) {
+    match std::str::from_utf8(&text[..text.len().min(LONGEST_LITERAL)]) {
         Ok(text) if section.entry_size == 1 && !text.contains('\0') => text,
-        _ => section.name,
+        _ => shortened(section.name, LONGEST_LITERAL),
     }
+}
+
+/// A section may have a literal in each of its bytes: its name must not be carried along with all of them in full.
+fn shortened(name: &str, most: usize) -> &str {
+    let end = (0..=most.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
 }
 
 /// Reads off the symbols and relocations what is known of each section.

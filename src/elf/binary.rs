@@ -1,8 +1,8 @@
 //! A linked binary, inspected: what is loaded, where it starts, which symbols it has. In: the bytes of an ELF
 //! executable or shared library. Out: [`Binary`] and the digest of its loaded bytes.
 
-use super::ElfError;
 use super::dynamic::{self, Dynamic};
+use super::{ElfError, NameBudget};
 use crate::model::{Hash, Hasher};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
@@ -134,10 +134,11 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
         let flags: u64 = header.sh_flags(endian).0;
         flags & elf::SHF_ALLOC.0 != 0
     });
+    let mut names = NameBudget::of(bytes);
     loaded
         .map(|header| {
             Ok(Section {
-                name: table.section_name(endian, header)?,
+                name: names.take(table.section_name(endian, header)?)?,
                 kind: header.sh_type(endian).0,
                 flags: header.sh_flags(endian).0,
                 address: header.sh_addr(endian).into(),
@@ -159,10 +160,11 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             && symbol.st_type() != elf::STT_SECTION
             && symbol.st_type() != elf::STT_FILE
     });
+    let mut names = NameBudget::of(bytes);
     defined
         .map(|symbol| {
             Ok(Symbol {
-                name: symbols.symbol_name(endian, symbol)?,
+                name: names.take(symbols.symbol_name(endian, symbol)?)?,
                 value: symbol.st_value(endian).into(),
                 is_local: symbol.is_local(),
                 is_absolute: symbol.is_absolute(endian),

@@ -1,7 +1,7 @@
 //! What a binary tells the dynamic loader: the libraries that it needs, where to look for them, the symbols
 //! that it offers and asks for.
 
-use super::ElfError;
+use super::{ElfError, NameBudget};
 use object::elf;
 use object::read::elf::{FileHeader, SectionTable, Sym};
 use object::{Endianness, SymbolIndex};
@@ -45,8 +45,9 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<Dynamic<'a>, ElfError> {
     let mut dynamic = Dynamic { symbols: read_symbols::<Elf>(bytes, endian, table)?, ..Dynamic::default() };
     let entries = table.dynamic_table(endian, bytes)?;
+    let mut names = NameBudget::of(bytes);
     for entry in entries.iter() {
-        let text = || entries.string(entry).map_err(ElfError::from);
+        let mut text = || names.take(entries.string(entry)?);
         match entry.tag {
             elf::DT_NEEDED => dynamic.needed.push(text()?),
             elf::DT_SONAME => dynamic.soname = Some(text()?),
@@ -76,6 +77,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<Vec<DynamicSymbol<'a>>, ElfError> {
     let symbols = table.symbols(endian, bytes, elf::SHT_DYNSYM)?;
     let versions = table.versions(endian, bytes)?;
+    let mut names = NameBudget::of(bytes);
     let mut found = Vec::with_capacity(symbols.len());
     for (index, symbol) in symbols.iter().enumerate().filter(|(_, symbol)| !symbol.is_local()) {
         let version = match &versions {
@@ -86,7 +88,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             None => None,
         };
         found.push(DynamicSymbol {
-            name: symbols.symbol_name(endian, symbol)?,
+            name: names.take(symbols.symbol_name(endian, symbol)?)?,
             version,
             is_defined: symbol.st_shndx(endian) != elf::SHN_UNDEF,
             value: symbol.st_value(endian).into(),

@@ -37,6 +37,25 @@ impl From<object::read::Error> for ElfError {
     }
 }
 
+/// How much text the names of one table may add up to. Tables may share their strings, and do, but a small file whose
+/// symbols all bear one endless name would take as long, and as much memory, as a large one.
+struct NameBudget {
+    left: usize,
+}
+
+impl NameBudget {
+    /// Generous for a file of this size: linkers let names share their ends, and the names of most symbols are their own.
+    fn of(file: &[u8]) -> Self {
+        NameBudget { left: file.len().saturating_mul(16).saturating_add(1 << 16) }
+    }
+
+    fn take<'a>(&mut self, name: &'a [u8]) -> Result<&'a [u8], ElfError> {
+        let left = self.left.checked_sub(name.len());
+        self.left = left.ok_or(ElfError::Malformed("its names are longer than the file could hold"))?;
+        Ok(name)
+    }
+}
+
 /// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
 pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
     Ok(read_record(bytes)?.0)

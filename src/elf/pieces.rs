@@ -116,6 +116,7 @@ fn follows_terminator(section: &Section, label: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn strings(data: &[u8]) -> Section<'_> {
         Section {
@@ -152,5 +153,37 @@ mod tests {
         assert!(is_divisible(&strings(b"a\0")));
         assert!(!is_divisible(&strings(b"a\0b")));
         assert!(!is_divisible(&strings(b"")));
+    }
+
+    proptest! {
+        #[test]
+        fn every_offset_is_in_the_piece_that_is_found(gaps in prop::collection::vec(1u64..9, 0..9), offset in 0u64..99) {
+            let mut starts = vec![0];
+            for gap in gaps {
+                starts.push(starts[starts.len() - 1] + gap);
+            }
+            let pieces = Pieces { starts: starts.clone(), first_atom: 5 };
+            let (atom, within) = pieces.find(offset);
+            let index = atom as usize - 5;
+            prop_assert_eq!(starts[index] + within, offset);
+            prop_assert!(starts.get(index + 1).is_none_or(|&next| offset < next));
+        }
+
+        /// Wherever the labels are: the pieces are the whole section, and each but the first follows a terminator.
+        #[test]
+        fn strings_are_cut_behind_terminators_only(
+            text in prop::collection::vec(0u8..3, 1..40),
+            labels in prop::collection::vec(0u64..50, 0..9),
+        ) {
+            let data = [&text[..], &[0]].concat();
+            let section = strings(&data);
+            prop_assert!(is_divisible(&section));
+            let starts = cut(&section, [&[0], &labels[..]].concat()).starts;
+            prop_assert_eq!(starts[0], 0);
+            prop_assert!(starts.is_sorted_by(|one, other| one < other));
+            prop_assert!(starts[1..].iter().all(|&start| data[start as usize - 1] == 0 && start < section.size));
+            let wanted = labels.iter().filter(|&&label| label == 0 || label < section.size && data[label as usize - 1] == 0);
+            prop_assert!(wanted.into_iter().all(|label| starts.contains(label)));
+        }
     }
 }

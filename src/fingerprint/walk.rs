@@ -271,3 +271,7 @@ fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)>
 fn is_definition(kind: AtomKind) -> bool {
     !matches!(kind, AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range | AtomKind::Residue)
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

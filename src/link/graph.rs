@@ -214,6 +214,8 @@ struct Builder<'a> {
     node_of: Vec<Vec<u32>>,
     /// Address, size and node of everything that is placed, sorted.
     by_address: Vec<(u64, u64, u32)>,
+    /// The first line of each output section that has content.
+    first_member: FxHashMap<&'a [u8], u32>,
     literals: FxHashMap<Hash, u32>,
     /// What each name means, once asked.
     known: Vec<Option<Edge>>,
@@ -249,6 +251,7 @@ impl<'a> Builder<'a> {
             edges: Vec::with_capacity(4 * atoms),
             node_of: inputs.iter().map(|input| vec![NONE; input.record.atoms.len()]).collect(),
             by_address: Vec::new(),
+            first_member: first_members(placement),
             literals: FxHashMap::default(),
             known: vec![None; names.len()],
             names,
@@ -635,10 +638,9 @@ impl<'a> Builder<'a> {
 
     /// The members of an output section.
     fn range(&mut self, output: &str, side: i64) -> Option<Edge> {
-        let is_member = |line: &PlacedSection| line.output == output.as_bytes() && line.size > 0;
-        let first = self.placement.sections.iter().position(is_member)?;
+        let first = *self.first_member.get(output.as_bytes())?;
         let hash = Hasher::new("range").bytes(output.as_bytes()).finish();
-        let edge = self.special(AtomKind::Range, output, hash, Origin::Members(first as u32));
+        let edge = self.special(AtomKind::Range, output, hash, Origin::Members(first));
         Some(Edge { node: edge.node, offset: side })
     }
 
@@ -665,6 +667,21 @@ impl<'a> Builder<'a> {
         self.specials.insert(key, node);
         Edge { node, offset: 0 }
     }
+}
+
+/// The first line of each output section that has content. To look for it anew for every member would be quadratic:
+/// coverage and sanitizers give every function some data in sections of their own.
+fn first_members<'a>(placement: &Placement<'a>) -> FxHashMap<&'a [u8], u32> {
+    let mut first = FxHashMap::default();
+    let mut last: &[u8] = b"";
+    for (index, line) in placement.sections.iter().enumerate().filter(|(_, line)| line.size > 0) {
+        // Most lines follow others of their output section.
+        if line.output != last {
+            first.entry(line.output).or_insert(index as u32);
+            last = line.output;
+        }
+    }
+    first
 }
 
 /// A section that compilers and linkers fill by themselves: its members do not know their neighbours.

@@ -221,3 +221,7 @@ impl<'a> Record<'a> {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+pub(super) mod tests;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cross;
+mod damaged;
 mod edits;
 mod layers;
 mod shim;
