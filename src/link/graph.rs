@@ -304,13 +304,17 @@ impl<'a> Builder<'a> {
     /// The members of an output section, in the order of their addresses. `section` is one of its lines.
     fn add_members(&mut self, section: u32) {
         let output = self.placement.sections[section as usize].output;
-        let mut members: Vec<u64> =
-            self.placement.sections.iter().filter(|line| line.output == output && line.size > 0).map(|line| line.address).collect();
+        let lines = self.placement.sections.iter().filter(|line| line.output == output && line.size > 0);
+        let mut members: Vec<(u64, u64)> = lines.map(|line| (line.address, line.size)).collect();
         members.sort_unstable();
-        for address in members {
+        for (address, size) in members {
             if let Some(edge) = self.at_address(address) {
                 self.edges.push(edge);
             }
+            // The other entries of a constant pool.
+            let from = self.by_address.partition_point(|&(start, _)| start <= address);
+            let inside = self.by_address[from..].iter().take_while(|&&(start, _)| start - address < size);
+            self.edges.extend(inside.map(|&(_, node)| Edge { node, offset: 0 }));
         }
     }
 
