@@ -38,8 +38,8 @@ pub fn main(tool: Tool) -> ! {
     let called = words.next().unwrap_or_default();
     let arguments: Vec<OsString> = words.collect();
     let compiler = find::compiler(tool, &called, &arguments).unwrap_or_else(|error| {
-        eprintln!("{}: {error}", Path::new(&called).file_name().unwrap_or(&called).display());
-        std::process::exit(spawn::NOT_FOUND)
+        let name = Path::new(&called).file_name().unwrap_or(&called);
+        spawn::fail(format_args!("{}: {error}", name.display()), spawn::NOT_FOUND)
     });
     let call = Call { settings: &settings, user: &arguments[compiler.words..], compiler };
     if settings.disable || guard::is_inside(guard::COMPILER) {
