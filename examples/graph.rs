@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tasting::compile::attach;
+use tasting::elf::Labels;
 use tasting::link::describe;
 use tasting::link::graph::Options;
 use tasting::model::{Level, Manifest};
@@ -64,7 +65,7 @@ fn build(folder: &Path, atoms: usize) {
         let source = folder.join(format!("o{object}.s"));
         std::fs::write(&source, text).expect("a source file");
         run(Command::new("cc").current_dir(folder).args(["-c", &format!("o{object}.s")]));
-        attach::attach(&folder.join(format!("o{object}.o")), Level::Code).expect("a record");
+        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain).expect("a record");
         names.push(format!("o{object}.o"));
     }
     let link = ["-nostdlib", "-static", "-Wl,-e,f0", "-Wl,-Map=program.map", "-o", "program"];

@@ -8,10 +8,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use tasting::compile;
+use tasting::elf::append::Appended;
 use tasting::elf::archive::{self, Content};
 use tasting::elf::binary::Binary;
 use tasting::elf::object_file::ObjectFile;
-use tasting::elf::{self, atoms};
+use tasting::elf::{self, Labels, atoms, digest};
 use tasting::fingerprint::components::global_hashes;
 use tasting::fingerprint::walk::{self, Module, Start};
 use tasting::link::graph::{self, Options};
@@ -52,11 +53,14 @@ pub fn object(bytes: &[u8]) {
 
 /// An object gets its record, and is the same object as before.
 pub fn append(bytes: &[u8]) {
-    for level in [Level::Code, Level::File] {
-        let Ok(Some(appended)) = elf::with_record(bytes, level) else { continue };
-        let whole = [&appended.head[..], &bytes[appended.head.len()..], &appended.tail].concat();
+    for (level, labels) in [(Level::Code, Labels::Plain), (Level::File, Labels::Plain), (Level::Code, Labels::Kept)] {
+        let Ok(Some(with_record)) = elf::with_record(bytes, level, labels) else { continue };
+        let Appended { head, tail } = with_record.record;
+        let content = with_record.object.as_deref().unwrap_or(bytes);
+        let whole = [&head[..], &content[head.len()..], &tail].concat();
         let object = ObjectFile::parse(bytes).expect("it was read before");
-        let expected = atoms::record(&object, level).expect("its record was made before");
+        let mut expected = atoms::record(&object, level, labels == Labels::Kept).expect("its record was made before");
+        expected.digest = digest::of_object(&ObjectFile::parse(content).expect("a tidied object is one"));
         assert_eq!(elf::record_of(&whole), Ok(expected), "the record that is carried is not the one that was added");
     }
 }

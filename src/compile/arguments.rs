@@ -28,6 +28,8 @@ pub struct CompileJob {
     pub outputs: Vec<PathBuf>,
     /// Something is compiled, not only assembled: section flags mean something.
     pub compiles: bool,
+    /// All sources are in C or C++.
+    pub is_c: bool,
 }
 
 /// A call that links.
@@ -202,15 +204,16 @@ impl Seen {
             (Some(_), _) => return Invocation::PassThrough("it names one output for several sources"),
             (None, _) => self.sources.iter().filter_map(|(source, _)| default_object(source)).collect(),
         };
-        let compiles = self.sources.iter().any(|&(_, language)| language == Language::Compiled);
-        Invocation::Compile(CompileJob { outputs, compiles })
+        let compiles = self.sources.iter().any(|(_, language)| language.is_compiled());
+        let is_c = self.sources.iter().all(|&(_, language)| language == Language::C);
+        Invocation::Compile(CompileJob { outputs, compiles, is_c })
     }
 
     fn link(self) -> Invocation {
         if self.sources.is_empty() && self.link_inputs.is_empty() && !self.link_options {
             return Invocation::PassThrough("there is nothing to link");
         }
-        let compiles = !self.lto && self.sources.iter().any(|&(_, language)| language == Language::Compiled);
+        let compiles = !self.lto && self.sources.iter().any(|(_, language)| language.is_compiled());
         let linker = match (self.linker_path, self.use_linker) {
             (Some(path), _) => LinkerChoice::Path(path),
             (None, Some(name)) if name.as_bytes().contains(&b'/') => LinkerChoice::NamedByPath(name),

@@ -174,7 +174,7 @@ fn paths_need_not_be_text() {
     let source = OsStr::from_bytes(b"\xff\xfe.c").to_owned();
     let job = parse(&["-c".into(), source], Path::new("/b"));
     let object = PathBuf::from(OsStr::from_bytes(b"\xff\xfe.o"));
-    assert_eq!(job, Invocation::Compile(CompileJob { outputs: vec![object], compiles: true }));
+    assert_eq!(job, Invocation::Compile(CompileJob { outputs: vec![object], compiles: true, is_c: true }));
 }
 
 proptest! {

@@ -9,7 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 /// What a driver makes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// Compiled to code; it can be asked for one section per function.
+    /// C or C++: compiled to code; it can be asked for one section per function.
+    C,
+    /// Another language, of which the same holds.
     Compiled,
     /// Assembled as it is written.
     Assembler,
@@ -17,6 +19,13 @@ pub enum Language {
     Header,
     /// Something whose objects we do not know (GPU code and the like).
     Foreign,
+}
+
+impl Language {
+    /// It is made into code.
+    pub fn is_compiled(self) -> bool {
+        matches!(self, Language::C | Language::Compiled)
+    }
 }
 
 /// The language of a file, by its name. `None`: it is handed to the linker.
@@ -35,19 +44,16 @@ pub fn by_option(language: &OsStr) -> Language {
     }
     match language {
         "assembler" | "assembler-with-cpp" => Language::Assembler,
+        "c" | "c++" | "c++-cpp-output" | "cpp-output" => Language::C,
         _ if COMPILED.binary_search(&language).is_ok() => Language::Compiled,
         _ => Language::Foreign,
     }
 }
 
-/// The names for `-x` of what is compiled.
+/// The names for `-x` of what else is compiled.
 static COMPILED: &[&str] = &[
     "ada",
-    "c",
-    "c++",
-    "c++-cpp-output",
     "c++-module",
-    "cpp-output",
     "d",
     "f77",
     "f77-cpp-input",
@@ -68,8 +74,8 @@ static COMPILED: &[&str] = &[
 /// is no object afterwards, and nothing is done.
 #[rustfmt::skip]
 static ENDINGS: &[(&str, Language)] = &[
-    ("C", Language::Compiled),
-    ("CPP", Language::Compiled),
+    ("C", Language::C),
+    ("CPP", Language::C),
     ("F", Language::Compiled),
     ("F03", Language::Compiled),
     ("F08", Language::Compiled),
@@ -86,18 +92,18 @@ static ENDINGS: &[(&str, Language)] = &[
     ("ads", Language::Compiled),
     ("asm", Language::Assembler),
     ("bc", Language::Compiled),
-    ("c", Language::Compiled),
-    ("c++", Language::Compiled),
+    ("c", Language::C),
+    ("c++", Language::C),
     ("c++m", Language::Compiled),
-    ("cc", Language::Compiled),
+    ("cc", Language::C),
     ("ccm", Language::Compiled),
     ("cl", Language::Foreign),
-    ("cp", Language::Compiled),
-    ("cpp", Language::Compiled),
+    ("cp", Language::C),
+    ("cpp", Language::C),
     ("cppm", Language::Compiled),
     ("cu", Language::Foreign),
     ("cui", Language::Foreign),
-    ("cxx", Language::Compiled),
+    ("cxx", Language::C),
     ("cxxm", Language::Compiled),
     ("d", Language::Compiled),
     ("dd", Language::Compiled),
@@ -119,8 +125,8 @@ static ENDINGS: &[(&str, Language)] = &[
     ("hp", Language::Header),
     ("hpp", Language::Header),
     ("hxx", Language::Header),
-    ("i", Language::Compiled),
-    ("ii", Language::Compiled),
+    ("i", Language::C),
+    ("ii", Language::C),
     ("ixx", Language::Compiled),
     ("ll", Language::Compiled),
     ("m", Language::Compiled),
@@ -146,8 +152,9 @@ mod tests {
     #[test]
     fn by_ending() {
         let language = |name| by_name(OsStr::new(name));
-        assert_eq!(language("a/b.c"), Some(Language::Compiled));
-        assert_eq!(language("x.y.C"), Some(Language::Compiled));
+        assert_eq!(language("a/b.c"), Some(Language::C));
+        assert_eq!(language("a/b.f90"), Some(Language::Compiled));
+        assert_eq!(language("x.y.C"), Some(Language::C));
         assert_eq!(language("x.S"), Some(Language::Assembler));
         assert_eq!(language("x.hpp"), Some(Language::Header));
         assert_eq!(language("x.cu"), Some(Language::Foreign));
@@ -159,7 +166,8 @@ mod tests {
     #[test]
     fn by_x() {
         let language = |name| by_option(OsStr::new(name));
-        assert_eq!(language("c"), Language::Compiled);
+        assert_eq!(language("c"), Language::C);
+        assert_eq!(language("f95"), Language::Compiled);
         assert_eq!(language("c++-header"), Language::Header);
         assert_eq!(language("c++-system-header"), Language::Header);
         assert_eq!(language("assembler-with-cpp"), Language::Assembler);

@@ -9,6 +9,8 @@ pub mod arguments;
 pub mod attach;
 /// The way from a driver that links to the linker's shim.
 pub mod drive;
+/// Whether the labels of constants are to be kept.
+pub mod labels;
 /// The languages of input files.
 pub mod languages;
 /// The folder of links that stand for linkers.
@@ -16,6 +18,7 @@ pub mod ld_links;
 /// The drivers' options.
 pub mod options;
 
+use crate::elf::Labels;
 use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::quietly;
 use crate::process::{Settings, guard, response, spawn};
@@ -48,7 +51,7 @@ pub fn main(tool: Tool) -> ! {
             settings.log(format_args!("passed through: {why}"));
             call.pass_through()
         }
-        Invocation::Compile(job) => call.compile(&job),
+        Invocation::Compile(job) => call.compile(&job, &expanded.arguments),
         Invocation::Link(job) => call.link(&job, &expanded.arguments),
     }
 }
@@ -81,19 +84,28 @@ impl Call<'_> {
         SECTION_FLAGS.iter().filter(|_| wanted).map(OsString::from).collect()
     }
 
-    fn compile(&self, job: &CompileJob) -> ! {
+    /// Whether the labels of constants are to be kept for the record.
+    fn labels(&self, job: &CompileJob, expanded: &[OsString]) -> Labels {
+        let wanted = job.is_c && self.compiler.known && self.settings.split();
+        if wanted && labels::can_be_kept(&self.compiler.program, expanded) { Labels::Kept } else { Labels::Plain }
+    }
+
+    fn compile(&self, job: &CompileJob, expanded: &[OsString]) -> ! {
         let before: Vec<Option<State>> = job.outputs.iter().map(|output| State::of(output)).collect();
         if before.iter().flatten().any(|state| !state.is_file) {
             self.pass_through();
         }
-        let arguments = [&self.section_flags(job.compiles)[..], self.user].concat();
+        let labels = self.labels(job, expanded);
+        let mut arguments = self.section_flags(job.compiles);
+        arguments.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
+        arguments.extend_from_slice(self.user);
         let status = spawn::run(&self.compiler.program, &arguments, &[guard::mark(guard::COMPILER)])
             .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error));
         if status.success() {
             for (output, before) in job.outputs.iter().zip(before) {
                 // What the compiler did not write is none of our business.
                 if State::of(output).is_some_and(|after| Some(after) != before) {
-                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level));
+                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level, labels));
                 }
             }
         }

@@ -9,19 +9,19 @@ use object::read::elf::{FileHeader, SectionHeader};
 use object::{Endianness, FileKind};
 
 /// Where the fields that change lie in the file header and in a section header.
-struct Layout {
-    file_header: usize,
-    section_table: usize,
+pub(super) struct Layout {
+    pub file_header: usize,
+    pub section_table: usize,
     section_count: usize,
-    entry: usize,
+    pub entry: usize,
     entry_flags: usize,
-    entry_offset: usize,
-    entry_size: usize,
+    pub entry_offset: usize,
+    pub entry_size: usize,
     entry_align: usize,
     word: usize,
 }
 
-const ELF64: Layout = Layout {
+pub(super) const ELF64: Layout = Layout {
     file_header: 64,
     section_table: 40,
     section_count: 60,
@@ -115,7 +115,7 @@ fn append_class<Elf: FileHeader<Endian = Endianness>>(
 }
 
 /// The bytes of the table of section headers.
-fn section_table<'a, Elf: FileHeader<Endian = Endianness>>(
+pub(super) fn section_table<'a, Elf: FileHeader<Endian = Endianness>>(
     header: &Elf,
     endian: Endianness,
     object: &'a [u8],
@@ -128,17 +128,17 @@ fn section_table<'a, Elf: FileHeader<Endian = Endianness>>(
 }
 
 /// Writes numbers in the object's byte order.
-struct Patch {
-    little: bool,
-    word: usize,
+pub(super) struct Patch {
+    pub little: bool,
+    pub word: usize,
 }
 
 impl Patch {
-    fn word(&self, bytes: &mut [u8], at: usize, value: u64) {
+    pub fn word(&self, bytes: &mut [u8], at: usize, value: u64) {
         self.bytes(bytes, at, self.word, value);
     }
 
-    fn bytes(&self, bytes: &mut [u8], at: usize, width: usize, value: u64) {
+    pub fn bytes(&self, bytes: &mut [u8], at: usize, width: usize, value: u64) {
         let field = &mut bytes[at..at + width];
         if self.little {
             field.copy_from_slice(&value.to_le_bytes()[..width]);

@@ -8,6 +8,7 @@
 
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use super::pieces::{self, Pieces};
+use super::pools;
 use super::unwind::Unwind;
 use super::{ElfError, digest, lines};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
@@ -25,15 +26,16 @@ const MOST_UNDIVIDED_TABLES: usize = 16;
 const LONGEST_LITERAL: usize = 80;
 const LONGEST_LITERAL_SECTION: usize = 1024;
 
-/// Makes an object's record.
-pub fn record<'a>(object: &ObjectFile<'a>, level: Level) -> Result<Record<'a>, ElfError> {
+/// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled without
+/// optimisation.
+pub fn record<'a>(object: &ObjectFile<'a>, level: Level, pools: bool) -> Result<Record<'a>, ElfError> {
     if object.has_bitcode() {
         return Err(ElfError::Bitcode);
     }
     if level == Level::File {
         return Ok(whole(object));
     }
-    let builder = Builder::new(object);
+    let builder = Builder::new(object, pools);
     // Every function depends on each of them.
     if builder.unwind.undivided.len() > MOST_UNDIVIDED_TABLES {
         return Err(ElfError::Malformed("it has too many unwind tables of an unusual structure"));
@@ -117,12 +119,16 @@ struct Builder<'o, 'a> {
 }
 
 impl<'o, 'a> Builder<'o, 'a> {
-    fn new(object: &'o ObjectFile<'a>) -> Self {
+    fn new(object: &'o ObjectFile<'a>, pools: bool) -> Self {
+        let mut pieces = pieces::divide(object);
+        if pools {
+            pools::divide(object, &mut pieces);
+        }
         let mut builder = Builder {
             object,
             unwind: Unwind::read(object),
             labels: labels(object),
-            pieces: pieces::divide(object),
+            pieces,
             atom_of: vec![None; object.sections.len()],
             group_of: groups(object),
             symbol_of: Vec::with_capacity(object.symbols.len()),
@@ -146,7 +152,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             match &self.pieces[index] {
                 Some(pieces) => {
                     let starts = pieces.starts.clone();
-                    self.add_pieces(index, section, &starts);
+                    self.add_pieces(index, section, &starts, pieces.may_be_end.is_some());
                 }
                 None if self.atom_of[index].is_some() => self.add_section(index, section),
                 None => {}
@@ -202,23 +208,28 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// Adds one atom per piece of a mergeable section.
-    fn add_pieces(&mut self, index: usize, section: &Section<'a>, starts: &[u64]) {
+    /// Adds one atom per piece of a mergeable section or a constant pool.
+    fn add_pieces(&mut self, index: usize, section: &Section<'a>, starts: &[u64], is_pool: bool) {
         let ends = starts.iter().skip(1).copied().chain([section.size]);
         for (&start, end) in starts.iter().zip(ends) {
             let content = section.data.get(start as usize..end as usize).unwrap_or_default();
-            let content = without_padding(section, content);
-            let mut hasher = Hasher::new("literal");
-            hash_shape(&mut hasher, section).bytes(content);
+            let (kind, name, hash, size) = match is_pool {
+                true => (AtomKind::Data, pool_name(section, content), hash_entry(section, start, content), end - start),
+                false => {
+                    let content = without_padding(section, content);
+                    let hash = hash_shape(&mut Hasher::new("literal"), section).bytes(content).finish();
+                    (AtomKind::Literal, literal_name(section, content), hash, content.len() as u64)
+                }
+            };
             self.record.atoms.push(Atom {
-                name: literal_name(section, content),
-                kind: AtomKind::Literal,
+                name,
+                kind,
                 level: Level::Code,
-                hash: hasher.finish(),
+                hash,
                 section: index as u32,
                 section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
                 group: self.group_of[index],
-                size: content.len() as u64,
+                size,
                 references: 0,
                 traceable: false,
                 file: 0,
@@ -255,11 +266,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         self.ordinals.clear();
         let mut hasher = Hasher::new("atom");
         hash_shape(&mut hasher, section).number(section.size).bytes(section.data);
-        self.hash_relocations(&mut hasher, &section.relocations, 0);
+        self.hash_relocations(&mut hasher, section, &section.relocations, 0);
         let parts: Vec<_> = self.unwind.parts(index).collect();
         for part in parts {
             hasher.bytes(part.data);
-            self.hash_relocations(&mut hasher, part.relocations, part.start);
+            self.hash_relocations(&mut hasher, section, part.relocations, part.start);
         }
         if section.is_code() {
             for table in self.unwind.undivided.clone() {
@@ -272,9 +283,12 @@ impl<'o, 'a> Builder<'o, 'a> {
         hasher.finish()
     }
 
-    fn hash_relocations(&mut self, hasher: &mut Hasher, relocations: &[Relocation], start: u64) {
+    fn hash_relocations(&mut self, hasher: &mut Hasher, section: &Section, relocations: &[Relocation], start: u64) {
         hasher.number(relocations.len() as u64);
         for relocation in relocations {
+            if self.hash_pool_reference(hasher, section, relocation, start) {
+                continue;
+            }
             let (target, offset, addend) = self.target(relocation);
             let ordinal = target.map_or(u32::MAX, |target| self.ordinal(target, offset));
             hasher.number(relocation.offset - start).number(relocation.kind.into());
@@ -283,6 +297,30 @@ impl<'o, 'a> Builder<'o, 'a> {
                 hasher.number(offset as u64);
             }
         }
+    }
+
+    /// Hashes a reference into a constant pool: which of its pieces it may mean, and where in them.
+    fn hash_pool_reference(
+        &mut self,
+        hasher: &mut Hasher,
+        section: &Section,
+        relocation: &Relocation,
+        start: u64,
+    ) -> bool {
+        let symbol = self.object.symbols.get(relocation.symbol as usize).map(|symbol| symbol.place);
+        let Some(Place::Section(target)) = symbol else { return false };
+        let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else {
+            return false;
+        };
+        let first_atom = pieces.first_atom;
+        let (meanings, addend) = pools::meanings(self.object, pieces, section, relocation);
+        hasher.number(relocation.offset - start).number(relocation.kind.into());
+        hasher.number(addend as u64).number(meanings.len() as u64);
+        for (piece, offset) in meanings {
+            let ordinal = self.ordinal(Target::Atom(first_atom + piece as u32), offset);
+            hasher.number(ordinal.into());
+        }
+        true
     }
 
     /// The number of a target within the atom at hand.
@@ -378,6 +416,23 @@ fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
         units -= 1;
     }
     &content[..units * unit]
+}
+
+/// The hash of an entry of a constant pool.
+fn hash_entry(section: &Section, start: u64, content: &[u8]) -> Hash {
+    let mut hasher = Hasher::new("pool entry");
+    hasher.number(section.kind.into()).number(section.flags & !FLAGS_WITHOUT_EFFECT);
+    hasher.number(pools::alignment(section, start, content)).bytes(content).finish()
+}
+
+/// An entry of a constant pool is shown by its text where that cannot be taken for the name of a symbol.
+fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
+    let text = content.split(|&byte| byte == 0).next().unwrap_or_default();
+    let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.$@".contains(byte));
+    match std::str::from_utf8(&text[..text.len().min(80)]) {
+        Ok(text) if !is_name && content.len() > text.len() => text,
+        _ => section.name,
+    }
 }
 
 /// A literal is shown by its text where it has one.

@@ -9,7 +9,10 @@ pub mod digest;
 pub mod dynamic;
 pub mod lines;
 pub mod object_file;
+pub mod operands;
 pub mod pieces;
+pub mod pools;
+pub mod tidy;
 pub mod unwind;
 
 use crate::model::record::SECTION;
@@ -66,7 +69,7 @@ pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
     let tables = Tables::parse(bytes)?;
     match carried(&tables) {
         Some(record) => Ok((record, true)),
-        None => Ok((atoms::record(&ObjectFile::complete(tables)?, Level::Code)?, false)),
+        None => Ok((atoms::record(&ObjectFile::complete(tables)?, Level::Code, false)?, false)),
     }
 }
 
@@ -78,13 +81,36 @@ fn carried<'a>(tables: &Tables<'a>) -> Option<Record<'a>> {
     sections.find_map(|section| Record::find(section.data, digest).ok())
 }
 
-/// What is to be written so that an object carries its record. `None`: it does already.
-pub fn with_record(bytes: &[u8], level: Level) -> Result<Option<Appended>, ElfError> {
+/// What is to be written so that an object carries its record.
+pub struct WithRecord {
+    /// The object, where it is not to stay as it was.
+    pub object: Option<Vec<u8>>,
+    pub record: Appended,
+}
+
+/// What an object was compiled with, beyond what the user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// As the user has it.
+    Plain,
+    /// Compiled without optimisation, and with the labels of its constants kept for us (`pools`).
+    Kept,
+}
+
+/// Makes an object carry its record, and takes away the labels that were kept for it. `None`: it carries one
+/// already.
+pub fn with_record(bytes: &[u8], level: Level, labels: Labels) -> Result<Option<WithRecord>, ElfError> {
     let object = ObjectFile::parse(bytes)?;
     if carried(&object).is_some() {
         return Ok(None);
     }
-    let record =
-        atoms::record(&object, level)?.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
-    append::append(bytes, &record).map(Some)
+    let mut record = atoms::record(&object, level, labels == Labels::Kept)?;
+    let tidied = if labels == Labels::Kept { tidy::tidy(bytes) } else { None };
+    let base = tidied.as_deref().unwrap_or(bytes);
+    if tidied.is_some() {
+        record.digest = digest::of_object(&Tables::parse(base)?);
+    }
+    let record = record.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
+    let record = append::append(base, &record)?;
+    Ok(Some(WithRecord { record, object: tidied }))
 }

@@ -1,4 +1,4 @@
-//! Sections that hold many small things: mergeable strings and constants. Each is divided into pieces that are
+//! Sections that hold many small things: mergeable strings and constants, and (in `pools`) constant pools. Each is divided into pieces that are
 //! hashed by content, so that a string added for one function changes nothing for another.
 //!
 //! A piece starts only where a symbol or a relocation names it *and* the string before it has ended: a literal
@@ -13,6 +13,9 @@ pub struct Pieces {
     pub starts: Vec<u64>,
     /// The number of the first piece's atom.
     pub first_atom: u32,
+    /// The section is a constant pool. For each piece: an address of its first byte may mean the end of the piece
+    /// before it.
+    pub may_be_end: Option<Vec<bool>>,
 }
 
 impl Pieces {
@@ -21,6 +24,12 @@ impl Pieces {
         let index = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or(0);
         (self.first_atom + index as u32, offset.saturating_sub(start))
+    }
+
+    /// The number of the piece that holds the byte at `offset`, and the offset within it.
+    pub fn locate(&self, offset: i64) -> (usize, i64) {
+        let index = self.starts.partition_point(|&start| start as i64 <= offset).saturating_sub(1);
+        (index, offset.wrapping_sub(self.starts.get(index).map_or(0, |&start| start as i64)))
     }
 }
 
@@ -105,7 +114,7 @@ fn cut(section: &Section, mut labels: Vec<u64>) -> Pieces {
         labels.retain(|&label| label == 0 || (label < section.size && follows_terminator(section, label)));
         labels
     };
-    Pieces { starts, first_atom: 0 }
+    Pieces { starts, first_atom: 0, may_be_end: None }
 }
 
 fn follows_terminator(section: &Section, label: u64) -> bool {
@@ -142,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_end_belongs_to_the_last_piece() {
-        let pieces = Pieces { starts: vec![0, 7], first_atom: 10 };
+        let pieces = Pieces { starts: vec![0, 7], first_atom: 10, may_be_end: None };
         assert_eq!(pieces.find(6), (10, 6));
         assert_eq!(pieces.find(7), (11, 0));
         assert_eq!(pieces.find(11), (11, 4));
@@ -162,7 +171,7 @@ mod tests {
             for gap in gaps {
                 starts.push(starts[starts.len() - 1] + gap);
             }
-            let pieces = Pieces { starts: starts.clone(), first_atom: 5 };
+            let pieces = Pieces { starts: starts.clone(), first_atom: 5, may_be_end: None };
             let (atom, within) = pieces.find(offset);
             let index = atom as usize - 5;
             prop_assert_eq!(starts[index] + within, offset);

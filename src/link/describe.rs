@@ -6,8 +6,9 @@ use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::map;
 use super::symbols::FinalSymbols;
+use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
-use crate::elf::{self, ElfError, archive};
+use crate::elf::{self, ElfError, Labels, WithRecord, archive};
 use crate::fingerprint::walk::{self, Module, Start};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
@@ -48,9 +49,9 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
 fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
     let metadata = fs::metadata(object)?;
     let bytes = sys::map(object)?;
-    if let Some(appended) = elf::with_record(&bytes, level)? {
-        let rest = &bytes[appended.head.len()..];
-        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&appended.head[..], rest, &appended.tail])?;
+    if let Some(WithRecord { record: Appended { head, tail }, .. }) = elf::with_record(&bytes, level, Labels::Plain)? {
+        let rest = &bytes[head.len()..];
+        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
     }
     Ok(())
 }

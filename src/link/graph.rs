@@ -421,6 +421,10 @@ impl<'a> Builder<'a> {
         for (address, size) in members {
             let edge = self.content_at(address, size);
             self.edges.push(edge);
+            // The other entries of a constant pool.
+            let from = self.by_address.partition_point(|&(start, ..)| start <= address);
+            let inside = self.by_address[from..].iter().take_while(|(start, ..)| start - address < size);
+            self.edges.extend(inside.map(|&(_, _, node)| Edge { node, offset: 0 }));
         }
     }
 

@@ -31,9 +31,25 @@ pub fn place<'a>(
     let addresses =
         Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs), claims, groups }.run()?;
     for (Candidate { input, atom }, address) in addresses {
-        inputs[input].addresses[atom] = Some(address);
+        give_place(&mut inputs[input], atom, address);
     }
     Ok(inputs)
+}
+
+/// Places a section: its only atom, or the entries of a constant pool one behind the other.
+fn give_place(input: &mut Input, first: usize, mut address: u64) {
+    for (atom, place) in entries(&input.record, first).iter().zip(&mut input.addresses[first..]) {
+        *place = Some(address);
+        address = address.wrapping_add(atom.size);
+    }
+}
+
+/// The atoms of the section whose first atom is `first`.
+fn entries<'r, 'a>(record: &'r Record<'a>, first: usize) -> &'r [Atom<'a>] {
+    let rest = record.atoms.get(first..).unwrap_or_default();
+    let section = rest.first().map(|atom| atom.section);
+    let count = rest.iter().take_while(|atom| Some(atom.section) == section).count();
+    &rest[..count]
 }
 
 /// Among members of the same name, those were linked whose symbols ended in sections that the map lists.
@@ -51,19 +67,21 @@ fn is_whole_file(inputs: &[Input]) -> bool {
     matches!(inputs, [input] if matches!(&input.record.atoms[..], [atom] if atom.level == Level::File))
 }
 
-/// An atom that a line of the map may mean.
+/// The first atom of a section that a line of the map may mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Candidate {
     input: usize,
     atom: usize,
 }
 
-/// The atoms by the names of their sections, sorted; those of one name in the order of the object.
+/// The sections by their names, sorted; those of one name in the order of the object.
 fn index<'i>(inputs: &'i [Input]) -> Vec<(&'i [u8], Candidate)> {
     let mut index: Vec<(&[u8], Candidate)> = Vec::new();
     for (input, object) in inputs.iter().enumerate() {
+        let mut last = None;
         for (atom, described) in object.record.atoms.iter().enumerate() {
-            if has_own_place(described.kind, described.level) {
+            let is_first = last.replace(described.section) != Some(described.section);
+            if is_first && has_own_place(described.kind, described.level) {
                 index.push((described.section_name.as_bytes(), Candidate { input, atom }));
             }
         }
@@ -112,6 +130,11 @@ impl Matcher<'_, '_, '_> {
         &self.inputs[candidate.input].record.atoms[candidate.atom]
     }
 
+    /// The size of the whole section.
+    fn size(&self, candidate: Candidate) -> u64 {
+        entries(&self.inputs[candidate.input].record, candidate.atom).iter().map(|atom| atom.size).sum()
+    }
+
     /// Matches the lines of one section name.
     fn match_name(&self, lines: &[&PlacedSection], found: &mut Vec<(Candidate, u64)>) -> Result<(), InputError> {
         match (self.named(lines[0].name), lines) {
@@ -150,10 +173,10 @@ impl Matcher<'_, '_, '_> {
             }
         }
         let is_left = |candidate: &Candidate| {
-            open.contains(candidate) && self.atom(*candidate).size > 0 && self.group_is_linked(*candidate)
+            open.contains(candidate) && self.size(*candidate) > 0 && self.group_is_linked(*candidate)
         };
         let open: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).filter(is_left).collect();
-        let fits = |&candidate: &Candidate, line: &&PlacedSection| self.atom(candidate).size == line.size;
+        let fits = |&candidate: &Candidate, line: &&PlacedSection| self.size(candidate) == line.size;
         if open.len() != left.len() || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line)) {
             let section = String::from_utf8_lossy(lines[0].name).into_owned();
             return Err(InputError::Ambiguous { object: self.label.to_owned(), section });

@@ -32,6 +32,13 @@ fn atom(section_name: &'static str, size: u64, group: u32) -> Atom<'static> {
     }
 }
 
+fn in_sections_of_their_own(mut atoms: Vec<Atom<'static>>) -> Vec<Atom<'static>> {
+    for (section, atom) in atoms.iter_mut().enumerate() {
+        atom.section = section as u32;
+    }
+    atoms
+}
+
 fn input(record: Record<'static>) -> Input<'static> {
     let addresses = vec![None; record.atoms.len()];
     Input { label: "x.o".to_owned(), addresses, places: Vec::new(), record, fresh: None }
@@ -46,6 +53,7 @@ const SECTIONS: [&str; 3] = [".text", ".text.f", ".data"];
 fn record() -> impl Strategy<Value = Record<'static>> {
     let atom = (select(&SECTIONS[..]), 0u64..3, 0u32..3).prop_map(|(name, size, group)| atom(name, size, group));
     prop::collection::vec(atom, 1..7).prop_flat_map(|atoms| {
+        let atoms = in_sections_of_their_own(atoms);
         let count = atoms.len() as u32;
         let symbol = (select(&["f", "g", "h", "i"][..]), 0..count, 0u64..2)
             .prop_map(|(name, atom, offset)| Symbol::new(name, false, SymbolKind::Defined { atom, offset }));
@@ -135,7 +143,7 @@ fn many_sections_of_one_name_take_no_time() {
     let addresses = names.iter().enumerate().map(|(at, name)| (Symbol::hash_of(name), 16 * at as u64)).collect();
     let leaked: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
     let record = Record {
-        atoms: vec![atom(".text", 16, 0); count],
+        atoms: in_sections_of_their_own(vec![atom(".text", 16, 0); count]),
         symbols: leaked.into_iter().enumerate().map(symbol).collect(),
         ..Record::default()
     };

@@ -78,6 +78,11 @@ pub fn target(name: &OsStr) -> Option<&str> {
     split(name.to_str()?)?.0
 }
 
+/// The tool in a compiler's name: `gcc` of `aarch64-linux-gnu-gcc-12`.
+pub fn tool(name: &OsStr) -> Option<&str> {
+    Some(split(name.to_str()?)?.1)
+}
+
 /// A compiler's name as target and tool, without the version.
 fn split(name: &str) -> Option<(Option<&str>, &str)> {
     let name = without_version(name);
