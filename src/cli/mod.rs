@@ -58,10 +58,10 @@ pub fn main() -> ExitCode {
 
 /// Tells what went wrong, in one line. A reader that closed its pipe is no failure.
 fn complain(error: &anyhow::Error) -> u8 {
-    if let Some(error) = error.downcast_ref::<io::Error>() {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return exit::OK;
-        }
+    if let Some(error) = error.downcast_ref::<io::Error>()
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        return exit::OK;
     }
     let label = if io::stderr().is_terminal() { "\x1b[1;31mtasting:\x1b[0m" } else { "tasting:" };
     let _ = writeln!(io::stderr(), "{label} {error:#}");

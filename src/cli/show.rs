@@ -64,7 +64,8 @@ fn archive_shown(path: &Path, bytes: &[u8]) -> anyhow::Result<Shown> {
             Content::Here(bytes) => bytes,
             Content::Elsewhere => {
                 let file = path.parent().unwrap_or(Path::new("")).join(&label);
-                elsewhere = sys::map(&file).with_context(|| format!("cannot read {}, a member of {name}", file.display()))?;
+                elsewhere =
+                    sys::map(&file).with_context(|| format!("cannot read {}, a member of {name}", file.display()))?;
                 &elsewhere
             }
         };

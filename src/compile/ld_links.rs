@@ -25,9 +25,8 @@ pub fn folder(settings: &Settings, name: &OsStr) -> Option<PathBuf> {
         return None;
     }
     let installed = own.parent()?.parent().map(|prefix| prefix.join("libexec/tasting/ld"));
-    let installed =
-        installed.filter(|folder| is_link_to_shim(&folder.join("ld")) && is_link_to_shim(&folder.join(name)));
-    installed.or_else(|| {
+    let serves = |folder: &PathBuf| search::is_shim(&folder.join("ld")) && search::is_shim(&folder.join(name));
+    installed.filter(serves).or_else(|| {
         places(settings, &shim).into_iter().find(|place| provide(place, &shim, name).is_ok()).map(|place| place.path)
     })
 }
@@ -42,15 +41,25 @@ fn looks_like_linker(name: &OsStr) -> bool {
     }
 }
 
-fn is_link_to_shim(path: &Path) -> bool {
-    search::is_shim(path)
-}
-
 /// Where a folder of links may be made.
 struct Place {
     path: PathBuf,
+    kind: PlaceKind,
+}
+
+#[derive(PartialEq, Eq)]
+enum PlaceKind {
+    Own,
+    /// It is taken as it is found.
+    ReadOnly,
     /// Others can write beside it, so it counts only if it is ours alone.
-    shared: bool,
+    Shared,
+}
+
+impl PlaceKind {
+    fn of_store(settings: &Settings) -> Self {
+        if settings.readonly { PlaceKind::ReadOnly } else { PlaceKind::Own }
+    }
 }
 
 /// The store; where that cannot be written to, the user's run-time folder; at last `/tmp`. The name tells
@@ -58,23 +67,26 @@ struct Place {
 fn places(settings: &Settings, shim: &Path) -> Vec<Place> {
     let hash = Hash::of(shim.as_os_str().as_bytes()).to_string();
     let name = format!("ld-{}", &hash[..16]);
-    let own = settings.dir.iter().map(|dir| Place { path: dir.join(&name), shared: false });
+    let own = settings.dir.iter().map(|dir| Place { path: dir.join(&name), kind: PlaceKind::of_store(settings) });
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let user = format!("tasting-{}-{name}", sys::user());
     let shared = runtime.into_iter().chain([std::env::temp_dir()]);
-    own.chain(shared.map(|dir| Place { path: dir.join(&user), shared: true })).collect()
+    own.chain(shared.map(|dir| Place { path: dir.join(&user), kind: PlaceKind::Shared })).collect()
 }
 
 /// Makes sure that the links are there. Any number of processes may do this at the same time.
 fn provide(place: &Place, shim: &Path, name: &OsStr) -> io::Result<()> {
     let folder = &place.path;
-    if place.shared {
+    if place.kind == PlaceKind::Shared {
         claim(folder)?;
     }
     let is_there = |name: &OsStr| fs::read_link(folder.join(name)).is_ok_and(|target| target == shim);
     let plain = OsStr::new("ld");
     if is_there(plain) && is_there(name) {
         return Ok(());
+    }
+    if place.kind == PlaceKind::ReadOnly {
+        return Err(io::ErrorKind::ReadOnlyFilesystem.into());
     }
     fs::create_dir_all(folder)?;
     let others = LINKERS.iter().map(OsStr::new).filter(|other| !is_there(plain) && search::on_path(other).is_some());
@@ -133,7 +145,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shim = folder.path().join("tasting-ld");
         fs::write(&shim, "").unwrap();
-        let place = Place { path: folder.path().join("links"), shared: true };
+        let place = Place { path: folder.path().join("links"), kind: PlaceKind::Shared };
+        let read_only = Place { path: place.path.clone(), kind: PlaceKind::ReadOnly };
+        assert!(provide(&read_only, &shim, OsStr::new("ld")).is_err());
         provide(&place, &shim, OsStr::new("ld.gold")).unwrap();
         fs::remove_file(place.path.join("ld")).unwrap();
         symlink("elsewhere", place.path.join("ld")).unwrap();
@@ -141,6 +155,7 @@ mod tests {
         for name in ["ld", "ld.gold", "ld.wild"] {
             assert_eq!(fs::read_link(place.path.join(name)).unwrap(), shim, "{name}");
         }
+        assert!(provide(&read_only, &shim, OsStr::new("ld.wild")).is_ok());
     }
 
     #[test]

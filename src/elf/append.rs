@@ -97,7 +97,7 @@ fn append_class<Elf: FileHeader<Endian = Endianness>>(
     let mut entry = vec![0; layout.entry];
     patch.bytes(&mut entry, 0, 4, name_offset as u64);
     patch.bytes(&mut entry, 4, 4, elf::SHT_PROGBITS.0.into());
-    patch.word(&mut entry, layout.entry_flags, elf::SHF_EXCLUDE.0.into());
+    patch.word(&mut entry, layout.entry_flags, elf::SHF_EXCLUDE.0);
     patch.word(&mut entry, layout.entry_offset, record_at as u64);
     patch.word(&mut entry, layout.entry_size, record.len() as u64);
     patch.word(&mut entry, layout.entry_align, 1);

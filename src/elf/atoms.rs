@@ -11,15 +11,13 @@ use super::pieces::{self, Pieces};
 use super::pools;
 use super::unwind::Unwind;
 use super::{ElfError, digest, lines};
-use crate::model::{
-    Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target,
-};
+use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::FxHashMap;
 
 /// Flags that change neither the bytes in memory nor what they may be used for.
 const FLAGS_WITHOUT_EFFECT: u64 =
-    (elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0) as u64;
+    elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0;
 
 /// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled without
 /// optimisation.
@@ -33,10 +31,8 @@ pub fn record<'a>(object: &ObjectFile<'a>, level: Level, pools: bool) -> Result<
 /// The file level: one atom for the whole object, which refers to everything that the object names.
 fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
     let digest = digest::of_object(object);
-    let symbols = symbols(object, |section, value| SymbolKind::Defined {
-        atom: 0,
-        offset: ((section as u64) << 40) | value,
-    });
+    let symbols =
+        symbols(object, |section, value| SymbolKind::Defined { atom: 0, offset: ((section as u64) << 40) | value });
     let references: Vec<_> =
         (0..symbols.len() as u32).map(|symbol| Reference { target: Target::Symbol(symbol), offset: 0 }).collect();
     let atom = Atom {
@@ -67,8 +63,7 @@ fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKi
                 Place::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
                 Place::Section(section) => defined(section, symbol.value),
             };
-            let weak = symbol.binding == elf::STB_WEAK.0;
-            Symbol { name: symbol.name, weak, kind }
+            Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)
         })
         .collect()
 }
@@ -123,7 +118,8 @@ impl<'o, 'a> Builder<'o, 'a> {
         };
         for &table in &builder.unwind.undivided {
             builder.labels[table].used = true;
-            let refusal = Refusal::new(".eh_frame", "its structure is unusual: it counts as a whole for every function");
+            let refusal =
+                Refusal::new(".eh_frame", "its structure is unusual: it counts as a whole for every function");
             builder.record.refusals.push(refusal);
         }
         builder.number_atoms();
@@ -166,8 +162,13 @@ impl<'o, 'a> Builder<'o, 'a> {
             self.symbol_of.push(next);
             next += u32::from(!symbol.is_local());
         }
-        let is_resolver: Vec<bool> = self.object.symbols.iter().filter(|symbol| !symbol.is_local())
-            .map(|symbol| symbol.kind == elf::STT_GNU_IFUNC.0).collect();
+        let is_resolver: Vec<bool> = self
+            .object
+            .symbols
+            .iter()
+            .filter(|symbol| !symbol.is_local())
+            .map(|symbol| symbol.kind == elf::STT_GNU_IFUNC.0)
+            .collect();
         self.record.symbols = symbols(self.object, |section, value| self.defined(section, value));
         for (symbol, is_resolver) in self.record.symbols.iter_mut().zip(is_resolver) {
             if let (SymbolKind::Defined { atom, offset }, true) = (symbol.kind, is_resolver) {
@@ -289,7 +290,9 @@ impl<'o, 'a> Builder<'o, 'a> {
     ) -> bool {
         let symbol = self.object.symbols.get(relocation.symbol as usize).map(|symbol| symbol.place);
         let Some(Place::Section(target)) = symbol else { return false };
-        let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else { return false };
+        let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else {
+            return false;
+        };
         let first_atom = pieces.first_atom;
         let (meanings, addend) = pools::meanings(self.object, pieces, section, relocation);
         hasher.number(relocation.offset - start).number(relocation.kind.into());
@@ -365,7 +368,7 @@ fn is_content(section: &Section) -> bool {
 fn kind(section: &Section, resolver: bool) -> AtomKind {
     if section.is_code() {
         if resolver { AtomKind::Resolver } else { AtomKind::Function }
-    } else if section.flags & u64::from(elf::SHF_TLS.0) != 0 {
+    } else if section.flags & elf::SHF_TLS.0 != 0 {
         AtomKind::ThreadLocal
     } else if section.kind == elf::SHT_NOBITS.0 {
         AtomKind::Zeroed
@@ -381,13 +384,16 @@ fn hash_shape<'h>(hasher: &'h mut Hasher, section: &Section) -> &'h mut Hasher {
 
 /// A string without the zeros that align the next one: the terminator stays.
 fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
-    if section.flags & u64::from(elf::SHF_STRINGS.0) == 0 {
+    if section.flags & elf::SHF_STRINGS.0 == 0 {
         return content;
     }
     let unit = section.entry_size.max(1) as usize;
     let is_zero = |unit: &[u8]| unit.iter().all(|&byte| byte == 0);
     let mut units = content.len() / unit;
-    while units > 1 && is_zero(&content[(units - 1) * unit..units * unit]) && is_zero(&content[(units - 2) * unit..(units - 1) * unit]) {
+    while units > 1
+        && is_zero(&content[(units - 1) * unit..units * unit])
+        && is_zero(&content[(units - 2) * unit..(units - 1) * unit])
+    {
         units -= 1;
     }
     &content[..units * unit]
@@ -470,7 +476,7 @@ fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
 /// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
 /// start.
 fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let biased = object.machine == elf::EM_X86_64.0
-        && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
+    let biased =
+        object.machine == elf::EM_X86_64.0 && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
     relocation.addend == if biased { -4 } else { 0 }
 }

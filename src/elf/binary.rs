@@ -131,15 +131,15 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
     table: &SectionTable<'a, Elf>,
 ) -> Result<Vec<Section<'a>>, ElfError> {
     let loaded = table.iter().filter(|header| {
-        let flags: u64 = header.sh_flags(endian).0.into();
-        flags & u64::from(elf::SHF_ALLOC.0) != 0
+        let flags: u64 = header.sh_flags(endian).0;
+        flags & elf::SHF_ALLOC.0 != 0
     });
     loaded
         .map(|header| {
             Ok(Section {
                 name: table.section_name(endian, header)?,
                 kind: header.sh_type(endian).0,
-                flags: header.sh_flags(endian).0.into(),
+                flags: header.sh_flags(endian).0,
                 address: header.sh_addr(endian).into(),
                 size: header.sh_size(endian).into(),
                 data: header.data(endian, bytes)?,

@@ -15,6 +15,8 @@ pub struct Dynamic<'a> {
     pub runpath: Option<&'a [u8]>,
     /// References to its own symbols are bound at home (`-Bsymbolic`).
     pub symbolic: bool,
+    /// DT_FLAGS and DT_FLAGS_1: lazy binding, interposition and the like.
+    pub flags: [u64; 2],
     /// Marked as a position-independent executable.
     pub is_executable: bool,
     /// The functions that run before the constructors and after the destructors (`-init`, `-fini`).
@@ -53,8 +55,14 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
             elf::DT_INIT => dynamic.init = Some(entry.val),
             elf::DT_FINI => dynamic.fini = Some(entry.val),
             elf::DT_SYMBOLIC => dynamic.symbolic = true,
-            elf::DT_FLAGS => dynamic.symbolic |= entry.val & u64::from(elf::DF_SYMBOLIC.0) != 0,
-            elf::DT_FLAGS_1 => dynamic.is_executable = entry.val & u64::from(elf::DF_1_PIE.0) != 0,
+            elf::DT_FLAGS => {
+                dynamic.flags[0] = entry.val;
+                dynamic.symbolic |= entry.val & elf::DF_SYMBOLIC.0 != 0;
+            }
+            elf::DT_FLAGS_1 => {
+                dynamic.flags[1] = entry.val;
+                dynamic.is_executable = entry.val & elf::DF_1_PIE.0 != 0;
+            }
             _ => {}
         }
     }

@@ -22,7 +22,7 @@ pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &
 }
 
 fn section<'o, 'a>(object: &'o ObjectFile<'a>, name: &str) -> Option<&'o Section<'a>> {
-    let compressed = u64::from(object::elf::SHF_COMPRESSED.0);
+    let compressed = object::elf::SHF_COMPRESSED.0;
     object.sections.iter().find(|section| section.name == name && section.flags & compressed == 0)
 }
 
@@ -77,7 +77,8 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let reader = RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table });
+        let reader =
+            RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table });
         let lines = DebugLine::from(reader);
         let address_size = if self.object.is_64 { 8 } else { 4 };
         let mut at = 0;

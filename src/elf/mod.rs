@@ -18,7 +18,7 @@ pub mod unwind;
 use crate::model::record::SECTION;
 use crate::model::{Level, Record};
 use append::Appended;
-use object_file::ObjectFile;
+use object_file::{ObjectFile, Tables};
 use thiserror::Error;
 
 /// Why bytes could not be read as ELF.
@@ -42,15 +42,23 @@ impl From<object::read::Error> for ElfError {
 
 /// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
 pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
-    let object = ObjectFile::parse(bytes)?;
-    carried(&object).map_or_else(|| atoms::record(&object, Level::Code, false), Ok)
+    Ok(read_record(bytes)?.0)
+}
+
+/// The same, and whether the object carried it.
+pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
+    let tables = Tables::parse(bytes)?;
+    match carried(&tables) {
+        Some(record) => Ok((record, true)),
+        None => Ok((atoms::record(&ObjectFile::complete(tables)?, Level::Code, false)?, false)),
+    }
 }
 
 /// The record that an object carries, if it was made of just this object.
-fn carried<'a>(object: &ObjectFile<'a>) -> Option<Record<'a>> {
-    let mut sections = object.sections.iter().filter(|section| section.name == SECTION).peekable();
+fn carried<'a>(tables: &Tables<'a>) -> Option<Record<'a>> {
+    let mut sections = tables.sections.iter().filter(|section| section.name == SECTION).peekable();
     sections.peek()?;
-    let digest = digest::of_object(object);
+    let digest = digest::of_object(tables);
     sections.find_map(|section| Record::find(section.data, digest).ok())
 }
 
@@ -81,7 +89,7 @@ pub fn with_record(bytes: &[u8], level: Level, labels: Labels) -> Result<Option<
     let tidied = if labels == Labels::Kept { tidy::tidy(bytes) } else { None };
     let base = tidied.as_deref().unwrap_or(bytes);
     if tidied.is_some() {
-        record.digest = digest::of_object(&ObjectFile::parse(base)?);
+        record.digest = digest::of_object(&Tables::parse(base)?);
     }
     let record = record.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
     let record = append::append(base, &record)?;

@@ -6,14 +6,28 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, FileKind, SymbolIndex};
 
-/// The tables of one object. Sections and symbols are at their ELF indices.
-pub struct ObjectFile<'a> {
+/// The sections of one object, at their ELF indices; all that is needed to know whether a record fits.
+pub struct Tables<'a> {
     pub machine: u16,
     pub flags: u32,
     pub sections: Vec<Section<'a>>,
+    bytes: &'a [u8],
+}
+
+/// The tables of one object, with its symbols at their ELF indices and its relocations.
+pub struct ObjectFile<'a> {
+    tables: Tables<'a>,
     pub symbols: Vec<Symbol<'a>>,
     pub endian: Endianness,
     pub is_64: bool,
+}
+
+impl<'a> std::ops::Deref for ObjectFile<'a> {
+    type Target = Tables<'a>;
+
+    fn deref(&self) -> &Tables<'a> {
+        &self.tables
+    }
 }
 
 /// One section, with the relocations that apply to it, sorted by offset.
@@ -67,12 +81,12 @@ pub enum Place {
 impl Section<'_> {
     /// It is part of the program's memory.
     pub fn is_allocated(&self) -> bool {
-        self.flags & u64::from(elf::SHF_ALLOC.0) != 0
+        self.flags & elf::SHF_ALLOC.0 != 0
     }
 
     /// It holds machine code.
     pub fn is_code(&self) -> bool {
-        self.flags & u64::from(elf::SHF_EXECINSTR.0) != 0
+        self.flags & elf::SHF_EXECINSTR.0 != 0
     }
 
     /// It holds the unwind tables of the code sections.
@@ -91,8 +105,8 @@ impl Symbol<'_> {
     }
 }
 
-impl<'a> ObjectFile<'a> {
-    /// Reads an object's tables.
+impl<'a> Tables<'a> {
+    /// Reads an object's sections.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
         if bytes.starts_with(b"BC\xc0\xde") {
             return Err(ElfError::Bitcode);
@@ -110,13 +124,39 @@ impl<'a> ObjectFile<'a> {
         if header.e_type(endian) != elf::ET_REL {
             return Err(ElfError::NotAnObject);
         }
+        Ok(Tables {
+            machine: header.e_machine(endian).0,
+            flags: header.e_flags(endian).0,
+            sections: read_sections::<Elf>(bytes, endian, &header.sections(endian, bytes)?)?,
+            bytes,
+        })
+    }
+}
+
+impl<'a> ObjectFile<'a> {
+    /// Reads an object's tables.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        Self::complete(Tables::parse(bytes)?)
+    }
+
+    /// Reads the symbols and relocations as well.
+    pub fn complete(tables: Tables<'a>) -> Result<Self, ElfError> {
+        match FileKind::parse(tables.bytes) {
+            Ok(FileKind::Elf64) => Self::complete_class::<FileHeader64<Endianness>>(tables),
+            Ok(FileKind::Elf32) => Self::complete_class::<FileHeader32<Endianness>>(tables),
+            _ => Err(ElfError::NotAnObject),
+        }
+    }
+
+    fn complete_class<Elf: FileHeader<Endian = Endianness>>(tables: Tables<'a>) -> Result<Self, ElfError> {
+        let bytes = tables.bytes;
+        let header = Elf::parse(bytes)?;
+        let endian = header.endian()?;
         let table = header.sections(endian, bytes)?;
         let symbol_table = table.symbols(endian, bytes, elf::SHT_SYMTAB)?;
         let mut object = ObjectFile {
-            machine: header.e_machine(endian).0,
-            flags: header.e_flags(endian).0,
-            sections: read_sections::<Elf>(bytes, endian, &table)?,
             symbols: read_symbols::<Elf>(endian, &table, &symbol_table)?,
+            tables,
             endian,
             is_64: header.is_type_64(),
         };
@@ -126,14 +166,17 @@ impl<'a> ObjectFile<'a> {
 
     /// It holds an intermediate language beside, or instead of, machine code.
     pub fn has_bitcode(&self) -> bool {
-        self.sections
-            .iter()
-            .any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
+        self.sections.iter().any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
     }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, ElfError> {
     std::str::from_utf8(bytes).map_err(|_| ElfError::Malformed("a name in it is not UTF-8"))
+}
+
+/// A source file may be called anything. Its name is in no hash, so one that is not UTF-8 is left out.
+fn symbol_name(kind: elf::SymbolType, name: &[u8]) -> Result<&str, ElfError> {
+    if kind == elf::STT_FILE { Ok(text(name).unwrap_or_default()) } else { text(name) }
 }
 
 fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
@@ -147,7 +190,7 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
             Ok(Section {
                 name: text(table.section_name(endian, header)?)?,
                 kind: header.sh_type(endian).0,
-                flags: header.sh_flags(endian).0.into(),
+                flags: header.sh_flags(endian).0,
                 align: header.sh_addralign(endian).into(),
                 entry_size: header.sh_entsize(endian).into(),
                 link: header.sh_link(endian),
@@ -181,7 +224,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
         .enumerate()
         .map(|(index, symbol)| {
             Ok(Symbol {
-                name: text(symbols.symbol_name(endian, symbol)?)?,
+                name: symbol_name(symbol.st_type(), symbols.symbol_name(endian, symbol)?)?,
                 binding: symbol.st_bind().0,
                 kind: symbol.st_type().0,
                 place: place(index, symbol)?,
@@ -227,6 +270,7 @@ fn read_relocations<'a, Elf: FileHeader<Endian = Endianness>>(
         }
         found.sort_by_key(|relocation| relocation.offset);
         let target = object
+            .tables
             .sections
             .get_mut(header.sh_info(endian) as usize)
             .ok_or(ElfError::Malformed("a relocation section names a section that is not there"))?;

@@ -46,7 +46,7 @@ pub fn divide(object: &ObjectFile) -> Vec<Option<Pieces>> {
 /// A section whose pieces linkers merge by content.
 fn is_divisible(section: &Section) -> bool {
     let flags = section.flags;
-    let has = |flag: elf::SectionFlags| flags & u64::from(flag.0) != 0;
+    let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
     let unit = section.entry_size;
     section.is_allocated()
         && has(elf::SHF_MERGE)
@@ -54,7 +54,7 @@ fn is_divisible(section: &Section) -> bool {
         && section.relocations.is_empty()
         && unit > 0
         && section.size == section.data.len() as u64
-        && section.size % unit == 0
+        && section.size.is_multiple_of(unit)
         && (!has(elf::SHF_STRINGS) || ends_with_terminator(section))
 }
 
@@ -65,10 +65,10 @@ fn ends_with_terminator(section: &Section) -> bool {
 
 fn label_symbols(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        if let Place::Section(section) = symbol.place {
-            if let Some(labels) = &mut labels[section] {
-                labels.push(symbol.value);
-            }
+        if let Place::Section(section) = symbol.place
+            && let Some(labels) = &mut labels[section]
+        {
+            labels.push(symbol.value);
         }
     }
 }
@@ -81,7 +81,9 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
             let (true, Place::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
             let Some(known) = &mut labels[target] else { continue };
             match u64::try_from(relocation.addend) {
-                Ok(offset) if offset <= object.sections[target].size && names_its_piece(object, section, relocation) => {
+                Ok(offset)
+                    if offset <= object.sections[target].size && names_its_piece(object, section, relocation) =>
+                {
                     known.push(offset);
                 }
                 _ => labels[target] = None,
@@ -90,19 +92,21 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     }
 }
 
-/// Whether section symbol + addend is the place meant. On x86-64 a pc-relative field carries a bias of 4 to 8
+/// Whether section symbol + addend is the place meant. In x86-64 code a pc-relative field carries a bias of 4 to 8
 /// bytes, which can point into the piece before; assemblers keep such references symbolic, and whoever does
-/// not gets no division.
+/// not gets no division. (Clang's tables of relative pointers do name their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
     let absolute = [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S];
-    !section.addends_in_place
-        && (object.machine != elf::EM_X86_64.0 || absolute.iter().any(|kind| kind.0 == relocation.kind))
+    let has_bias = object.machine == elf::EM_X86_64.0
+        && section.is_code()
+        && !absolute.iter().any(|kind| kind.0 == relocation.kind);
+    !section.addends_in_place && !has_bias
 }
 
 /// The pieces between the labels that can be the start of one.
 fn cut(section: &Section, mut labels: Vec<u64>) -> Pieces {
     let unit = section.entry_size;
-    let starts = if section.flags & u64::from(elf::SHF_STRINGS.0) == 0 {
+    let starts = if section.flags & elf::SHF_STRINGS.0 == 0 {
         (0..section.size.max(1)).step_by(unit as usize).collect()
     } else {
         labels.sort_unstable();
@@ -124,7 +128,7 @@ mod tests {
 
     fn strings(data: &[u8]) -> Section<'_> {
         Section {
-            flags: u64::from((elf::SHF_ALLOC | elf::SHF_MERGE | elf::SHF_STRINGS).0),
+            flags: (elf::SHF_ALLOC | elf::SHF_MERGE | elf::SHF_STRINGS).0,
             entry_size: 1,
             size: data.len() as u64,
             data,

@@ -56,9 +56,18 @@ impl<'o, 'a> Unwind<'o, 'a> {
         };
         self.by_section[section].iter().flat_map(move |entry| {
             let table = self.tables[entry.table];
-            [part(table, &entry.common), part(table, &entry.own)]
+            let own = part(table, &entry.own);
+            [part(table, &entry.common), Part { data: without_padding(own.data), ..own }]
         })
     }
+}
+
+/// An entry without the DW_CFA_nop instructions (zeros) at its end: how many there are depends on whether the entry
+/// is the last of its table. Zeros that belong to an instruction may go with them: what they complete is the
+/// same for every number of zeros.
+fn without_padding(data: &[u8]) -> &[u8] {
+    let end = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    &data[..end]
 }
 
 /// The relocations of a range; they are sorted by offset.

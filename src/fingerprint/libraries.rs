@@ -48,7 +48,11 @@ impl Search {
         let runpath = folders(seeker.dynamic.runpath.unwrap_or_default(), &origin);
         if seeker.dynamic.runpath.is_none() {
             let own = folders(seeker.dynamic.rpath.unwrap_or_default(), &origin);
-            own.into_iter().for_each(|folder| if !self.inherited.contains(&folder) { self.inherited.push(folder) });
+            own.into_iter().for_each(|folder| {
+                if !self.inherited.contains(&folder) {
+                    self.inherited.push(folder)
+                }
+            });
         }
         let mut candidates: Vec<PathBuf> = Vec::new();
         let name_as_path = OsStr::from_bytes(name);
@@ -84,9 +88,8 @@ fn cached(cache: &[u8], name: &[u8]) -> Vec<PathBuf> {
         return Vec::new();
     };
     let cache = &cache[start..];
-    let number = |at: usize| -> Option<usize> {
-        Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize)
-    };
+    let number =
+        |at: usize| -> Option<usize> { Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize) };
     let text = |at: usize| cache.get(at..)?.split(|&byte| byte == 0).next();
     let entry = |index: usize| -> Option<(&[u8], &[u8])> {
         let at = 48 + index.checked_mul(24)?;

@@ -7,8 +7,8 @@ use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::model::manifest::Manifest;
 use crate::model::{FormatError, Hash, Hasher};
-use crate::process::Settings;
 use crate::process::sys::{self, Mapped};
+use crate::process::{Settings, manifest_file};
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,9 +43,9 @@ impl Opened {
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, FingerprintError> {
         let unreadable = |error| FingerprintError::Unreadable { path: path.to_owned(), error };
         let binary = sys::map(path).map_err(unreadable)?;
-        let file = settings.manifest_path(path);
-        let manifest = sys::map(&file)
-            .map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
+        let file = manifest_file::find(settings, path);
+        let manifest =
+            sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         Ok(Opened { path: path.to_owned(), binary, manifest })
     }
 
@@ -92,10 +92,8 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
         })
         .collect();
     let start = entry.map_or(Start::Program, Start::Entry);
-    walk::fingerprint(&modules, start).ok_or_else(|| FingerprintError::NoEntry {
-        path: path.to_owned(),
-        entry: entry.unwrap_or_default().to_owned(),
-    })
+    walk::fingerprint(&modules, start)
+        .ok_or_else(|| FingerprintError::NoEntry { path: path.to_owned(), entry: entry.unwrap_or_default().to_owned() })
 }
 
 /// A library without a manifest: its content, and the symbols that it defines or asks for.

@@ -45,6 +45,9 @@ pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
     Some(walk.hasher.finish())
 }
 
+/// The mark of an import that was not met yet.
+const IMPORT: u32 = u32::MAX;
+
 /// A node in its module.
 type Place = (u32, u32);
 
@@ -52,7 +55,7 @@ struct Walk<'m, 'a> {
     modules: &'m [Module<'m, 'a>],
     /// For each known module: where each node's edges start.
     starts: Vec<Vec<u32>>,
-    /// For each known module: the number that each node was given, 0 for none.
+    /// For each known module: the number that each node was given, 0 for none. Imports have a mark of their own.
     numbers: Vec<Vec<u32>>,
     /// Which module offers a symbol first, and where.
     offers: FxHashMap<&'m [u8], (u32, Range<usize>)>,
@@ -64,14 +67,18 @@ struct Walk<'m, 'a> {
 
 impl<'m, 'a> Walk<'m, 'a> {
     fn new(modules: &'m [Module<'m, 'a>]) -> Self {
-        let manifests = || modules.iter().map(|module| match module {
-            Module::Known(manifest) => Some(manifest),
-            Module::Foreign { .. } => None,
-        });
+        let manifests = || {
+            modules.iter().map(|module| match module {
+                Module::Known(manifest) => Some(manifest),
+                Module::Foreign { .. } => None,
+            })
+        };
         Walk {
             modules,
-            starts: manifests().map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default()).collect(),
-            numbers: manifests().map(|manifest| vec![0; manifest.map_or(0, |manifest| manifest.nodes.len())]).collect(),
+            starts: manifests()
+                .map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default())
+                .collect(),
+            numbers: manifests().map(|manifest| manifest.map(unnumbered).unwrap_or_default()).collect(),
             offers: offers(modules),
             next_number: 0,
             pending: Vec::new(),
@@ -197,16 +204,23 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// Hashes which node a reference means, following the dynamic loader.
     fn reference(&mut self, module: u32, edge: Edge) {
-        let Some(manifest) = self.known(module) else { return };
-        let Some(node) = manifest.nodes.get(edge.node as usize) else { return };
-        if node.kind == AtomKind::Import {
-            self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
-            if self.offers.contains_key(node.name.as_bytes()) {
-                self.offered(node.name.as_bytes(), edge.offset);
-                return;
-            }
+        if self.numbers[module as usize][edge.node as usize] == IMPORT && self.import(module, edge) {
+            return;
         }
         self.number(module, edge);
+    }
+
+    /// Follows an import into the module that offers it, if one does.
+    fn import(&mut self, module: u32, edge: Edge) -> bool {
+        let Some(node) = self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize)) else {
+            return false;
+        };
+        self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
+        let is_offered = self.offers.contains_key(node.name.as_bytes());
+        if is_offered {
+            self.offered(node.name.as_bytes(), edge.offset);
+        }
+        is_offered
     }
 
     /// Hashes what the known modules offer under a name: every version of it that the first of them has.
@@ -222,13 +236,18 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// Hashes a node's number, giving it one if it has none.
     fn number(&mut self, module: u32, edge: Edge) {
         let number = &mut self.numbers[module as usize][edge.node as usize];
-        if *number == 0 {
+        if *number == 0 || *number == IMPORT {
             self.next_number += 1;
             *number = self.next_number;
             self.pending.push((module, edge.node));
         }
-        self.hasher.number((*number).into()).number(edge.offset as u64);
+        self.hasher.pair((*number).into(), edge.offset as u64);
     }
+}
+
+/// No node of a module has a number yet.
+fn unnumbered(manifest: &&Manifest) -> Vec<u32> {
+    manifest.nodes.iter().map(|node| if node.kind == AtomKind::Import { IMPORT } else { 0 }).collect()
 }
 
 /// Which symbols the known modules offer: the first of them in order wins, as it does for the dynamic loader. A

@@ -1,18 +1,23 @@
 //! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
+use super::arguments::LinkerJob;
 use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::map;
 use super::symbols::FinalSymbols;
-use crate::elf::ElfError;
+use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
+use crate::elf::{self, ElfError, Labels, WithRecord, archive};
+use crate::fingerprint::walk::{self, Module, Start};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
-use crate::process::sys;
+use crate::process::{Settings, aside, manifest_file, sys};
 use std::borrow::Cow;
-use std::io;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why there is no manifest at all.
@@ -26,25 +31,108 @@ pub enum DescribeError {
     Format(#[from] FormatError),
 }
 
+/// Describes what was linked: a binary by its manifest, the object that `-r` makes by its record.
+pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result<(), DescribeError> {
+    if job.relocatable {
+        return attach(&job.output, settings.level);
+    }
+    let map = map.ok_or_else(|| "the linker wrote no map that could be read".to_owned());
+    let (options, map) = match options(job) {
+        Ok(options) => (options, map),
+        Err(reason) => (Options::default(), Err(reason)),
+    };
+    let bytes = manifest(settings, &job.output, map, &options)?;
+    manifest_file::write(settings, &job.output, &bytes)?;
+    Ok(())
+}
+
+fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
+    let metadata = fs::metadata(object)?;
+    let bytes = sys::map(object)?;
+    if let Some(WithRecord { record: Appended { head, tail }, .. }) = elf::with_record(&bytes, level, Labels::Plain)? {
+        let rest = &bytes[head.len()..];
+        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
+    }
+    Ok(())
+}
+
+/// What the command line means for the graph. The error is a reason to take the binary as a whole.
+fn options(job: &LinkerJob) -> Result<Options, String> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
+    frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
+    let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
+    let before = frame.len();
+    for script in job.scripts.iter().cloned().chain(inputs) {
+        frame.push(script_text(&script)?);
+    }
+    let scripts = frame.len() > before;
+    if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
+        return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
+    }
+    Ok(Options {
+        wrapped: job.wraps.iter().map(text).collect(),
+        bound_at_home: job.bsymbolic,
+        redefines: !job.defsyms.is_empty() || scripts,
+        frame,
+    })
+}
+
+/// An input that is neither an object nor an archive: the linker takes it for a script.
+fn is_script(path: &Path) -> bool {
+    let mut start = [0; 8];
+    let Ok(length) = File::open(path).and_then(|mut file| file.read(&mut start)) else { return false };
+    let start = &start[..length];
+    !start.starts_with(b"\x7fELF") && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
+}
+
+/// A script can place bytes and fill gaps: its text counts, and so would that of what it includes.
+fn script_text(path: &Path) -> Result<Vec<u8>, String> {
+    let text = fs::read(path).map_err(|error| format!("cannot read the linker script {}: {error}", path.display()))?;
+    if text.windows(7).any(|word| word == b"INCLUDE") {
+        return Err(format!("the linker script {} includes others", path.display()));
+    }
+    Ok(text)
+}
+
 /// The manifest of the binary at `output`.
-pub fn manifest(output: &Path, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, DescribeError> {
+pub fn manifest(
+    settings: &Settings,
+    output: &Path,
+    map: Result<&[u8], String>,
+    options: &Options,
+) -> Result<Vec<u8>, DescribeError> {
     let bytes = sys::map(output)?;
     let binary = Binary::parse(&bytes)?;
-    match finely(&binary, map, options) {
+    match finely(settings, &binary, map, options) {
         Ok(manifest) => Ok(manifest),
-        Err(reason) => Ok(whole(&binary, options, reason).encode()?),
+        Err(reason) => Ok(with_fingerprint(whole(&binary, options, reason)).encode()?),
     }
 }
 
 /// Atom by atom. The error is the reason why that cannot be done.
-fn finely(binary: &Binary, map: Result<&[u8], &str>, options: &Options) -> Result<Vec<u8>, String> {
+fn finely(
+    settings: &Settings,
+    binary: &Binary,
+    map: Result<&[u8], String>,
+    options: &Options,
+) -> Result<Vec<u8>, String> {
     let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
-    let files = groups.open().map_err(|error| error.to_string())?;
+    let files = groups.open(settings).map_err(|error| error.to_string())?;
     let symbols = FinalSymbols::new(binary);
+    if symbols.is_empty() && options.redefines {
+        return Err("--defsym or a script may have changed symbols, and the binary has no symbol table (-s)".to_owned());
+    }
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
-    manifest.encode().map_err(|error| error.to_string())
+    files.remember(settings, &inputs);
+    with_fingerprint(manifest).encode().map_err(|error| error.to_string())
+}
+
+fn with_fingerprint(mut manifest: Manifest) -> Manifest {
+    manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+    manifest
 }
 
 /// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its

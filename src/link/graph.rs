@@ -4,12 +4,13 @@
 //! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when somebody refers to
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
+use super::arguments::Bsymbolic;
 use super::inputs::Input;
-use super::symbols::{Definition, Definitions, Final, FinalSymbols};
-use crate::elf::binary::Binary;
+use super::symbols::{Definition, Definitions, Final, FinalSymbols, Names};
+use crate::elf::binary::{Binary, Section};
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Export, Manifest, Node};
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, SymbolKind, Target};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -30,37 +31,98 @@ pub enum GraphError {
 pub struct Options {
     /// Symbols of `--wrap`.
     pub wrapped: FxHashSet<String>,
-    /// Functions of a shared library are bound at home (`-Bsymbolic-functions`).
-    pub functions_at_home: bool,
+    /// Which symbols a shared library binds to its own definitions.
+    pub bound_at_home: Bsymbolic,
+    /// The command line or a script may give symbols other meanings than the objects do.
+    pub redefines: bool,
     /// What goes into the frame as it is: options and scripts that change the binary beyond its symbols.
     pub frame: Vec<Vec<u8>>,
 }
 
 /// Output sections whose content runs, or is called, without anybody referring to it.
-const RUNS_BY_ITSELF: [&str; 7] = [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
+const RUNS_BY_ITSELF: [&str; 7] =
+    [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
 
 /// Symbols that linkers define and that say nothing of any atom's content.
 const LAYOUT_SYMBOLS: [&str; 18] = [
-    "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_", "_PROCEDURE_LINKAGE_TABLE_", "_TLS_MODULE_BASE_", "__GNU_EH_FRAME_HDR",
-    "__TMC_END__", "__dso_handle", "__ehdr_start", "__executable_start", "__fini_array_end", "__fini_array_start",
-    "__init_array_end", "__init_array_start", "__preinit_array_end", "__preinit_array_start", "__rela_iplt_end",
-    "__rela_iplt_start", "_end",
+    "_DYNAMIC",
+    "_GLOBAL_OFFSET_TABLE_",
+    "_PROCEDURE_LINKAGE_TABLE_",
+    "_TLS_MODULE_BASE_",
+    "__GNU_EH_FRAME_HDR",
+    "__TMC_END__",
+    "__dso_handle",
+    "__ehdr_start",
+    "__executable_start",
+    "__fini_array_end",
+    "__fini_array_start",
+    "__init_array_end",
+    "__init_array_start",
+    "__preinit_array_end",
+    "__preinit_array_start",
+    "__rela_iplt_end",
+    "__rela_iplt_start",
+    "_end",
 ];
 
 /// Boundaries that linkers define: whoever names one may read the whole output section.
 const BOUNDARIES: [(&str, &str); 8] = [
-    ("__bss_start", ".bss"), ("_edata", ".data"), ("edata", ".data"), ("_etext", ".text"), ("etext", ".text"),
-    ("__etext", ".text"), ("__data_start", ".data"), ("data_start", ".data"),
+    ("__bss_start", ".bss"),
+    ("_edata", ".data"),
+    ("edata", ".data"),
+    ("_etext", ".text"),
+    ("etext", ".text"),
+    ("__etext", ".text"),
+    ("__data_start", ".data"),
+    ("data_start", ".data"),
+];
+
+/// The first parts of the names of usual sections, behind the dot.
+const USUAL_SECTIONS: [&str; 23] = [
+    "bss",
+    "common",
+    "ctors",
+    "data",
+    "dtors",
+    "fini",
+    "fini_array",
+    "gcc_except_table",
+    "gnu",
+    "init",
+    "init_array",
+    "lbss",
+    "ldata",
+    "lrodata",
+    "ltext",
+    "note",
+    "preinit_array",
+    "rodata",
+    "sbss",
+    "sdata",
+    "tbss",
+    "tdata",
+    "text",
 ];
 
 const NONE: u32 = u32::MAX;
 
+/// Whether a symbol of a shared library can be taken over by another module.
+enum Preemption {
+    Never,
+    Always,
+    Perhaps,
+}
+
 /// What a node's edges come from.
 #[derive(Clone, Copy)]
 enum Origin {
-    Atom { input: u32, atom: u32 },
+    Atom {
+        input: u32,
+        atom: u32,
+    },
     /// The placed sections of an output section.
     Members(u32),
+    Either(Edge, Edge),
     Leaf,
 }
 
@@ -69,7 +131,7 @@ pub fn build<'a>(
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
     binary: &'a Binary<'a>,
-    symbols: &'a FinalSymbols<'a>,
+    symbols: &'a FinalSymbols,
     options: &'a Options,
 ) -> Result<Manifest<'a>, GraphError> {
     let mut builder = Builder::new(inputs, placement, binary, symbols, options);
@@ -79,6 +141,7 @@ pub fn build<'a>(
     builder.add_edges()?;
     Ok(Manifest {
         digest: binary.loaded_digest(),
+        fingerprint: Hash::default(),
         shared_library: builder.is_library,
         frame: frame(binary, options),
         inputs: inputs.iter().map(|input| Cow::Borrowed(&*input.label)).collect(),
@@ -96,22 +159,38 @@ pub fn build<'a>(
 pub fn frame(binary: &Binary, options: &Options) -> Hash {
     let mut hasher = Hasher::new("frame");
     hasher.number(binary.machine.into()).number(binary.kind.into()).number(binary.flags.into());
+    // The base address: programs that keep pointers in 32 bits see where they lie.
+    let first = binary.segments.iter().find(|segment| segment.kind == object::elf::PT_LOAD.0);
+    hasher.number(first.map_or(0, |segment| segment.address));
+    hasher.number(binary.dynamic.flags[0]).number(binary.dynamic.flags[1]);
     hasher.number(binary.dynamic.symbolic.into()).bytes(binary.dynamic.soname.unwrap_or_default());
     hasher.number(binary.dynamic.needed.len() as u64);
     for name in &binary.dynamic.needed {
         // A library that is needed by its path is found by content: the folder does not count.
         hasher.bytes(name.rsplit(|&byte| byte == b'/').next().unwrap_or_default());
     }
-    for segment in binary.segments.iter().filter(|segment| segment.kind == object::elf::PT_GNU_STACK.0) {
-        hasher.number(segment.flags.into());
+    for segment in &binary.segments {
+        let writable_code = object::elf::PF_W.0 | object::elf::PF_X.0;
+        match object::elf::ProgramType(segment.kind) {
+            object::elf::PT_GNU_STACK => hasher.number(1).number(segment.flags.into()).number(segment.size),
+            object::elf::PT_GNU_RELRO => hasher.number(2),
+            object::elf::PT_LOAD if segment.flags & writable_code == writable_code => hasher.number(3),
+            _ => &mut hasher,
+        };
     }
-    for section in binary.sections.iter().filter(|section| section.name == b".interp") {
-        hasher.bytes(section.data);
+    for section in binary.sections.iter().filter(|section| is_framing(section)) {
+        hasher.bytes(section.name).bytes(section.data);
     }
     for option in &options.frame {
         hasher.bytes(option);
     }
     hasher.finish()
+}
+
+/// The interpreter, and notes, which the loader and the program itself can read. What names the build does not count.
+fn is_framing(section: &Section) -> bool {
+    let names_the_build = [&b".note.gnu.build-id"[..], b".note.package", b".note.ABI-tag"];
+    section.name == b".interp" || (section.kind == object::elf::SHT_NOTE.0 && !names_the_build.contains(&section.name))
 }
 
 /// The names of the libraries that the binary asks for.
@@ -123,20 +202,21 @@ struct Builder<'a> {
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
     binary: &'a Binary<'a>,
-    symbols: &'a FinalSymbols<'a>,
+    symbols: &'a FinalSymbols,
     options: &'a Options,
-    definitions: Definitions<'a>,
+    names: Names,
+    definitions: Definitions,
     is_library: bool,
     nodes: Vec<Node<'a>>,
     origins: Vec<Origin>,
     edges: Vec<Edge>,
     /// The node of each atom of each input.
     node_of: Vec<Vec<u32>>,
-    /// Nodes by address, sorted.
-    by_address: Vec<(u64, u32)>,
+    /// Address, size and node of everything that is placed, sorted.
+    by_address: Vec<(u64, u64, u32)>,
     literals: FxHashMap<Hash, u32>,
     /// What each name means, once asked.
-    known: FxHashMap<&'a str, Edge>,
+    known: Vec<Option<Edge>>,
     /// Imports, values and ranges by what they are.
     specials: FxHashMap<(AtomKind, Hash), u32>,
     /// The symbols that the dynamic loader sees.
@@ -150,18 +230,19 @@ impl<'a> Builder<'a> {
         inputs: &'a [Input<'a>],
         placement: &'a Placement<'a>,
         binary: &'a Binary<'a>,
-        symbols: &'a FinalSymbols<'a>,
+        symbols: &'a FinalSymbols,
         options: &'a Options,
     ) -> Self {
         let atoms = inputs.iter().map(|input| input.record.atoms.len()).sum::<usize>();
         let dynamic = binary.dynamic.symbols.iter();
+        let names = Names::collect(inputs);
         Builder {
             inputs,
             placement,
             binary,
             symbols,
             options,
-            definitions: Definitions::collect(inputs),
+            definitions: Definitions::collect(inputs, &names),
             is_library: binary.is_shared_library(),
             nodes: Vec::with_capacity(atoms),
             origins: Vec::with_capacity(atoms),
@@ -169,7 +250,8 @@ impl<'a> Builder<'a> {
             node_of: inputs.iter().map(|input| vec![NONE; input.record.atoms.len()]).collect(),
             by_address: Vec::new(),
             literals: FxHashMap::default(),
-            known: FxHashMap::default(),
+            known: vec![None; names.len()],
+            names,
             specials: FxHashMap::default(),
             dynamic: dynamic.map(|symbol| (symbol.name, symbol)).collect(),
             files: Vec::new(),
@@ -183,8 +265,12 @@ impl<'a> Builder<'a> {
                 let Some(address) = address else { continue };
                 let node = self.node_of_atom(number as u32, index as u32);
                 // Zeroed thread-local variables take no room: what follows them lies at the same addresses.
-                if self.nodes[node as usize].kind != AtomKind::ThreadLocal {
-                    self.by_address.push((*address, node));
+                if self.nodes[node as usize].kind == AtomKind::ThreadLocal {
+                    continue;
+                }
+                match &input.places[..] {
+                    [] => self.by_address.push((*address, self.nodes[node as usize].size, node)),
+                    places => self.by_address.extend(places.iter().map(|&(address, size)| (address, size, node))),
                 }
             }
         }
@@ -199,14 +285,17 @@ impl<'a> Builder<'a> {
             None if !self.is_library => return Err(GraphError::NoEntry),
             None => {}
         }
-        let mut addresses: Vec<u64> =
-            self.placement.sections.iter().filter(|line| runs_by_itself(line)).map(|line| line.address).collect();
-        addresses.sort_unstable();
-        addresses.extend(self.binary.dynamic.init);
-        addresses.extend(self.binary.dynamic.fini);
-        roots.extend(addresses.into_iter().filter_map(|address| self.at_address(address)));
-        let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
-        roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge { node, offset: 0 }));
+        let mut lines: Vec<(u64, u64)> = (self.placement.sections.iter())
+            .filter(|line| runs_by_itself(line))
+            .map(|line| (line.address, line.size))
+            .collect();
+        lines.sort_unstable();
+        roots.extend(lines.into_iter().map(|(address, size)| self.content_at(address, size)));
+        let init = self.binary.dynamic.init.into_iter().chain(self.binary.dynamic.fini);
+        roots.extend(init.filter_map(|address| self.at_address(address)));
+        let is_resolver = |node: u32| self.nodes[node as usize].kind == AtomKind::Resolver;
+        let resolvers = self.by_address.iter().filter(|place| is_resolver(place.2));
+        roots.extend(resolvers.map(|&(_, _, node)| Edge { node, offset: 0 }));
         Ok(roots)
     }
 
@@ -218,7 +307,7 @@ impl<'a> Builder<'a> {
             let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
             // The address tells versions of one name apart; commons and thread-local variables have none here.
             let by_address = if symbol.is_thread_local { None } else { self.at_address(symbol.value) };
-            let edge = match (by_address, self.definitions.get(name)) {
+            let edge = match (by_address, self.names.find(name).and_then(|number| self.definitions.get(number))) {
                 (Some(edge), _) => Some(edge),
                 (None, Some(definition)) => Some(self.defined(name, definition)?),
                 // A copy of a library's variable leads back to the library.
@@ -291,14 +380,33 @@ impl<'a> Builder<'a> {
                         let edge = self.edge(input, reference)?;
                         self.edges.push(edge);
                     }
+                    self.add_neighbours(input, atom);
                 }
                 Origin::Members(section) => self.add_members(section),
+                Origin::Either(one, other) => self.edges.extend([one, other]),
                 Origin::Leaf => {}
             }
             self.nodes[index].references = (self.edges.len() - before) as u32;
             index += 1;
         }
         Ok(())
+    }
+
+    /// An atom in a section with a name of the programmer's own stands among others like it: code that finds one of
+    /// them can step to the next, with or without `__start_` symbols.
+    fn add_neighbours(&mut self, input: u32, atom: u32) {
+        let described = &self.inputs[input as usize].record.atoms[atom as usize];
+        if described.level == Level::File || is_usual(described.section_name) {
+            return;
+        }
+        let Some(address) = self.inputs[input as usize].addresses[atom as usize] else { return };
+        let Some(output) = self.binary.section_at(address) else { return };
+        let name = String::from_utf8_lossy(output.name);
+        if !is_usual(&name)
+            && let Some(range) = self.range(&name, 0)
+        {
+            self.edges.push(range);
+        }
     }
 
     /// The members of an output section, in the order of their addresses. `section` is one of its lines.
@@ -308,76 +416,122 @@ impl<'a> Builder<'a> {
         let mut members: Vec<(u64, u64)> = lines.map(|line| (line.address, line.size)).collect();
         members.sort_unstable();
         for (address, size) in members {
-            if let Some(edge) = self.at_address(address) {
-                self.edges.push(edge);
-            }
+            let edge = self.content_at(address, size);
+            self.edges.push(edge);
             // The other entries of a constant pool.
-            let from = self.by_address.partition_point(|&(start, _)| start <= address);
-            let inside = self.by_address[from..].iter().take_while(|&&(start, _)| start - address < size);
-            self.edges.extend(inside.map(|&(_, node)| Edge { node, offset: 0 }));
+            let from = self.by_address.partition_point(|&(start, ..)| start <= address);
+            let inside = self.by_address[from..].iter().take_while(|(start, ..)| start - address < size);
+            self.edges.extend(inside.map(|&(_, _, node)| Edge { node, offset: 0 }));
         }
+    }
+
+    /// The node of a line of the map; where no input explains the line, its bytes in the binary.
+    fn content_at(&mut self, address: u64, size: u64) -> Edge {
+        if let Some(edge) = self.at_address(address) {
+            return edge;
+        }
+        let content = self.binary.section_at(address).and_then(|section| {
+            let from = usize::try_from(address - section.address).ok()?;
+            section.data.get(from..from.checked_add(usize::try_from(size).ok()?)?)
+        });
+        let hash = Hasher::new("residue").number(size).bytes(content.unwrap_or_default()).finish();
+        self.special(AtomKind::Residue, "(bytes that no input explains)", hash, Origin::Leaf)
     }
 
     /// The placed node that holds an address.
     fn at_address(&self, address: u64) -> Option<Edge> {
-        let index = self.by_address.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
-        let (start, node) = self.by_address[index];
+        let index = self.by_address.partition_point(|&(start, ..)| start <= address).checked_sub(1)?;
+        let (start, size, node) = self.by_address[index];
         let offset = address - start;
-        (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64 })
+        (offset < size).then_some(Edge { node, offset: offset as i64 })
     }
 
     fn edge(&mut self, input: u32, reference: &Reference) -> Result<Edge, GraphError> {
         let base = match reference.target {
             Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
-            Target::Symbol(symbol) => {
-                let symbol = self.inputs[input as usize].record.symbols[symbol as usize];
-                let name = self.wrapped_name(symbol.name, symbol.kind);
-                self.named(name)?
-            }
+            Target::Symbol(symbol) => self.symbol(input, symbol)?,
         };
         Ok(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) })
     }
 
+    /// What a symbol of an object means in this binary.
+    fn symbol(&mut self, input: u32, symbol: u32) -> Result<Edge, GraphError> {
+        let described = self.inputs[input as usize].record.symbols[symbol as usize];
+        if let Some(other) = self.wrapped_name(described.name) {
+            let other = match self.names.find(&other) {
+                Some(number) => self.named(number, &other)?,
+                None => self.undefined(&other)?,
+            };
+            if described.kind == SymbolKind::Undefined {
+                return Ok(other);
+            }
+            // In the object that defines the symbol GNU ld leaves it alone, and others do not.
+            let own = self.named(self.names.of(input, symbol), described.name)?;
+            return Ok(self.either(described.name, own, other));
+        }
+        self.named(self.names.of(input, symbol), described.name)
+    }
+
     /// `--wrap foo`: an undefined `foo` means `__wrap_foo`, and `__real_foo` means `foo`.
-    fn wrapped_name(&self, name: &'a str, kind: SymbolKind) -> Cow<'a, str> {
-        if self.options.wrapped.is_empty() || kind != SymbolKind::Undefined {
-            return Cow::Borrowed(name);
+    fn wrapped_name(&self, name: &str) -> Option<String> {
+        if self.options.wrapped.is_empty() {
+            return None;
         }
         match name.strip_prefix("__real_") {
-            Some(real) if self.options.wrapped.contains(real) => Cow::Borrowed(real),
-            _ if self.options.wrapped.contains(name) => Cow::Owned(format!("__wrap_{name}")),
-            _ => Cow::Borrowed(name),
+            Some(real) if self.options.wrapped.contains(real) => Some(real.to_owned()),
+            _ if self.options.wrapped.contains(name) => Some(format!("__wrap_{name}")),
+            _ => None,
         }
     }
 
     /// What a name means in this binary.
-    fn named(&mut self, name: Cow<'a, str>) -> Result<Edge, GraphError> {
-        if let Some(&edge) = self.known.get(&*name) {
+    fn named(&mut self, number: u32, name: &str) -> Result<Edge, GraphError> {
+        if let Some(edge) = self.known[number as usize] {
             return Ok(edge);
         }
-        let edge = match self.definitions.get(&name) {
-            Some(definition) if self.is_preemptible(&name, definition) => self.import(&name),
-            Some(definition) => self.defined(&name, definition)?,
-            None => self.undefined(&name)?,
+        let name = name.split_once("@@").map_or(name, |(name, _)| name);
+        let edge = match self.definitions.get(number) {
+            Some(definition) => match self.preemption(name, definition) {
+                Preemption::Never => self.defined(name, definition)?,
+                Preemption::Always => self.import(name),
+                Preemption::Perhaps => {
+                    let (own, other) = (self.defined(name, definition)?, self.import(name));
+                    self.either(name, own, other)
+                }
+            },
+            None => self.undefined(name)?,
         };
-        if let Cow::Borrowed(name) = name {
-            self.known.insert(name, edge);
-        }
+        self.known[number as usize] = Some(edge);
         Ok(edge)
     }
 
-    /// Another module may define the symbol instead of this shared library.
-    fn is_preemptible(&self, name: &str, definition: Definition) -> bool {
-        let is_function = || match definition.kind {
+    /// Whether another module may define the symbol instead of this shared library.
+    fn preemption(&self, name: &str, definition: Definition) -> Preemption {
+        let is_open = |symbol: &&DynamicSymbol| symbol.is_defined && symbol.is_preemptible;
+        if !self.is_library
+            || self.binary.dynamic.symbolic
+            || self.dynamic.get(name.as_bytes()).is_none_or(|symbol| !is_open(symbol))
+        {
+            return Preemption::Never;
+        }
+        let is_function = match definition.kind {
             SymbolKind::Defined { atom, .. } => {
                 self.inputs[definition.input as usize].record.atoms[atom as usize].kind == AtomKind::Function
             }
             _ => false,
         };
-        self.is_library
-            && !self.binary.dynamic.symbolic
-            && self.dynamic.get(name.as_bytes()).is_some_and(|symbol| symbol.is_defined && symbol.is_preemptible)
-            && !(self.options.functions_at_home && is_function())
+        match self.options.bound_at_home {
+            Bsymbolic::No => Preemption::Always,
+            Bsymbolic::Functions if is_function => Preemption::Never,
+            Bsymbolic::Functions => Preemption::Always,
+            Bsymbolic::NonWeakFunctions | Bsymbolic::NonWeak | Bsymbolic::All => Preemption::Perhaps,
+        }
+    }
+
+    /// A reference that may mean one thing or another: both count.
+    fn either(&mut self, name: &str, one: Edge, other: Edge) -> Edge {
+        let hash = Hasher::new("either").bytes(name.as_bytes()).finish();
+        self.special(AtomKind::Value, name, hash, Origin::Either(one, other))
     }
 
     /// A symbol that an object defines.
@@ -391,11 +545,12 @@ impl<'a> Builder<'a> {
         let input = &self.inputs[definition.input as usize];
         let described = &input.record.atoms[atom as usize];
         let address = input.addresses[atom as usize].map(|start| start.wrapping_add(offset));
-        let by_rule = |builder: &mut Self| Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
+        let by_rule =
+            |builder: &mut Self| Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
             && described.level != Level::File
             && described.size > 0;
-        match self.symbols.get(name) {
+        match self.symbols.get(Symbol::hash_of(name)) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(found)) if has_address && address != Some(found) => {
                 self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
@@ -414,19 +569,21 @@ impl<'a> Builder<'a> {
         if LAYOUT_SYMBOLS.contains(&name) || name == "end" {
             return Ok(self.special(AtomKind::Value, name, Hash::of(name.as_bytes()), Origin::Leaf));
         }
-        let bound = name.strip_prefix("__start_").map(|section| (section, 0))
+        let bound = name
+            .strip_prefix("__start_")
+            .map(|section| (section, 0))
             .or_else(|| name.strip_prefix("__stop_").map(|section| (section, 1)));
-        if let Some((section, side)) = bound {
-            if let Some(edge) = self.range(section, side) {
-                return Ok(edge);
-            }
+        if let Some((section, side)) = bound
+            && let Some(edge) = self.range(section, side)
+        {
+            return Ok(edge);
         }
-        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name) {
-            if let Some(edge) = self.range(section, 2) {
-                return Ok(edge);
-            }
+        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name)
+            && let Some(edge) = self.range(section, 2)
+        {
+            return Ok(edge);
         }
-        match self.symbols.get(name) {
+        match self.symbols.get(Symbol::hash_of(name)) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(address)) => self.scripted(name, address),
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
@@ -437,10 +594,10 @@ impl<'a> Builder<'a> {
     /// A symbol that a command line or a script places: at an atom, or at a boundary of an output section, which
     /// then counts as a whole.
     fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
-        if let Some(edge) = self.at_address(address) {
-            if edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function {
-                return Ok(edge);
-            }
+        if let Some(edge) = self.at_address(address)
+            && (edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function)
+        {
+            return Ok(edge);
         }
         let Some(section) = self.binary.section_at(address) else {
             return self.value(name, address);
@@ -467,7 +624,7 @@ impl<'a> Builder<'a> {
     }
 
     fn common(&mut self, name: &str) -> Edge {
-        let (size, align) = self.definitions.common(name);
+        let (size, align) = self.names.find(name).map(|number| self.definitions.common(number)).unwrap_or_default();
         // Each common symbol is a thing of its own, however alike two of them are.
         let identity = Hasher::new("common").bytes(name.as_bytes()).finish();
         let key = (AtomKind::Common, identity);
@@ -514,6 +671,13 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// A section that compilers and linkers fill by themselves: its members do not know their neighbours.
+fn is_usual(section: &str) -> bool {
+    let Some(name) = section.strip_prefix('.') else { return false };
+    let stem = name.split('.').next().unwrap_or(name);
+    USUAL_SECTIONS.contains(&stem)
+}
+
 /// The line's content runs, or is called, without anybody referring to it.
 fn runs_by_itself(line: &PlacedSection) -> bool {
     let is_array = |name: &str| {
@@ -521,7 +685,7 @@ fn runs_by_itself(line: &PlacedSection) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
     };
     let output = |name: &&str| line.output == name.as_bytes();
-    line.size > 0 && (RUNS_BY_ITSELF.iter().any(|name| output(&name)) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
+    line.size > 0 && (RUNS_BY_ITSELF.iter().any(output) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
 }
 
 /// Where each atom's references start.

@@ -1,16 +1,13 @@
 //! The objects of a link. In: the placement. Out: each object or archive member that the linker used, with its
 //! record and the addresses of its sections.
 
-use crate::elf::archive::{self, Content};
-use crate::elf::{self, ElfError};
-use crate::model::{AtomKind, Level, PlacedSection, Placement, Record};
-use crate::process::sys::{self, Mapped};
+use super::files::{Files, Fresh, Name, label};
+use super::matching;
+use crate::elf::ElfError;
+use crate::model::{AtomKind, Hash, Level, PlacedSection, Placement, Record};
+use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Beyond so many objects several threads pay.
@@ -25,20 +22,23 @@ pub enum InputError {
     NotUnderstood { object: String, error: ElfError },
     #[error("{object}: section {section} of the linker's map is not in it")]
     NoSuchSection { object: String, section: String },
+    #[error("{object}: section {section} has another size than in the linker's map: was it built again?")]
+    OtherSize { object: String, section: String },
     #[error("{object}: several of its sections are called {section}, and it cannot be told which was linked")]
     Ambiguous { object: String, section: String },
 }
 
 /// One object, as it was linked.
 pub struct Input<'a> {
-    pub label: Cow<'a, str>,
+    pub label: String,
     pub record: Record<'a>,
+    /// The record was made just now, and is worth remembering.
+    pub fresh: Option<Fresh>,
     /// The address of each atom that was given a place.
     pub addresses: Vec<Option<u64>>,
+    /// The places of an object that is one atom as a whole: address and size of each of its sections.
+    pub places: Vec<(u64, u64)>,
 }
-
-/// A file and member that the map names.
-type Name<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// The placed sections of each object that the map names, in the map's order.
 pub struct Groups<'a> {
@@ -70,136 +70,49 @@ impl<'a> Groups<'a> {
     }
 
     /// The files that have to be open while their records are used.
-    pub fn open(&self) -> Result<Files, InputError> {
-        let mut files = Files::default();
-        for (file, _) in &self.names {
-            files.open(file)?;
-        }
-        files.open_thin_members()?;
-        Ok(files)
+    pub fn open(&self, settings: &Settings) -> Result<Files, InputError> {
+        Files::open(self.names.iter().copied(), settings)
     }
 
     /// Reads or makes the record of every object, and finds its sections in the map.
-    pub fn read<'f>(&self, files: &'f Files, resolver: &dyn SymbolAddresses) -> Result<Vec<Input<'f>>, InputError> {
+    pub fn read<'f>(
+        &self,
+        files: &'f Files,
+        symbols: &(dyn SymbolAddresses + Sync),
+    ) -> Result<Vec<Input<'f>>, InputError> {
         let archives = files.archives()?;
-        let candidates: Vec<(usize, &'f [u8])> = self
-            .names
-            .iter()
-            .enumerate()
-            .map(|(group, name)| Ok((group, files.candidates(*name, &archives)?)))
-            .collect::<Result<Vec<_>, InputError>>()?
-            .into_iter()
-            .flat_map(|(group, found)| found.into_iter().map(move |bytes| (group, bytes)))
-            .collect();
-        let read = |&(group, bytes): &(usize, &'f [u8])| -> Result<(usize, Record<'f>), InputError> {
-            let record = elf::record_of(bytes)
-                .map_err(|error| InputError::NotUnderstood { object: label(self.names[group]), error })?;
-            Ok((group, record))
-        };
-        let records: Vec<(usize, Record<'f>)> = if candidates.len() < MANY {
-            candidates.iter().map(read).collect::<Result<_, _>>()?
-        } else {
-            candidates.par_iter().map(read).collect::<Result<_, _>>()?
-        };
-        let mut inputs = Vec::with_capacity(records.len());
-        let mut records = records.into_iter().peekable();
-        for (group, name) in self.names.iter().enumerate() {
-            let mut members = Vec::new();
-            while let Some((_, record)) = records.next_if(|(of, _)| *of == group) {
-                members.push(record);
+        let read = |group: usize| -> Result<Vec<Input<'f>>, InputError> {
+            let mut inputs = Vec::new();
+            for object in files.objects(self.names[group], &archives)? {
+                let label = label(self.names[group]);
+                match object.record(files) {
+                    Ok((record, fresh)) => {
+                        inputs.push(Input {
+                            addresses: vec![None; record.atoms.len()],
+                            places: Vec::new(),
+                            label,
+                            record,
+                            fresh,
+                        });
+                    }
+                    Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
+                }
             }
-            inputs.extend(super::matching::place(&label(*name), members, &self.sections[group], resolver)?);
-        }
-        Ok(inputs)
+            matching::place(inputs, &self.sections[group], symbols)
+        };
+        let groups = 0..self.names.len();
+        let inputs: Vec<Vec<Input<'f>>> = if groups.len() < MANY {
+            groups.map(read).collect::<Result<_, _>>()?
+        } else {
+            groups.into_par_iter().map(read).collect::<Result<_, _>>()?
+        };
+        Ok(inputs.into_iter().flatten().collect())
     }
 }
 
 /// Where the binary's symbol table says that symbols are.
 pub trait SymbolAddresses {
-    fn address(&self, name: &str) -> Option<u64>;
-}
-
-/// How people are told of an object.
-fn label((file, member): Name) -> String {
-    let file = String::from_utf8_lossy(file);
-    match member {
-        Some(member) => format!("{file}({})", String::from_utf8_lossy(member)),
-        None => file.into_owned(),
-    }
-}
-
-/// The open files of a link.
-#[derive(Default)]
-pub struct Files {
-    mapped: FxHashMap<PathBuf, Mapped>,
-}
-
-/// The members of each archive.
-type Archives<'f> = FxHashMap<&'f Path, Vec<archive::Member<'f>>>;
-
-impl Files {
-    fn open(&mut self, file: &[u8]) -> Result<(), InputError> {
-        let path = Path::new(OsStr::from_bytes(file));
-        if !self.mapped.contains_key(path) {
-            let mapped = sys::map(path).map_err(|error| InputError::Unreadable {
-                file: path.display().to_string(),
-                reason: error.to_string(),
-            })?;
-            self.mapped.insert(path.to_owned(), mapped);
-        }
-        Ok(())
-    }
-
-    fn open_thin_members(&mut self) -> Result<(), InputError> {
-        let mut paths = Vec::new();
-        for (path, members) in &self.archives()? {
-            let elsewhere = members.iter().filter(|member| matches!(member.content, Content::Elsewhere));
-            paths.extend(elsewhere.map(|member| thin_path(path, member.name)));
-        }
-        for path in paths {
-            self.open(path.as_os_str().as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn archives(&self) -> Result<Archives<'_>, InputError> {
-        let archives = self.mapped.iter().filter(|(_, bytes)| archive::is_archive(bytes));
-        archives
-            .map(|(path, bytes)| {
-                let members = archive::members(bytes)
-                    .map_err(|error| InputError::NotUnderstood { object: path.display().to_string(), error })?;
-                Ok((path.as_path(), members))
-            })
-            .collect()
-    }
-
-    /// The bytes of an object: several for an archive that has members of the same name.
-    fn candidates<'f>(&'f self, (file, member): Name, archives: &Archives<'f>) -> Result<Vec<&'f [u8]>, InputError> {
-        let path = Path::new(OsStr::from_bytes(file));
-        let missing = |reason: &str| InputError::Unreadable { file: label((file, member)), reason: reason.to_owned() };
-        let Some(member) = member else {
-            return Ok(vec![self.mapped.get(path).ok_or_else(|| missing("it is not open"))?]);
-        };
-        let members = archives.get(path).ok_or_else(|| missing("it is not an archive"))?;
-        let is_meant = |candidate: &&archive::Member| {
-            candidate.name == member || file_name(candidate.name) == member || candidate.name == file_name(member)
-        };
-        let bytes = |found: &archive::Member<'f>| match found.content {
-            Content::Here(bytes) => Some(bytes),
-            Content::Elsewhere => self.mapped.get(&thin_path(path, found.name)).map(|mapped| &mapped[..]),
-        };
-        let found: Vec<_> = members.iter().filter(is_meant).filter_map(bytes).collect();
-        if found.is_empty() { Err(missing("the archive has no such member")) } else { Ok(found) }
-    }
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-}
-
-/// The file of a thin archive's member.
-fn thin_path(archive: &Path, member: &[u8]) -> PathBuf {
-    archive.parent().unwrap_or(Path::new("")).join(OsStr::from_bytes(member))
+    fn address(&self, name: Hash) -> Option<u64>;
 }
 
 /// Whether the map gives this atom a place of its own.

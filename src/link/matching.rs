@@ -4,34 +4,27 @@
 
 use super::inputs::{Input, InputError, SymbolAddresses, has_own_place};
 use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
-use std::borrow::Cow;
 
 /// Gives every atom its address.
 pub fn place<'a>(
-    label: &str,
-    mut records: Vec<Record<'a>>,
+    mut inputs: Vec<Input<'a>>,
     placed: &[PlacedSection],
     symbols: &dyn SymbolAddresses,
 ) -> Result<Vec<Input<'a>>, InputError> {
-    if records.len() > 1 {
-        records.retain(|record| is_linked(record, placed, symbols));
-        if records.is_empty() {
-            return Err(InputError::Ambiguous { object: label.to_owned(), section: "(any)".to_owned() });
+    let label = inputs.first().map(|input| input.label.clone()).unwrap_or_default();
+    if inputs.len() > 1 {
+        inputs.retain(|input| is_linked(&input.record, placed, symbols));
+        if inputs.is_empty() {
+            return Err(InputError::Ambiguous { object: label, section: "(any)".to_owned() });
         }
     }
-    let mut inputs: Vec<Input> = records
-        .into_iter()
-        .map(|record| Input {
-            label: Cow::Owned(label.to_owned()),
-            addresses: vec![None; record.atoms.len()],
-            record,
-        })
-        .collect();
     if is_whole_file(&inputs) {
-        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
+        let places = placed.iter().filter(|section| section.size > 0).map(|section| (section.address, section.size));
+        inputs[0].places = places.collect();
+        inputs[0].addresses[0] = inputs[0].places.first().map(|place| place.0);
         return Ok(inputs);
     }
-    let addresses = Matcher { label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
+    let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
     for (Candidate { input, atom }, address) in addresses {
         give_place(&mut inputs[input], atom, address);
     }
@@ -58,7 +51,7 @@ fn entries<'r, 'a>(record: &'r Record<'a>, first: usize) -> &'r [Atom<'a>] {
 fn is_linked(record: &Record, placed: &[PlacedSection], symbols: &dyn SymbolAddresses) -> bool {
     record.symbols.iter().any(|symbol| {
         let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
-        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name)) else {
+        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name_hash)) else {
             return false;
         };
         placed.iter().any(|section| {
@@ -102,6 +95,11 @@ struct Matcher<'i, 'a, 'p> {
     index: Vec<(&'i [u8], Candidate)>,
 }
 
+/// Linkers drop entries of unwind tables. (AArch64's `crtbeginT.o` names its table, so that it is an atom.)
+fn is_condensed(line: &PlacedSection) -> bool {
+    line.name == b".eh_frame"
+}
+
 impl Matcher<'_, '_, '_> {
     /// The address of every placed atom.
     fn run(&self) -> Result<Vec<(Candidate, u64)>, InputError> {
@@ -134,9 +132,13 @@ impl Matcher<'_, '_, '_> {
         match (self.named(lines[0].name), lines) {
             // Sections without an atom: notes, unwind tables, merged strings, commons.
             ([], _) => Ok(()),
-            ([(_, candidate)], [line]) => {
+            ([(_, candidate)], [line]) if self.size(*candidate) == line.size || is_condensed(line) => {
                 found.push((*candidate, line.address));
                 Ok(())
+            }
+            ([_], [line]) => {
+                let section = String::from_utf8_lossy(line.name).into_owned();
+                Err(InputError::OtherSize { object: self.label.to_owned(), section })
             }
             (candidates, _) => self.match_several(candidates, lines, found),
         }
@@ -173,7 +175,7 @@ impl Matcher<'_, '_, '_> {
         self.inputs[candidate.input].record.symbols.iter().any(|symbol| match symbol.kind {
             SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
                 atom as usize == candidate.atom
-                    && self.symbols.address(symbol.name) == Some(address.wrapping_add(offset))
+                    && self.symbols.address(symbol.name_hash) == Some(address.wrapping_add(offset))
             }
             _ => false,
         })

@@ -1,9 +1,29 @@
 //! The link shim. In: the linker's command line, its map, the objects. Out: the binary, as the real linker makes it,
 //! and its manifest.
 
+/// What a call of a linker will do.
+pub mod arguments;
+/// After the linker: the binary's description.
 pub mod describe;
+/// The files of a link.
+pub mod files;
+/// The reference graph.
 pub mod graph;
+/// The objects of a link.
 pub mod inputs;
+/// The linkers' maps.
 pub mod map;
+/// Where the linker's map comes from.
+pub mod map_source;
+/// Lines of the map and sections of objects.
 pub mod matching;
+/// The linkers' options.
+pub mod options;
+/// Finding the real linker.
+pub mod real;
+/// Records of objects that carry none.
+pub mod remembered;
+/// The whole of `tasting-ld`.
+pub mod shim;
+/// What each symbol means.
 pub mod symbols;

@@ -6,8 +6,8 @@
 //! decides.
 
 use super::inputs::{Input, SymbolAddresses};
-use crate::elf::binary::Binary;
-use crate::model::{AtomKind, SymbolKind};
+use crate::elf::binary::{Binary, Symbol as BinarySymbol};
+use crate::model::{AtomKind, Hash, Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
 /// Where a name is defined.
@@ -20,35 +20,88 @@ pub struct Definition {
     pub is_contested: bool,
 }
 
-/// The definitions of a link.
-pub struct Definitions<'a> {
-    by_name: FxHashMap<&'a str, Definition>,
-    /// Size and alignment of common symbols, taken over all objects.
-    commons: FxHashMap<&'a str, (u64, u64)>,
+/// All names that the objects of a link use, numbered.
+pub struct Names {
+    numbers: FxHashMap<Hash, u32>,
+    hashes: Vec<Hash>,
+    /// The number of each symbol of each input.
+    of: Vec<Vec<u32>>,
 }
 
-impl<'a> Definitions<'a> {
+impl Names {
+    /// Numbers the names of all objects.
+    pub fn collect(inputs: &[Input]) -> Self {
+        let symbols = inputs.iter().map(|input| input.record.symbols.len()).sum::<usize>();
+        let mut numbers = FxHashMap::with_capacity_and_hasher(symbols / 2, Default::default());
+        let mut hashes = Vec::with_capacity(symbols / 2);
+        let mut number = |hash: Hash| -> u32 {
+            *numbers.entry(hash).or_insert_with(|| {
+                hashes.push(hash);
+                hashes.len() as u32 - 1
+            })
+        };
+        let of = inputs
+            .iter()
+            .map(|input| input.record.symbols.iter().map(|symbol| number(symbol.name_hash)).collect())
+            .collect();
+        Names { numbers, hashes, of }
+    }
+
+    /// The number of a symbol of an input.
+    pub fn of(&self, input: u32, symbol: u32) -> u32 {
+        self.of[input as usize][symbol as usize]
+    }
+
+    /// The hash of a name.
+    pub fn hash(&self, number: u32) -> Hash {
+        self.hashes[number as usize]
+    }
+
+    /// The number of a name, if any object uses it.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.numbers.get(&Symbol::hash_of(name)).copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+}
+
+/// The definitions of a link, by the numbers of their names.
+pub struct Definitions {
+    by_name: Vec<Option<Definition>>,
+    /// Size and alignment of common symbols, taken over all objects.
+    commons: FxHashMap<u32, (u64, u64)>,
+}
+
+impl Definitions {
     /// Collects the definitions of all objects, in the order of the map.
-    pub fn collect(inputs: &[Input<'a>]) -> Self {
-        let count = inputs.iter().map(|input| input.record.symbols.len()).sum::<usize>();
-        let by_name = FxHashMap::with_capacity_and_hasher(count / 2, Default::default());
-        let mut definitions = Definitions { by_name, commons: FxHashMap::default() };
-        for (number, input) in inputs.iter().enumerate() {
-            for symbol in input.record.symbols.iter().filter(|symbol| symbol.kind != SymbolKind::Undefined) {
-                let name = without_default_version(symbol.name);
+    pub fn collect(inputs: &[Input], names: &Names) -> Self {
+        let mut definitions = Definitions { by_name: vec![None; names.len()], commons: FxHashMap::default() };
+        for (input, object) in inputs.iter().enumerate() {
+            for (symbol, name) in object.record.symbols.iter().zip(&names.of[input]) {
+                if symbol.kind == SymbolKind::Undefined {
+                    continue;
+                }
                 if let SymbolKind::Common { size, align } = symbol.kind {
-                    let common = definitions.commons.entry(name).or_default();
+                    let common = definitions.commons.entry(*name).or_default();
                     *common = (common.0.max(size), common.1.max(align));
                 }
-                let rank = rank(input, symbol.weak, symbol.kind);
-                definitions.add(name, Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false });
+                let rank = rank(object, symbol.weak, symbol.kind);
+                definitions
+                    .add(*name, Definition { input: input as u32, kind: symbol.kind, rank, is_contested: false });
             }
         }
         definitions
     }
 
-    fn add(&mut self, name: &'a str, definition: Definition) {
-        let known = self.by_name.entry(name).or_insert(definition);
+    fn add(&mut self, name: u32, definition: Definition) {
+        let known = self.by_name[name as usize].get_or_insert(definition);
         if known.input == definition.input && known.kind == definition.kind {
             return;
         }
@@ -59,13 +112,14 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    pub fn get(&self, name: &str) -> Option<Definition> {
-        self.by_name.get(name).copied()
+    /// The definition of a name.
+    pub fn get(&self, name: u32) -> Option<Definition> {
+        self.by_name[name as usize]
     }
 
     /// The size and alignment that a common symbol was given.
-    pub fn common(&self, name: &str) -> (u64, u64) {
-        self.commons.get(name).copied().unwrap_or_default()
+    pub fn common(&self, name: u32) -> (u64, u64) {
+        self.commons.get(&name).copied().unwrap_or_default()
     }
 }
 
@@ -86,20 +140,9 @@ fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
     2 * strength + u8::from(is_placed)
 }
 
-/// `foo@@VERSION` is what `foo` means.
-fn without_default_version(name: &str) -> &str {
-    name.split_once("@@").map_or(name, |(name, _)| name)
-}
-
-/// The same for a name as bytes.
-fn unversioned(name: &[u8]) -> &[u8] {
-    let at = name.windows(2).position(|window| window == b"@@");
-    at.map_or(name, |at| &name[..at])
-}
-
-/// The binary's own symbol table, by name.
-pub struct FinalSymbols<'a> {
-    by_name: FxHashMap<&'a [u8], Final>,
+/// The binary's own symbol table, by the hashes of names.
+pub struct FinalSymbols {
+    by_name: FxHashMap<Hash, Final>,
 }
 
 /// What the symbol table says of a name.
@@ -111,28 +154,29 @@ pub enum Final {
     Ambiguous,
 }
 
-impl<'a> FinalSymbols<'a> {
+impl FinalSymbols {
     /// Globals win over locals. (A hidden global is local in the binary.)
-    pub fn new(binary: &Binary<'a>) -> Self {
+    pub fn new(binary: &Binary) -> Self {
         let mut by_name = FxHashMap::with_capacity_and_hasher(binary.symbols.len(), Default::default());
-        let value = |symbol: &crate::elf::binary::Symbol| match symbol.is_absolute {
+        let value = |symbol: &BinarySymbol| match symbol.is_absolute {
             true => Final::Absolute(symbol.value),
             false => Final::Address(symbol.value),
         };
         for symbol in binary.symbols.iter().filter(|symbol| symbol.is_local) {
-            let known = by_name.entry(unversioned(symbol.name)).or_insert(value(symbol));
+            let known = by_name.entry(Symbol::hash_of_bytes(symbol.name)).or_insert(value(symbol));
             if *known != value(symbol) {
                 *known = Final::Ambiguous;
             }
         }
         for symbol in binary.symbols.iter().filter(|symbol| !symbol.is_local) {
-            by_name.insert(unversioned(symbol.name), value(symbol));
+            by_name.insert(Symbol::hash_of_bytes(symbol.name), value(symbol));
         }
         FinalSymbols { by_name }
     }
 
-    pub fn get(&self, name: &str) -> Option<Final> {
-        self.by_name.get(name.as_bytes()).copied()
+    /// What it says of the name with this hash.
+    pub fn get(&self, name: Hash) -> Option<Final> {
+        self.by_name.get(&name).copied()
     }
 
     /// The binary was linked with `-s`.
@@ -141,8 +185,8 @@ impl<'a> FinalSymbols<'a> {
     }
 }
 
-impl SymbolAddresses for FinalSymbols<'_> {
-    fn address(&self, name: &str) -> Option<u64> {
+impl SymbolAddresses for FinalSymbols {
+    fn address(&self, name: Hash) -> Option<u64> {
         match self.get(name) {
             Some(Final::Address(address)) => Some(address),
             _ => None,

@@ -53,6 +53,12 @@ impl Hasher {
         self
     }
 
+    /// Two numbers at once.
+    pub fn pair(&mut self, one: u64, other: u64) -> &mut Self {
+        self.0.update(&(u128::from(one) | u128::from(other) << 64).to_le_bytes());
+        self
+    }
+
     /// Another hash.
     pub fn hash(&mut self, hash: Hash) -> &mut Self {
         self.0.update(&hash.0);

@@ -17,6 +17,8 @@ pub struct Manifest<'a> {
     /// The digest of the binary's loaded bytes, which `strip` does not change. A manifest whose digest does
     /// not fit the binary beside it is void.
     pub digest: Hash,
+    /// The fingerprint of the binary by itself, with everything that libraries bring left symbolic.
+    pub fingerprint: Hash,
     pub shared_library: bool,
     /// What applies to the binary as a whole: machine, kind, interpreter, the options that matter.
     pub frame: Hash,

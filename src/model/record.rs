@@ -116,6 +116,8 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol<'a> {
     pub name: &'a str,
+    /// The hash of the name by which objects find each other: `foo` for `foo@@VERSION` too.
+    pub name_hash: Hash,
     pub weak: bool,
     pub kind: SymbolKind,
 }
@@ -142,6 +144,24 @@ pub enum SymbolKind {
     },
 }
 
+impl<'a> Symbol<'a> {
+    /// A symbol of an object.
+    pub fn new(name: &'a str, weak: bool, kind: SymbolKind) -> Self {
+        Symbol { name, name_hash: Self::hash_of(name), weak, kind }
+    }
+
+    /// The hash by which a name is found.
+    pub fn hash_of(name: &str) -> Hash {
+        Self::hash_of_bytes(name.as_bytes())
+    }
+
+    /// The same for a name as bytes.
+    pub fn hash_of_bytes(name: &[u8]) -> Hash {
+        let version = name.iter().position(|&byte| byte == b'@').filter(|&at| name[at..].starts_with(b"@@"));
+        Hash::of(version.map_or(name, |at| &name[..at]))
+    }
+}
+
 impl<'a> Record<'a> {
     /// The record as bytes for its section.
     pub fn encode(&self) -> Result<Vec<u8>, FormatError> {
@@ -164,6 +184,13 @@ impl<'a> Record<'a> {
             bytes = FORMAT.skip(bytes)?;
         }
         Err(problem)
+    }
+
+    /// A single record that is known to fit its object.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        let (record, _) = FORMAT.decode::<Record>(bytes)?;
+        record.check()?;
+        Ok(record)
     }
 
     /// Every index points at something.

@@ -42,6 +42,8 @@ pub enum NoCompiler {
         "{variable} names {value:?}, which is no program that can be run (or is one of the shims); correct or unset it"
     )]
     Named { variable: &'static str, value: OsString },
+    #[error("there is no program {0:?} that can be run besides the shims; install it, or correct the command line")]
+    Launched(OsString),
     #[error("found no {names} on PATH besides the shims; install a compiler, or name one in {variable}")]
     Absent { variable: &'static str, names: String },
 }
@@ -83,6 +85,9 @@ pub fn compiler(tool: Tool, called: &OsStr, arguments: &[OsString]) -> Result<Co
     if let Some(found) = launched(arguments, named.is_none()) {
         return Ok(found);
     }
+    if let Some(word) = arguments.first().filter(|word| names_missing_compiler(word)) {
+        return Err(NoCompiler::Launched(word.clone()));
+    }
     if let Some(value) = named {
         return by_variable(tool, value);
     }
@@ -116,6 +121,12 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
     let first = by_word_or_behind(&arguments[0])?;
     let program = Program { words: arguments[1..words].to_vec(), ..called_by(&first, &arguments[0]) };
     Some(Compiler { program, words, known: known.unwrap_or(false) })
+}
+
+/// A compiler's name, for which there is no file that could be meant as an input instead.
+fn names_missing_compiler(word: &OsStr) -> bool {
+    let kind = Path::new(word).file_name().map_or(Kind::Other, names::kind);
+    matches!(kind, Kind::Compiler | Kind::Launcher) && (search::is_shim(Path::new(word)) || !Path::new(word).exists())
 }
 
 fn is_setting(word: &OsStr) -> bool {
@@ -210,6 +221,13 @@ mod tests {
         for arguments in [&["x.c"][..], &["-c", "gcc"], &["missing-compiler"], &[], &["@gcc"], &["/bin/missing-gcc"]] {
             assert_eq!(found(arguments), None, "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_no_input_file() {
+        let arguments = ["no-such-machine-gcc", "-c", "x.c"].map(OsString::from);
+        let found = compiler(Tool::Cc, OsStr::new("tasting-cc"), &arguments);
+        assert_eq!(found, Err(NoCompiler::Launched("no-such-machine-gcc".into())));
     }
 
     #[test]

@@ -8,11 +8,12 @@ use super::search;
 use super::spawn::{Change, Program, set, unset};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const DRIVER: &str = "TASTING_LINK_DRIVER";
 const OPTIONS: &str = "TASTING_LINK_OPTIONS";
 const LINKER: &str = "TASTING_LINK_LINKER";
+const SEARCHED: &str = "TASTING_LINK_COMPILER_PATH";
 
 /// The folders in which drivers look for their parts, before `PATH`.
 pub const COMPILER_PATH: &str = "COMPILER_PATH";
@@ -29,43 +30,60 @@ pub struct Handover {
     pub options: Vec<OsString>,
     /// The linker itself, where the user gave its name or path (`--ld-path=`).
     pub linker: Option<OsString>,
+    /// `COMPILER_PATH` as it was before us. (GCC adds its own folders to what its children see.)
+    pub compiler_path: Option<OsString>,
 }
 
 impl Handover {
     /// About the driver that is going to run.
     pub fn new(driver: &Program, options: Vec<OsString>, linker: Option<OsString>) -> Self {
         let path = driver.path.clone().into_os_string();
-        Handover { driver: [path].into_iter().chain(driver.words.iter().cloned()).collect(), options, linker }
+        let driver = [path].into_iter().chain(driver.words.iter().cloned()).collect();
+        Handover { driver, options, linker, compiler_path: original_compiler_path() }
     }
 
     /// The changes that hand this over.
     pub fn changes(&self) -> Vec<Change> {
-        let linker = self.linker.as_ref().map_or_else(|| unset(LINKER), |linker| set(LINKER, linker));
-        vec![set(DRIVER, join(&self.driver)), set(OPTIONS, join(&self.options)), linker]
+        let optional = |name: &str, value: &Option<OsString>| (name.into(), value.clone());
+        vec![
+            set(DRIVER, join(&self.driver)),
+            set(OPTIONS, join(&self.options)),
+            optional(LINKER, &self.linker),
+            optional(SEARCHED, &self.compiler_path),
+        ]
     }
 
     /// What was handed over to this process. Below a GCC that was not started by our shim (somebody set
     /// `COMPILER_PATH` by hand), GCC's own variable names the driver.
     pub fn receive() -> Self {
         let list = |name| std::env::var_os(name).map(split).unwrap_or_default();
-        let mut driver: Vec<OsString> = list(DRIVER);
+        let driver: Vec<OsString> = list(DRIVER);
         if driver.is_empty() {
-            driver.extend(std::env::var_os("COLLECT_GCC"));
+            let driver = std::env::var_os("COLLECT_GCC").into_iter().collect();
+            return Handover { driver, compiler_path: original_compiler_path(), ..Handover::default() };
         }
-        Handover { driver, options: list(OPTIONS), linker: std::env::var_os(LINKER) }
+        let (linker, compiler_path) = (std::env::var_os(LINKER), std::env::var_os(SEARCHED));
+        Handover { driver, options: list(OPTIONS), linker, compiler_path }
+    }
+
+    /// The changes under which the driver can be asked as if we were not there.
+    pub fn asking(&self) -> Vec<Change> {
+        let mut changes = restored();
+        changes.push((COMPILER_PATH.into(), self.compiler_path.clone()));
+        changes
     }
 }
 
 /// The changes that take the handover, and our folder of links, out of the environment again: what the real
 /// linker gets, and what it may start in turn.
 pub fn restored() -> Vec<Change> {
-    let mut changes = vec![unset(DRIVER), unset(OPTIONS), unset(LINKER)];
+    let mut changes = vec![unset(DRIVER), unset(OPTIONS), unset(LINKER), unset(SEARCHED)];
     changes.extend(restored_compiler_path());
     changes
 }
 
 /// `COMPILER_PATH` as it would be without folders of our links; nothing if it is so already.
-pub fn restored_compiler_path() -> Option<Change> {
+fn restored_compiler_path() -> Option<Change> {
     let given = std::env::var_os(COMPILER_PATH)?;
     let ours = |folder: &&[u8]| search::is_shim(&Path::new(OsStr::from_bytes(folder)).join("ld"));
     let parts: Vec<&[u8]> = given.as_bytes().split(|&byte| byte == b':').collect();
@@ -89,13 +107,9 @@ pub fn compiler_path_with(folder: &Path) -> Change {
     set(COMPILER_PATH, value)
 }
 
-/// The folders of `COMPILER_PATH`, without ours.
-pub fn compiler_folders() -> Vec<PathBuf> {
-    let value = match restored_compiler_path() {
-        Some((_, value)) => value,
-        None => std::env::var_os(COMPILER_PATH),
-    };
-    value.map(|value| std::env::split_paths(&value).collect()).unwrap_or_default()
+/// `COMPILER_PATH` without our folders.
+fn original_compiler_path() -> Option<OsString> {
+    restored_compiler_path().map_or_else(|| std::env::var_os(COMPILER_PATH), |(_, value)| value)
 }
 
 fn join(words: &[OsString]) -> OsString {

@@ -5,6 +5,7 @@
 //! linker's path, and what kind of linker it is.
 
 use super::handover::{self, Handover};
+use super::spawn::Change;
 use super::{Settings, answers, guard, names, search};
 use crate::model::{Hash, Hasher};
 use std::ffi::{OsStr, OsString};
@@ -67,11 +68,11 @@ fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
         // `-B../tools` means something else in every folder.
         hasher.bytes(std::env::current_dir().unwrap_or_default().as_os_str().as_bytes());
     }
-    hasher.bytes(std::env::var_os("GCC_EXEC_PREFIX").unwrap_or_default().as_bytes());
     let path = std::env::var_os("PATH").unwrap_or_default();
+    let compiler_path = handover.compiler_path.clone().unwrap_or_default();
     let prefixes = handover.options.iter().filter_map(|option| option.as_bytes().strip_prefix(b"-B"));
     let prefixes = prefixes.map(|prefix| PathBuf::from(OsStr::from_bytes(prefix)));
-    for folder in std::env::split_paths(&path).chain(handover::compiler_folders()).chain(prefixes) {
+    for folder in std::env::split_paths(&path).chain(std::env::split_paths(&compiler_path)).chain(prefixes) {
         stamp(&mut hasher, &folder);
     }
     hasher.finish()
@@ -93,7 +94,7 @@ fn found_by(driver: &Path, handover: &Handover, name: &OsStr) -> Option<PathBuf>
     question.push(name);
     let mut command = Command::new(driver);
     command.args(&handover.driver[1..]).args(&handover.options).arg(question);
-    let answer = PathBuf::from(OsStr::from_bytes(answer_of(command)?.trim_ascii()));
+    let answer = PathBuf::from(OsStr::from_bytes(answer_of(command, &handover.asking())?.trim_ascii()));
     let is_path = answer.as_os_str().as_bytes().contains(&b'/');
     if is_path && is_program(&answer) && !search::is_shim(&answer) {
         return Some(answer);
@@ -102,9 +103,9 @@ fn found_by(driver: &Path, handover: &Handover, name: &OsStr) -> Option<PathBuf>
     on_path_for(called, name)
 }
 
-/// Runs a question, in the environment that there would be without us.
-fn answer_of(mut command: Command) -> Option<Vec<u8>> {
-    for (name, value) in handover::restored().into_iter().chain([guard::mark(guard::COMPILER)]) {
+/// Runs a question. A shim on its way passes it through.
+fn answer_of(mut command: Command, changes: &[Change]) -> Option<Vec<u8>> {
+    for (name, value) in changes.iter().chain(&[guard::mark(guard::COMPILER), guard::mark(guard::LINKER)]) {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
@@ -142,7 +143,7 @@ pub fn kind(settings: &Settings, path: &Path) -> LinkerKind {
     let text = answers::recall(settings, key).or_else(|| {
         let mut command = Command::new(path);
         command.arg("--version");
-        let text = answer_of(command)?;
+        let text = answer_of(command, &handover::restored())?;
         let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().to_vec();
         answers::remember(settings, key, &line);
         Some(line)

@@ -15,6 +15,8 @@ pub mod guard;
 pub mod handover;
 /// Finding the real linker, and what kind it is.
 pub mod linker;
+/// Where manifests lie.
+pub mod manifest_file;
 /// What the names of tools say.
 pub mod names;
 /// Calls that only probe the tool.

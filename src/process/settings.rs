@@ -3,12 +3,12 @@
 //! In: the environment. Out: plain settings. What is set to something that we do not understand counts as
 //! not set: a build must not fail over it.
 
-use crate::model::{Level, manifest};
+use crate::model::Level;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// How this call is to behave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,24 +52,9 @@ impl Settings {
         }
     }
 
-    /// The folder for what we remember, if it may be written to.
-    pub fn writable_dir(&self) -> Option<&Path> {
-        if self.readonly { None } else { self.dir.as_deref() }
-    }
-
     /// Whether the compiler is to be asked for one section per function and per variable.
     pub fn split(&self) -> bool {
         !self.nosplit && self.level == Level::Code
-    }
-
-    /// Where the manifest of a binary lies.
-    pub fn manifest_path(&self, binary: &Path) -> PathBuf {
-        let mut path = match (&self.manifest_dir, binary.file_name()) {
-            (Some(folder), Some(name)) => folder.join(name).into_os_string(),
-            _ => binary.as_os_str().to_owned(),
-        };
-        path.push(manifest::SUFFIX);
-        path.into()
     }
 
     /// Adds one line to the log file, if there is one. Never fails: the log is for those who look for a
@@ -127,13 +112,6 @@ mod tests {
         let cache = ("XDG_CACHE_HOME", "/cache");
         assert_eq!(settings(&[home, cache]).dir, Some("/cache/tasting".into()));
         assert_eq!(settings(&[home, cache, ("TASTING_DIR", "/t")]).dir, Some("/t".into()));
-    }
-
-    #[test]
-    fn manifests_lie_beside_the_binary_or_in_their_folder() {
-        assert_eq!(settings(&[]).manifest_path(Path::new("b/x.so")), Path::new("b/x.so.tasting"));
-        let elsewhere = settings(&[("TASTING_MANIFEST_DIR", "/m")]);
-        assert_eq!(elsewhere.manifest_path(Path::new("b/x.so")), Path::new("/m/x.so.tasting"));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use super::sys;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -91,8 +92,14 @@ pub fn become_or_fail<A: AsRef<OsStr>>(program: &Program, arguments: &[A], chang
 
 /// Says that the tool cannot be started, and ends as a shell would.
 pub fn fail_to_run(path: &Path, error: &io::Error) -> ! {
-    eprintln!("tasting: cannot run {}: {error}", path.display());
-    std::process::exit(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN })
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN };
+    fail(format_args!("tasting: cannot run {}: {error}", path.display()), code)
+}
+
+/// Says why nothing can be run, and ends. Standard error may be closed; then the code has to be enough.
+pub fn fail(message: impl Display, code: i32) -> ! {
+    let _ = writeln!(io::stderr(), "{message}");
+    std::process::exit(code)
 }
 
 #[cfg(test)]

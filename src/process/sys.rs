@@ -6,10 +6,11 @@
 #![expect(unsafe_code, reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std")]
 
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -25,9 +26,14 @@ impl Deref for Mapped {
     }
 }
 
-/// Maps the file at `path`.
+/// Maps the file at `path`. Only a regular file has a content that can be mapped; a pipe without a writer must not
+/// even be waited for.
 pub fn map(path: &Path) -> io::Result<Mapped> {
-    map_file(&File::open(path)?)
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    map_file(&file)
 }
 
 /// Maps an open file; of a length of 0 too, which mmap itself refuses.
@@ -101,6 +107,8 @@ pub fn survive_signals() {
         (libc::SIGQUIT, stay),
         (libc::SIGTERM, forward),
         (libc::SIGHUP, forward),
+        // A limit on the size of files is for the child to die of; our own writing just fails.
+        (libc::SIGXFSZ, stay),
     ] {
         install(signal, handler);
     }
@@ -149,6 +157,14 @@ pub fn die_by(signal: i32) {
         libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
         libc::raise(signal);
     }
+}
+
+/// Whether files may not become as large as they like (`ulimit -f`).
+pub fn file_size_is_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a local that lives through the call.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    !known || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
 /// The user that this process acts as.

@@ -65,10 +65,19 @@ fn place<'a>(output: Output<'a>, name: &'a [u8], extent: Extent<'a>) -> Result<O
         Output::Absent if size != 0 => Err(()),
         Output::Absent | Output::Unloaded => Ok(None),
         Output::Loaded(output) => {
+            if is_stub(name, tail) {
+                return Ok(None);
+            }
             let (file, member) = split_member(tail);
             Ok(Some(PlacedSection { output, name, address, size, file, member }))
         }
     }
+}
+
+/// Code that the linker adds for branches that are too far, or around errors of a processor (AArch64, Arm): it does
+/// what the code does that it stands in for.
+fn is_stub(name: &[u8], file: &[u8]) -> bool {
+    file == b"linker stubs" && name.ends_with(b".stub")
 }
 
 /// `OUTPUT(a.out elf64-x86-64)` ends the linker script, and follows every output section that the script names. Only

@@ -80,8 +80,10 @@ fn locate(text: &[u8]) -> Result<(MapKind, Lines<'_>), MapError> {
     let mut lines = Lines::new(text)?;
     let mut first = true;
     let mut behind_empty = true;
+    let mut behind_memory = None;
     while let Some(line) = lines.next() {
         match line {
+            _ if line.starts_with(b"*default* ") => behind_memory = Some(lines),
             b"Memory map" if behind_empty => return Ok((MapKind::Gold, lines)),
             b"Linker script and memory map" if behind_empty => return Ok((MapKind::Gnu, lines)),
             _ if first => {
@@ -94,7 +96,14 @@ fn locate(text: &[u8]) -> Result<(MapKind, Lines<'_>), MapError> {
         first = false;
         behind_empty = line.is_empty();
     }
-    Err(MapError::Unknown)
+    behind_memory.and_then(translated).ok_or(MapError::Unknown)
+}
+
+/// GNU ld speaks the user's language in its titles. The table of memory regions, which ends with `*default*`, stands
+/// before the one that is looked for.
+fn translated(mut lines: Lines<'_>) -> Option<(MapKind, Lines<'_>)> {
+    let title = lines.find(|line| !line.is_empty())?;
+    (!title.starts_with(b" ")).then_some((MapKind::Gnu, lines))
 }
 
 /// The writer of a table with this head.

@@ -181,6 +181,14 @@ fn the_text_tells_the_linker() {
 
 /// Paths that look like members, hold colons, or are no text.
 #[test]
+fn titles_may_be_translated() {
+    let english = include_bytes!("../../../fixtures/maps/zoo-bfd.map");
+    let text =
+        String::from_utf8_lossy(english).replace("Linker script and memory map", "Linker-Skript und Speicherzuordnung");
+    assert_eq!(super::parse(text.as_bytes()), super::parse(english));
+}
+
+#[test]
 fn odd_paths() {
     let Some(root) = zoo() else { return };
     let bytes = OsStr::from_bytes(b"n\xffn.o");

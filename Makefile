@@ -1,0 +1,53 @@
+# Tasting. `make help` lists the targets.
+
+CARGO  ?= cargo
+PREFIX ?= /usr/local
+# Where the binaries to install lie: `make install BUILT=target/debug` takes others than the release build.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BUILT  ?= $(TARGET)/release
+
+.PHONY: build help demo check test-tools lint deny test subjects bench fuzz install uninstall clean
+
+build: ## the release build (the default)
+	$(CARGO) build --release --locked --bins
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: build ## fingerprints of a small project before and after three edits
+	@BUILT='$(BUILT)' scripts/demo.sh
+
+check: test-tools ## install what the tests need, then run everything
+	@$(MAKE) --no-print-directory lint deny test
+
+test-tools: ## compilers, linkers and build systems, where they are missing
+	@scripts/install-test-tools.sh
+
+lint: ## rustfmt and clippy
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+deny: ## licences, bans and sources of the dependencies, where cargo-deny is installed
+	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check licenses bans sources; \
+	else echo 'cargo-deny is not installed: licences, bans and sources are not checked'; fi
+
+test: ## all tests (`make check` installs the tools they need)
+	$(CARGO) test --locked
+
+subjects: build test-tools ## build zlib, lua, sqlite and others, plainly and with the shims, and compare their own tests
+	@BUILT='$(BUILT)' scripts/subjects.sh
+
+bench: build test-tools ## what Tasting costs, as ratios measured in one run
+	@BUILT='$(BUILT)' scripts/bench.py
+
+fuzz: ## fuzz the readers of foreign bytes
+	@if [ -x scripts/fuzz.sh ]; then scripts/fuzz.sh; else echo 'there is no scripts/fuzz.sh' >&2; exit 1; fi
+
+install: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## into $(DESTDIR)$(PREFIX)
+	@BUILT='$(BUILT)' DESTDIR='$(DESTDIR)' scripts/install.sh '$(PREFIX)'
+
+uninstall: ## what `make install` put there
+	@DESTDIR='$(DESTDIR)' scripts/install.sh --remove '$(PREFIX)'
+
+clean: ## all that was built
+	$(CARGO) clean

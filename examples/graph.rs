@@ -1,0 +1,78 @@
+//! A measurement: a program of 50,000 atoms, from records and map to manifest and fingerprint, in milliseconds. The
+//! program is made of generated assembler, compiled and linked by the real tools (`cc`); only our part is timed.
+//!
+//! `cargo run --release --example graph [ATOMS]`
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tasting::compile::attach;
+use tasting::elf::Labels;
+use tasting::link::describe;
+use tasting::link::graph::Options;
+use tasting::model::{Level, Manifest};
+use tasting::process::Settings;
+
+/// Functions in one object.
+const PER_OBJECT: usize = 500;
+const ROUNDS: usize = 7;
+
+fn main() {
+    let atoms = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(50_000);
+    let folder = std::env::temp_dir().join(format!("tasting-graph-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for the program");
+    build(&folder, atoms);
+    let map = std::fs::read(folder.join("program.map")).expect("the linker's map");
+    let settings = Settings { dir: None, ..Settings::default() };
+    std::env::set_current_dir(&folder).expect("the program's folder");
+
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        let bytes =
+            describe::manifest(&settings, Path::new("program"), Ok(&map), &Options::default()).expect("a manifest");
+        best[0] = best[0].min(start.elapsed());
+        let start = Instant::now();
+        let manifest = Manifest::decode(&bytes).expect("our own manifest");
+        assert!(manifest.nodes.len() >= atoms && manifest.refusals.is_empty(), "{:?}", manifest.refusals);
+        best[1] = best[1].min(start.elapsed());
+    }
+    let milliseconds = best.map(|time| time.as_secs_f64() * 1000.0);
+    println!(
+        "{atoms} atoms: records to manifest with fingerprint {:.1} ms; reading the manifest {:.1} ms",
+        milliseconds[0], milliseconds[1]
+    );
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+/// Writes, assembles and links the program: each function calls five others, reads a table and a string.
+fn build(folder: &Path, atoms: usize) {
+    let objects = atoms.div_ceil(PER_OBJECT);
+    let mut names = Vec::new();
+    for object in 0..objects {
+        let mut text = String::new();
+        for index in object * PER_OBJECT..((object + 1) * PER_OBJECT).min(atoms) {
+            let callee = |step: usize| (index * 7 + step * 7919 + 1) % atoms;
+            writeln!(
+                text,
+                ".section .text.f{index},\"ax\",@progbits\n.globl f{index}\n.type f{index},@function\nf{index}:"
+            )
+            .ok();
+            (0..5).for_each(|step| writeln!(text, " .quad f{}", callee(step)).unwrap_or_default());
+            writeln!(text, " .byte {}, {}\n.size f{index}, .-f{index}", index % 251, index % 13).ok();
+        }
+        let source = folder.join(format!("o{object}.s"));
+        std::fs::write(&source, text).expect("a source file");
+        run(Command::new("cc").current_dir(folder).args(["-c", &format!("o{object}.s")]));
+        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain).expect("a record");
+        names.push(format!("o{object}.o"));
+    }
+    let link = ["-nostdlib", "-static", "-Wl,-e,f0", "-Wl,-Map=program.map", "-o", "program"];
+    run(Command::new("cc").current_dir(folder).args(link).args(names));
+}
+
+fn run(command: &mut Command) {
+    let status = command.status().expect("cc starts");
+    assert!(status.success(), "{command:?}");
+}

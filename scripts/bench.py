@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""What Tasting costs, as ratios to the plain tools in the same run on the same machine.
+
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph
+
+Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
+what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TARGET = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
+CACHE = TARGET / "bench"
+SECTION_FLAGS = "-ffunction-sections -fdata-sections"
+LINKERS = ["bfd", "gold", "lld", "mold"]
+
+
+def main():
+    parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph}
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
+    arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
+    options = arguments.parse_args()
+    if unknown := set(options.parts) - set(parts):
+        arguments.error(f"no such part: {' '.join(sorted(unknown))}")
+
+    os.environ["LC_ALL"] = "C"
+    for name in list(os.environ):
+        if name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CFLAGS", "CXXFLAGS", "LDFLAGS") or name.startswith("TASTING_"):
+            del os.environ[name]
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = Path(folder)
+        run([REPOSITORY / "scripts/install.sh", prefix])
+        # What the shims remember has to be there from the second round on, and to be nobody else's.
+        os.environ["TASTING_DIR"] = str(prefix / "store")
+        os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
+        for name, part in parts.items():
+            if name in (options.parts or parts):
+                part(options.rounds)
+
+
+# Measuring
+
+
+class Cost:
+    """Wall-clock and processor seconds of one command with all its children."""
+
+    def __init__(self, command, **how):
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        run(command, **how)
+        after, self.wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+        self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run(command, **how):
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, **how)
+    if done.returncode != 0:
+        print(done.stdout[-2000:], done.stderr[-4000:], file=sys.stderr)
+        sys.exit(f"bench: {' '.join(map(str, command))[:400]} ended with {done.returncode}")
+    return done.stdout
+
+
+def interleaved(rounds, variants, warm_up=True):
+    """Runs each variant (a function that returns its cost) once a round; gives a list of costs for each."""
+    if warm_up:
+        for measure in variants.values():
+            measure()
+    costs = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name, measure in variants.items():
+            costs[name].append(measure())
+    return costs
+
+
+def ratio(costs, of, to, what="wall"):
+    return statistics.median(getattr(a, what) / getattr(b, what) for a, b in zip(costs[of], costs[to]))
+
+
+def table(title, head, rows):
+    print(f"\n### {title}\n")
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for row in rows:
+        print(f"| {' | '.join(f'{cell:.3f}' if isinstance(cell, float) else str(cell) for cell in row)} |")
+    sys.stdout.flush()
+
+
+# Subjects
+
+
+def sources(package):
+    folder = CACHE / package
+    if not (folder / "source").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        run([REPOSITORY / "scripts/subjects/fetch.sh", package, "source"], cwd=folder)
+    return folder / "source"
+
+
+def tcl_configured(name, compiler):
+    """A copy of Tcl, 160 C files and plain make, configured for the compiler."""
+    copy = CACHE / "tcl8.6" / name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(sources("tcl8.6"), copy, symlinks=True)
+    run(["./configure", f"CC={compiler}"], cwd=copy / "unix")
+    return copy / "unix"
+
+
+def tcl_objects():
+    """The objects of Tcl's shell and library, with records: what `tclsh` is when it is linked in one piece."""
+    folder = tcl_configured("objects", "tasting-cc")
+    run(["make", f"-j{os.cpu_count()}", "binaries"], cwd=folder)
+    return sorted(path for path in folder.glob("*.o") if not path.name.endswith("StubLib.o"))
+
+
+def pugixml_objects():
+    """The objects of pugixml's tests, with records."""
+    build = CACHE / "pugixml" / "build"
+    shutil.rmtree(build, ignore_errors=True)
+    compilers = ["-DCMAKE_C_COMPILER=tasting-cc", "-DCMAKE_CXX_COMPILER=tasting-c++"]
+    run(["cmake", "-G", "Ninja", "-S", sources("pugixml"), "-B", build, "-DPUGIXML_BUILD_TESTS=ON", *compilers])
+    run(["cmake", "--build", build])
+    return sorted(build.glob("CMakeFiles/pugixml-*/**/*.o"))
+
+
+# Parts
+
+
+def bench_build(rounds):
+    compilers = {"plain": "gcc", "flags": f"gcc {SECTION_FLAGS}", "shims": "tasting-cc"}
+    folders = {name: tcl_configured(name, compiler) for name, compiler in compilers.items()}
+
+    def clean_build(folder):
+        run(["make", "clean"], cwd=folder)
+        return Cost(["make", f"-j{os.cpu_count()}", "binaries"], cwd=folder)
+
+    costs = interleaved(rounds, {name: lambda folder=folder: clean_build(folder) for name, folder in folders.items()})
+    rows = [
+        ("with the shims / plain", "shims", "plain"),
+        ("… of which the section flags / plain", "flags", "plain"),
+        ("… of which the shims / the section flags", "shims", "flags"),
+    ]
+    table(
+        f"Clean build of Tcl ({len(list(folders['plain'].glob('*.o')))} objects, {rounds} rounds)",
+        ["ratio", "wall clock", "processor"],
+        [(title, ratio(costs, of, to), ratio(costs, of, to, "cpu")) for title, of, to in rows],
+    )
+
+
+def bench_link(rounds):
+    programs = [
+        ("dynamic C (Tcl)", "gcc", "tasting-cc", tcl_objects(), ["-Wl,--export-dynamic", "-ldl", "-lz", "-lpthread", "-lm"]),
+        ("static C++ (pugixml's tests)", "g++", "tasting-c++", pugixml_objects(), ["-static"]),
+    ]
+    rows = [link_row(rounds * 4, program, linker) for program in programs for linker in LINKERS]
+    table(
+        f"Links, with the same objects ({rounds * 4} rounds)",
+        ["program", "linker", "objects", "with the shim / plain", "with a map / plain"],
+        rows,
+    )
+
+
+def link_row(rounds, program, linker):
+    title, plain, shim, objects, libraries = program
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [f"-fuse-ld={linker}", "-o", f"{folder}/program", *objects, *libraries]
+        costs = interleaved(
+            rounds,
+            {
+                "plain": lambda: Cost([plain, *arguments]),
+                "map": lambda: Cost([plain, *arguments, f"-Wl,-Map={folder}/map"]),
+                "shim": lambda: Cost([shim, *arguments]),
+            },
+        )
+        run(["tasting", "fingerprint", f"{folder}/program"])
+    return title, linker, len(objects), ratio(costs, "shim", "plain"), ratio(costs, "map", "plain")
+
+
+def bench_pass_through(_rounds):
+    rows = []
+    for title, arguments in [("--version", ["--version"]), ("a preprocessor probe", ["-E", "-x", "c", "/dev/null"])]:
+        costs = interleaved(
+            200, {tool: lambda tool=tool: Cost([tool, *arguments]) for tool in ("/usr/bin/gcc", "tasting-cc")}
+        )
+        difference = statistics.median(a.wall - b.wall for a, b in zip(costs["tasting-cc"], costs["/usr/bin/gcc"]))
+        rows.append((title, f"{difference * 1000:+.2f} ms"))
+    table("A call that only passes through, more than gcc (200 rounds)", ["call", "difference"], rows)
+
+
+# Notes the peak of each process that is one of our programs when it ends; its children are none of our memory.
+PEAK_AGENT = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((destructor)) static void note_peak(void)
+{
+    char exe[4096] = "", line[256];
+    FILE *status, *log;
+    if (readlink("/proc/self/exe", exe, sizeof exe - 1) < 0 || !strstr(exe, "/tasting"))
+        return;
+    status = fopen("/proc/self/status", "r");
+    log = fopen(getenv("PEAK_LOG"), "a");
+    while (status && log && fgets(line, sizeof line, status))
+        if (!strncmp(line, "VmHWM:", 6))
+            fprintf(log, "%s %ld\n", strrchr(exe, '/') + 1, strtol(line + 6, NULL, 10));
+    if (log)
+        fclose(log);
+}
+"""
+
+
+def bench_memory(_rounds):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "peak.c").write_text(PEAK_AGENT)
+        run(["gcc", "-shared", "-fPIC", "-o", folder / "peak.so", folder / "peak.c"])
+        (folder / "program.c").write_text("\n".join(f"int f{i}(int x) {{ return x * {i}; }}" for i in range(5000)))
+        compile_one = ["tasting-cc", "-c", "-o", folder / "program.o", folder / "program.c"]
+        link_static = ["tasting-c++", "-static", "-o", folder / "tests", *pugixml_objects()]
+        rows = []
+        for title, command in [("compiling 5,000 functions", compile_one), ("linking pugixml's tests statically", link_static)]:
+            log = folder / "log"
+            log.unlink(missing_ok=True)
+            run(command, env=os.environ | {"LD_PRELOAD": str(folder / "peak.so"), "PEAK_LOG": str(log)})
+            if not log.exists():
+                sys.exit(f"bench: no process of Tasting's came to its end while {title}")
+            peaks = [line.split() for line in log.read_text().splitlines()]
+            rows += [(title, program, f"{int(peak) / 1024:.1f} MB") for program, peak in peaks]
+    table("Peak memory of a shim, with the files that it maps", ["call", "process", "peak"], rows)
+
+
+def bench_graph(_rounds):
+    if (REPOSITORY / "examples/graph.rs").exists():
+        print("\n### 50,000 atoms, from records to fingerprint\n")
+        cargo = os.environ.get("CARGO", "cargo")
+        print(run([cargo, "run", "--quiet", "--release", "--locked", "--example", "graph"], cwd=REPOSITORY))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
+# real projects, a cross compiler. Looks for the tools, not for packages, and does nothing when all are there.
+set -eu
+
+# Each line: the Debian package, and the command or file that shows that it is there.
+tools='
+gcc                    gcc
+g++                    g++
+make                   make
+clang                  clang
+lld                    ld.lld
+llvm                   llvm-objcopy
+binutils               ld.gold
+mold                   mold
+cmake                  cmake
+meson                  meson
+ninja-build            ninja
+autoconf               autoconf
+automake               automake
+libtool                libtoolize
+pkg-config             pkg-config
+ccache                 ccache
+gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
+g++-aarch64-linux-gnu  aarch64-linux-gnu-g++
+libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
+strace                 strace
+dpkg-dev               dpkg-source
+python3                python3
+tcl-dev                tclsh
+tcl-dev                /usr/include/tcl/tcl.h
+'
+
+is_there() {
+    case $1 in
+    /*) [ -e "$1" ] ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+missing_packages() {
+    while read -r package witness; do
+        [ -z "$package" ] || is_there "$witness" || echo "$package"
+    done <<<"$tools" | sort -u
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+give_up() {
+    echo "install-test-tools: $1" >&2
+    echo "install these first, by their Debian names: $packages" >&2
+    exit 1
+}
+
+# rustfmt and clippy come with most toolchains; rustup's minimal profile leaves them out.
+if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+    command -v rustup >/dev/null || { echo 'install-test-tools: install rustfmt and clippy first' >&2; exit 1; }
+    echo 'installing rustfmt and clippy'
+    rustup component add rustfmt clippy
+fi
+
+packages=$(missing_packages | tr '\n' ' ')
+[ -n "$packages" ] || exit 0
+
+command -v apt-get >/dev/null || give_up 'there is no apt-get here'
+[ "$(id -u)" = 0 ] || command -v sudo >/dev/null || give_up 'not root, and there is no sudo'
+
+echo "installing $packages"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # a list of words
+if ! { as_root apt-get update &&
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    give_up 'apt-get failed'
+fi
+
+packages=$(missing_packages | tr '\n' ' ')
+[ -z "$packages" ] || give_up 'apt-get ended well, and yet something is missing'

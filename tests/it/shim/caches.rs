@@ -1,0 +1,110 @@
+//! With ccache, in every order: objects come out of the store as they went in, the second build hits, and the
+//! fingerprint is the same.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::cases::{MAIN, PART, PART_H};
+use super::twins::{FileState, files_in, record_section, shell};
+use crate::edits::matrix::COMPILERS;
+use crate::workshop::{Outcome, Workshop, tool};
+
+/// One way to put both together.
+struct Order {
+    cc: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const ORDERS: [Order; 5] = [
+    Order { cc: "tasting-cc ccache gcc", environment: &[] },
+    Order { cc: "ccache tasting-cc gcc", environment: &[("CCACHE_COMPILERCHECK", "content")] },
+    Order { cc: "ccache tasting-cc", environment: &[] },
+    Order { cc: "ccache gcc", environment: &[("CCACHE_PREFIX", "tasting-cc")] },
+    Order { cc: "tasting-cc", environment: &[("TASTING_CC", "ccache gcc")] },
+];
+
+const BUILD: &str =
+    "for f in main part; do $CC -O1 -MMD -c $f.c -o $f.o || exit; done; tasting-cc gcc main.o part.o -o prog && ./prog";
+
+/// With hard links into the store, whose files must then not be edited, and without.
+const LINKS: [&[(&str, &str)]; 2] = [&[], &[("CCACHE_HARDLINK", "1"), ("CCACHE_NOCOMPRESS", "1")]];
+
+fn run(workshop: &Workshop, order: &Order, line: &str) -> Outcome {
+    run_with(workshop, order, &[], line)
+}
+
+fn run_with(workshop: &Workshop, order: &Order, links: &[(&str, &str)], line: &str) -> Outcome {
+    let mut command = shell(workshop, COMPILERS[0]);
+    command.env_remove("TASTING_CC").env("CC", order.cc).env("CCACHE_DIR", workshop.path("cache"));
+    command.envs(order.environment.iter().copied()).envs(links.iter().copied());
+    Outcome::of(command.arg(line))
+}
+
+fn hits(workshop: &Workshop, order: &Order) -> usize {
+    let statistics = run(workshop, order, "ccache --print-stats").stdout_text();
+    let count = |name: &str| -> usize {
+        let line = statistics.lines().find_map(|line| line.strip_prefix(name));
+        line.map_or(0, |number| number.trim().parse().expect("a number"))
+    };
+    count("direct_cache_hit") + count("preprocessed_cache_hit")
+}
+
+/// The store's objects, whatever ccache calls them.
+fn stored(workshop: &Workshop) -> BTreeMap<PathBuf, FileState> {
+    let mut files = files_in(&workshop.path("cache"));
+    files.retain(|path, _| path.file_name().is_some_and(|name| !["stats", "ccache.conf"].iter().any(|no| name == *no)));
+    files.retain(|_, file| file.content.len() > 200);
+    files
+}
+
+#[test]
+fn every_order_with_ccache_hits_and_gives_the_same_fingerprint() {
+    if tool("ccache").is_none() {
+        return;
+    }
+    let mut fingerprints = Vec::new();
+    for (order, links) in ORDERS.iter().flat_map(|order| LINKS.map(|links| (order, links))) {
+        let name = format!("{} {:?} {links:?}", order.cc, order.environment);
+        let workshop = Workshop::new();
+        for (file, text) in [("main.c", MAIN), ("part.c", PART), ("part.h", PART_H)] {
+            workshop.write(format!("work/{file}"), text);
+        }
+        let first = run_with(&workshop, order, links, BUILD);
+        assert!(first.success() && first.stderr.is_empty(), "{name}: {first:?}");
+        let before = stored(&workshop);
+        assert!(!before.is_empty(), "{name}: nothing was stored");
+        fingerprints.push(run(&workshop, order, "tasting fingerprint prog").stdout_text());
+        assert_eq!(hits(&workshop, order), 0, "{name}");
+        let second = run_with(&workshop, order, links, &format!("rm *.o prog prog.tasting; {BUILD}"));
+        assert_eq!(first, second, "{name}");
+        assert_eq!(hits(&workshop, order), 2, "{name}: the second build does not hit");
+        fingerprints.push(run(&workshop, order, "tasting fingerprint prog").stdout_text());
+        assert!(before == stored(&workshop), "{name}: a stored file was changed");
+        for object in ["main.o", "part.o"] {
+            let bytes = std::fs::read(workshop.path("work").join(object)).expect("an object");
+            assert!(record_section(&bytes).is_some(), "{name}: {object} has no record");
+        }
+    }
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
+    assert!(fingerprints[0].ends_with("  prog\n"), "{fingerprints:?}");
+}
+
+/// What a cache stores must not depend on whether the shims were there, where they stand outside.
+#[test]
+fn objects_of_the_store_without_the_shims_are_good_as_well() {
+    if tool("ccache").is_none() {
+        return;
+    }
+    let workshop = Workshop::new();
+    for (file, text) in [("main.c", MAIN), ("part.c", PART), ("part.h", PART_H)] {
+        workshop.write(format!("work/{file}"), text);
+    }
+    let plain = Order { cc: "ccache gcc -ffunction-sections -fdata-sections", environment: &[] };
+    assert!(run(&workshop, &plain, BUILD).success());
+    let without = run(&workshop, &plain, "tasting fingerprint prog").stdout_text();
+    let with = &ORDERS[0];
+    assert!(run(&workshop, with, &format!("rm *.o prog; {BUILD}")).success());
+    assert_eq!(hits(&workshop, with), 2, "the shim changes what ccache looks for");
+    assert_eq!(run(&workshop, with, "tasting fingerprint prog").stdout_text(), without);
+}

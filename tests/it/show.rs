@@ -1,0 +1,366 @@
+//! What `tasting show` and `tasting fingerprint` print: the JSON that programs read, and the text for people.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::edits::matrix::{COMPILERS, Compiler, compilers};
+use crate::workshop::{Outcome, TASTING, Workshop, shims, succeed};
+
+const C: &str = r#"#include <stdio.h>
+
+int data = 5;
+int zeroed[10];
+_Thread_local int local = 3;
+
+static int callee(int x)
+{
+    return x * 3;
+}
+
+__attribute__((noinline)) int reached(int x)
+{
+    return callee(x) + data + zeroed[1] + local;
+}
+
+int unreached(int x) { return x; }
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    printf("some text %d\n", reached(argc));
+    return 0;
+}
+"#;
+
+const CXX: &str = r#"namespace space { struct Thing { virtual int method(int) const; virtual ~Thing() {} }; }
+int space::Thing::method(int x) const { return x + 1; }
+template <class T> T twice(T x) { return x + x; }
+int main() { space::Thing thing; return thing.method(-1) + twice<long>(0); }
+"#;
+
+struct Site {
+    workshop: Workshop,
+    compiler: Compiler,
+}
+
+impl Site {
+    fn new(compiler: Compiler) -> Site {
+        let site = Site { workshop: Workshop::new(), compiler };
+        site.workshop.write("x.c", C);
+        site.workshop.write("y.cc", CXX);
+        site
+    }
+
+    fn run(&self, line: &str) -> Outcome {
+        let mut command = self.workshop.command("sh");
+        let path = std::env::var("PATH").expect("PATH is set");
+        command.env("PATH", format!("{}:{path}", shims().display()));
+        command.env("TASTING_CC", self.compiler.c).env("TASTING_CXX", self.compiler.cxx);
+        Outcome::of(command.args(["-c", line]))
+    }
+
+    fn well(&self, line: &str) -> String {
+        let outcome = self.run(line);
+        assert!(outcome.success(), "{}: {line}: {outcome:?}", self.compiler.name);
+        outcome.stdout_text()
+    }
+
+    fn shown(&self, file: &str) -> Value {
+        serde_json::from_str(&self.well(&format!("tasting show --json {file}"))).expect("JSON")
+    }
+}
+
+fn atoms(shown: &Value) -> &Vec<Value> {
+    shown["atoms"].as_array().expect("a list of atoms")
+}
+
+fn atom<'a>(shown: &'a Value, name: &str) -> &'a Value {
+    let found = atoms(shown).iter().find(|atom| atom["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} is not in {shown}"))
+}
+
+fn refs<'a>(shown: &'a Value, name: &str) -> Vec<&'a str> {
+    let refs = atom(shown, name)["refs"].as_array().expect("a list of references");
+    refs.iter().map(|name| name.as_str().expect("a name")).collect()
+}
+
+const KINDS: [&str; 11] = [
+    "function",
+    "resolver",
+    "data",
+    "zeroed",
+    "thread-local",
+    "literal",
+    "common",
+    "range",
+    "import",
+    "value",
+    "residue",
+];
+
+/// The fields that others rely on are in every atom, with values of the promised kind.
+fn keeps_the_contract(shown: &Value, kind: &str) {
+    assert_eq!(shown["kind"], kind);
+    assert!(shown["file"].is_string() && shown["refusals"].is_array(), "{shown}");
+    assert!(!atoms(shown).is_empty());
+    for atom in atoms(shown) {
+        assert!(atom["name"].is_string(), "{atom}");
+        assert!(KINDS.iter().any(|kind| atom["kind"] == *kind), "{atom}");
+        assert!(["code", "ast", "file"].iter().any(|level| atom["level"] == *level), "{atom}");
+        let hash = atom["hash"].as_str().expect("a hash");
+        assert!(hash.len() == 32 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{atom}");
+        assert!(atom["refs"].as_array().is_some_and(|refs| refs.iter().all(Value::is_string)), "{atom}");
+        assert!(atom["traceable"].is_boolean() && atom["size"].is_u64(), "{atom}");
+    }
+}
+
+#[test]
+fn json_of_an_object() {
+    for compiler in compilers() {
+        let site = Site::new(compiler);
+        site.well("tasting-cc -O1 -fno-inline -c x.c");
+        let shown = site.shown("x.o");
+        keeps_the_contract(&shown, "object");
+        for (name, kind) in [("main", "function"), ("data", "data"), ("zeroed", "zeroed"), ("local", "thread-local")] {
+            assert_eq!(atom(&shown, name)["kind"], kind, "{}: {name}", compiler.name);
+            assert_eq!(atom(&shown, name)["level"], "code");
+        }
+        assert_eq!(atom(&shown, "data")["size"], 4);
+        assert_eq!(atom(&shown, "zeroed")["size"], 40);
+        let reached = refs(&shown, "reached");
+        assert!(["callee", "data", "zeroed"].iter().all(|name| reached.contains(name)), "{reached:?}");
+        assert!(refs(&shown, "main").contains(&"reached") && refs(&shown, "main").contains(&"printf"));
+        assert!(atoms(&shown).iter().any(|atom| atom["kind"] == "literal"), "{shown}");
+        assert_eq!(atom(&shown, "main")["traceable"], true);
+        assert_eq!(atom(&shown, "data")["traceable"], false);
+        // Nobody enters an object: it has no addresses and no roots.
+        assert!(shown.get("roots").is_none() && atoms(&shown).iter().all(|atom| atom.get("address").is_none()));
+    }
+}
+
+#[test]
+fn json_of_an_archive_names_the_members() {
+    for compiler in compilers() {
+        let site = Site::new(compiler);
+        site.well("tasting-cc -c x.c && tasting-c++ -c y.cc && echo text >note.txt && ar rcs lib.a x.o y.o note.txt");
+        let shown = site.shown("lib.a");
+        keeps_the_contract(&shown, "archive");
+        assert_eq!(atom(&shown, "reached")["object"], "x.o");
+        assert_eq!(atom(&shown, "_ZNK5space5Thing6methodEi")["object"], "y.o");
+        let refusals = shown["refusals"].as_array().expect("a list");
+        assert!(refusals.iter().any(|refusal| refusal["subject"] == "note.txt"), "{refusals:?}");
+        site.well("rm -f empty.a && ar rcs empty.a && tasting show empty.a");
+    }
+}
+
+#[test]
+fn json_of_a_binary() {
+    for compiler in compilers() {
+        let site = Site::new(compiler);
+        site.well("tasting-cc -O1 -fno-inline x.c -o prog && tasting-cc -shared -fPIC -O1 x.c -o libx.so");
+        let shown = site.shown("prog");
+        keeps_the_contract(&shown, "binary");
+        assert!(shown["roots"].as_array().is_some_and(|roots| roots.iter().any(|root| root == "_start")), "{shown}");
+        assert!(shown["needed"].as_array().is_some_and(|needed| needed.iter().any(|name| name == "libc.so.6")));
+        assert!(atoms(&shown).iter().all(|atom| atom["global"].as_str().is_some_and(|hash| hash.len() == 32)));
+        assert!(refs(&shown, "reached").contains(&"callee"), "{shown}");
+        assert!(
+            atoms(&shown)
+                .iter()
+                .any(|atom| atom["kind"] == "import"
+                    && atom["name"].as_str().is_some_and(|name| name.starts_with("printf"))),
+            "{shown}"
+        );
+        let library = site.shown("libx.so");
+        keeps_the_contract(&library, "binary");
+        let exports = library["exports"].as_array().expect("a list of exports");
+        assert!(
+            ["data", "main", "reached", "unreached"].iter().all(|name| exports.iter().any(|export| export == name)),
+            "{exports:?}"
+        );
+        assert!(!exports.iter().any(|export| export == "callee"), "{exports:?}");
+    }
+}
+
+/// Name → address and size, as `nm` has them.
+fn symbols(site: &Site, file: &str) -> BTreeMap<String, (u64, u64)> {
+    let text = site.well(&format!("nm -S --defined-only {file}"));
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [address, size, _, name] = words[..] else { return None };
+        let number = |text| u64::from_str_radix(text, 16).expect("a number");
+        Some((name.to_owned(), (number(address), number(size))))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[test]
+fn addresses_agree_with_nm() {
+    for compiler in compilers() {
+        for linker in ["bfd", "gold", "lld", "mold"] {
+            let site = Site::new(compiler);
+            site.well(&format!("tasting-cc -fuse-ld={linker} -O1 -fno-inline x.c -o prog"));
+            let (shown, symbols) = (site.shown("prog"), symbols(&site, "prog"));
+            for name in ["main", "reached", "callee", "unreached", "data", "zeroed"] {
+                let shown = atom(&shown, name);
+                let place = (shown["address"].as_u64().expect("an address"), shown["size"].as_u64().expect("a size"));
+                let (address, size) = symbols[name];
+                assert_eq!(place.0, address, "{} {linker} {name}", compiler.name);
+                // A section may be padded beyond its symbol.
+                assert!(place.1 >= size && place.1 < size + 16, "{} {linker} {name}: {place:?}", compiler.name);
+            }
+            for name in ["main", "reached", "callee"] {
+                assert_eq!(atom(&shown, name)["traceable"], true, "{} {linker} {name}", compiler.name);
+            }
+            let overlaps = overlapping(&shown);
+            assert!(overlaps.is_empty(), "{} {linker}: {overlaps:?}", compiler.name);
+        }
+    }
+}
+
+/// Functions that share bytes.
+fn overlapping(shown: &Value) -> Vec<String> {
+    let mut places: Vec<(u64, u64, &str)> = atoms(shown)
+        .iter()
+        .filter(|atom| atom["kind"] == "function" && atom["size"] != 0)
+        .filter_map(|atom| Some((atom["address"].as_u64()?, atom["size"].as_u64()?, atom["name"].as_str()?)))
+        .collect();
+    places.sort();
+    let pairs = places.windows(2).filter(|pair| pair[0].0 + pair[0].1 > pair[1].0);
+    pairs.map(|pair| format!("{pair:?}")).collect()
+}
+
+#[test]
+fn names_are_demangled() {
+    for compiler in compilers() {
+        let site = Site::new(compiler);
+        site.well("tasting-c++ -O0 -c y.cc && tasting-c++ y.o -o prog");
+        for file in ["y.o", "prog"] {
+            let shown = site.shown(file);
+            let method = atom(&shown, "_ZNK5space5Thing6methodEi");
+            assert_eq!(method["demangled"], "space::Thing::method(int) const", "{} {file}", compiler.name);
+            assert_eq!(atom(&shown, "_Z5twiceIlET_S0_")["demangled"], "long twice<long>(long)");
+            assert!(atom(&shown, "main").get("demangled").is_none());
+            assert!(site.well(&format!("tasting show {file}")).contains("  space::Thing::method(int) const"), "{file}");
+        }
+    }
+}
+
+/// Line numbers of the functions' first instructions, from every form of debug information.
+#[test]
+fn source_lines_from_debug_information() {
+    let line_of = |start: &str| C.lines().position(|line| line.starts_with(start)).expect("it is there") as u64 + 1;
+    for compiler in compilers() {
+        let site = Site::new(compiler);
+        site.workshop.write("sub/z.c", "int deeper(void)\n{\n    return 1;\n}\n");
+        for options in [
+            "-g",
+            "-gdwarf-4",
+            "-gdwarf-5",
+            "-gdwarf-4 -gsplit-dwarf",
+            "-gdwarf-5 -gsplit-dwarf",
+            "-g3 -O2 -fno-inline",
+        ] {
+            site.well(&format!(
+                "tasting-cc {options} -c x.c && tasting-cc {options} -c sub/z.c && tasting-cc x.o z.o -o prog"
+            ));
+            for (file, shown) in [("x.o", site.shown("x.o")), ("prog", site.shown("prog"))] {
+                for (name, start) in
+                    [("main", "int main"), ("callee", "static int callee"), ("unreached", "int unreached")]
+                {
+                    let source = atom(&shown, name)["source"].as_str().unwrap_or_else(|| {
+                        panic!("{} {options} {file}: no source of {name}", compiler.name);
+                    });
+                    let (path, line) = source.rsplit_once(':').expect("file:line");
+                    assert!(path.ends_with("x.c"), "{} {options} {file}: {source}", compiler.name);
+                    // Some take the line of the name, some that of the brace below it.
+                    let line: u64 = line.parse().expect("a number");
+                    let at = line_of(start);
+                    assert!((at..=at + 1).contains(&line), "{} {options} {file}: {source}, not {at}", compiler.name);
+                }
+            }
+            let deeper = site.shown("z.o");
+            let source = atom(&deeper, "deeper")["source"].as_str().expect("a source").to_owned();
+            assert!(
+                source.ends_with("sub/z.c:2") || source.ends_with("sub/z.c:1"),
+                "{} {options}: {source}",
+                compiler.name
+            );
+        }
+        site.well("tasting-cc -c x.c");
+        assert!(atom(&site.shown("x.o"), "main").get("source").is_none(), "{}: without -g", compiler.name);
+    }
+}
+
+#[test]
+fn text_for_people() {
+    let site = Site::new(COMPILERS[0]);
+    site.well("tasting-cc -g -O1 -fno-inline -c x.c && tasting-cc x.o -o prog");
+    let text = site.well("tasting show x.o");
+    assert!(!text.contains('\x1b'), "colour without a terminal");
+    let first = text.lines().next().expect("a first line");
+    let count = atoms(&site.shown("x.o")).len();
+    assert_eq!(first, format!("x.o (object): {count} atoms"));
+    assert_eq!(text.lines().count(), count + 1, "{text}");
+    let main = text.lines().find(|line| line.contains("  main  ")).unwrap_or_else(|| panic!("no main in {text}"));
+    assert!(main.starts_with("function     ") && main.contains("x.c:"), "{main}");
+    assert!(main.contains("→ ") && main.contains("reached"), "{main}");
+    let hash = atom(&site.shown("x.o"), "main")["hash"].as_str().expect("a hash").to_owned();
+    assert!(main.contains(&hash[..12]) && !main.contains(&hash), "{main}");
+    assert!(text.contains("some text %d\\n"), "a literal is shown escaped: {text}");
+    let text = site.well("tasting show prog");
+    for start in ["prog (binary): ", "roots: ", "needed: libc.so.6"] {
+        assert!(text.lines().any(|line| line.starts_with(start)), "no {start:?} in {text}");
+    }
+    // A reader that has seen enough is no error.
+    assert_eq!(site.well("tasting show prog | head -n 1").lines().count(), 1);
+}
+
+/// On a terminal there is colour, and only there.
+#[test]
+fn colour_on_a_terminal() {
+    let site = Site::new(COMPILERS[0]);
+    site.well("tasting-cc -c x.c");
+    assert!(site.well("script -qec 'tasting show x.o' typescript").contains('\x1b'));
+    assert!(!site.run("tasting show missing").stderr_text().contains('\x1b'));
+}
+
+#[test]
+fn fingerprints_of_several_files() {
+    let site = Site::new(COMPILERS[0]);
+    site.well("tasting-cc x.c -o one && cp one two && cp one.tasting two.tasting && tasting-c++ y.cc -o three");
+    let text = site.well("tasting fingerprint one two ./three");
+    let lines: Vec<(&str, &str)> = text.lines().map(|line| line.split_once("  ").expect("two spaces")).collect();
+    assert_eq!(lines.iter().map(|line| line.1).collect::<Vec<_>>(), ["one", "two", "./three"]);
+    assert!(lines[0].0 == lines[1].0 && lines[0].0 != lines[2].0, "{text}");
+    let outcome = site.run("tasting fingerprint one missing x.c two");
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert_eq!(outcome.stdout_text(), format!("{0}  one\n{0}  two\n", lines[0].0));
+    let complaints = outcome.stderr_text();
+    assert_eq!(complaints.lines().count(), 2, "{outcome:?}");
+    assert!(complaints.contains("missing") && complaints.contains("x.c"), "{outcome:?}");
+}
+
+#[test]
+fn an_entry_can_be_named() {
+    let site = Site::new(COMPILERS[0]);
+    let of = |entry: &str| {
+        site.well(&format!("tasting-cc -O1 -fno-inline x.c -o prog && tasting fingerprint --entry {entry} prog"))
+    };
+    let before = ["reached", "unreached", "main"].map(of);
+    site.workshop.write("x.c", C.replace("x * 3", "x * 4"));
+    let after = ["reached", "unreached", "main"].map(of);
+    assert!(before[0] != after[0] && before[1] == after[1] && before[2] != after[2], "{before:?} {after:?}");
+    let outcome = site.run("tasting fingerprint --entry no_such_function prog");
+    assert!(outcome.code == Some(1) && outcome.stderr_text().contains("no_such_function"), "{outcome:?}");
+}
+
+#[test]
+fn help_and_version() {
+    for words in ["--help", "fingerprint --help", "show --help", "--version"] {
+        let mut command = std::process::Command::new(TASTING);
+        let outcome = succeed(command.args(words.split(' '))).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!outcome.stdout.is_empty() && outcome.stderr.is_empty(), "{words}: {outcome:?}");
+    }
+}

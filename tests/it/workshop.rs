@@ -1,0 +1,169 @@
+//! A temporary project folder, the tools that tests put to work in it, and the programs' outcomes.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// The tools under test, as cargo built them.
+pub const TASTING: &str = env!("CARGO_BIN_EXE_tasting");
+pub const TASTING_CC: &str = env!("CARGO_BIN_EXE_tasting-cc");
+pub const TASTING_CXX: &str = env!("CARGO_BIN_EXE_tasting-cxx");
+pub const TASTING_LD: &str = env!("CARGO_BIN_EXE_tasting-ld");
+
+/// A project in a folder of its own, which is deleted at the end unless `TASTING_KEEP` is set.
+pub struct Workshop {
+    folder: PathBuf,
+    _guard: Option<TempDir>,
+}
+
+impl Workshop {
+    pub fn new() -> Workshop {
+        let folder = tempfile::Builder::new().prefix("tasting-it-").tempdir().expect("a temporary folder can be made");
+        let path = folder.path().to_owned();
+        if std::env::var_os("TASTING_KEEP").is_some() {
+            eprintln!("kept: {}", folder.keep().display());
+            return Workshop { folder: path, _guard: None };
+        }
+        Workshop { folder: path, _guard: Some(folder) }
+    }
+
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Writes a file, and the folders above it, and gives back its path.
+    pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders can be made");
+        std::fs::write(&path, content).expect("a file can be written");
+        path
+    }
+
+    /// A command of this project: it runs in the project's folder, in a plain environment.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.folder);
+        plain_environment(&mut command);
+        command.env("TASTING_DIR", self.path(".store"));
+        command
+    }
+}
+
+/// Takes away what the caller's environment could change in a build, and fixes the language of messages.
+pub fn plain_environment(command: &mut Command) {
+    let ours = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        name.starts_with("TASTING_") || name.starts_with("CCACHE_") || ["CFLAGS", "LDFLAGS"].contains(&name.as_ref())
+    };
+    for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
+        command.env_remove(name);
+    }
+    command.env("LC_ALL", "C").stdin(Stdio::null());
+}
+
+/// How a command ended and what it wrote.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl Outcome {
+    pub fn of(command: &mut Command) -> Outcome {
+        let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        Outcome {
+            code: output.status.code(),
+            signal: output.status.signal(),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
+    }
+
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "status {:?}, signal {:?}, stdout {:?}", self.code, self.signal, self.stdout_text())?;
+        write!(out, ", stderr {:?}", self.stderr_text())
+    }
+}
+
+/// Runs a command that must succeed; its outcome, or what it complained of.
+pub fn succeed(command: &mut Command) -> Result<Outcome, String> {
+    let outcome = Outcome::of(command);
+    if outcome.success() {
+        return Ok(outcome);
+    }
+    Err(format!("{}: {outcome:?}", command_line(command)))
+}
+
+/// A command without the environment that it gets.
+fn command_line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+/// The fingerprint that `tasting` prints for a binary, checked for its form.
+pub fn fingerprint(command: &mut Command, binary: &Path) -> Result<String, String> {
+    let outcome = succeed(command.arg(binary))?;
+    let text = outcome.stdout_text();
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    match line.split_once("  ") {
+        Some((hash, path)) if is_fingerprint(hash) && Path::new(path) == binary => Ok(hash.to_owned()),
+        _ => Err(format!("not a line of fingerprint and path: {text:?}")),
+    }
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// The place of a tool on PATH. A missing one ends the test with advice, or is skipped with `TASTING_ALLOW_MISSING`.
+pub fn tool(name: &str) -> Option<PathBuf> {
+    if let Ok(path) = which::which(name) {
+        return Some(path);
+    }
+    let skip = std::env::var_os("TASTING_ALLOW_MISSING").is_some();
+    assert!(skip, "`{name}` is not installed: `make check` installs it; TASTING_ALLOW_MISSING=1 skips what needs it");
+    None
+}
+
+/// A folder with the shims under their installed names, `tasting-c++` among them.
+pub fn shims() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shims-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the shims can be made");
+        let links = [
+            ("tasting", TASTING),
+            ("tasting-cc", TASTING_CC),
+            ("tasting-c++", TASTING_CXX),
+            ("tasting-ld", TASTING_LD),
+        ];
+        for (name, target) in links {
+            // A folder of an earlier process with the same number holds the same links.
+            let _ = std::fs::remove_file(folder.join(name));
+            symlink(target, folder.join(name)).expect("a link can be made");
+        }
+        folder
+    })
+}
