@@ -21,7 +21,7 @@ pub mod options;
 use crate::elf::Labels;
 use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::quietly;
-use crate::process::{Settings, guard, response, spawn};
+use crate::process::{Settings, aside, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
 use std::ffi::OsString;
 use std::fs;
@@ -87,7 +87,10 @@ impl Call<'_> {
     /// Whether the labels of constants are to be kept for the record.
     fn labels(&self, job: &CompileJob, expanded: &[OsString]) -> Labels {
         let wanted = job.is_c && self.compiler.known && self.settings.split();
-        if wanted && labels::can_be_kept(&self.compiler.program, expanded) { Labels::Kept } else { Labels::Plain }
+        let can_be_kept = || labels::can_be_kept(&self.compiler.program, expanded);
+        // The object is larger until they are taken away again, and then it has to be written anew.
+        let has_room = || !sys::file_size_is_limited() && job.outputs.iter().all(|output| aside::is_possible(output));
+        if wanted && can_be_kept() && has_room() { Labels::Kept } else { Labels::Plain }
     }
 
     fn compile(&self, job: &CompileJob, expanded: &[OsString]) -> ! {

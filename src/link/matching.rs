@@ -140,7 +140,7 @@ impl Matcher<'_, '_, '_> {
         match (self.named(lines[0].name), lines) {
             // Sections without an atom: notes, unwind tables, merged strings, commons.
             ([], _) => Ok(()),
-            ([(_, candidate)], [line]) if self.atom(*candidate).size == line.size || is_condensed(line) => {
+            ([(_, candidate)], [line]) if self.size(*candidate) == line.size || is_condensed(line) => {
                 found.push((*candidate, line.address));
                 Ok(())
             }

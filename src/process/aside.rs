@@ -28,6 +28,12 @@ pub fn write(
     written
 }
 
+/// Whether `path` could be written that way: its folder may be closed, or its name too long for a longer one.
+pub fn is_possible(path: &Path) -> bool {
+    let made = behind_links(path).and_then(|target| create(&target));
+    made.is_ok_and(|(_, aside)| fs::remove_file(aside).is_ok())
+}
+
 /// A symbolic link stays one: what it points at is replaced, as a tool that writes through it would do.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
@@ -104,6 +110,15 @@ mod tests {
         write(&link, None, None, &[b"new"]).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&target).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_name_can_be_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_possible(&folder.path().join("x".repeat(200))));
+        assert!(!is_possible(&folder.path().join("x".repeat(255))));
+        assert!(!is_possible(&folder.path().join("missing/x")));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -159,6 +159,14 @@ pub fn die_by(signal: i32) {
     }
 }
 
+/// Whether files may not become as large as they like (`ulimit -f`).
+pub fn file_size_is_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a local that lives through the call.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    !known || limit.rlim_cur != libc::RLIM_INFINITY
+}
+
 /// The user that this process acts as.
 pub fn user() -> u32 {
     // SAFETY: geteuid takes nothing and cannot fail.
