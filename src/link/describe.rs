@@ -1,10 +1,10 @@
 //! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
-use super::arguments::{Bsymbolic, LinkerJob};
+use super::arguments::LinkerJob;
 use super::graph::{self, Options};
 use super::inputs::Groups;
-use super::map;
+use super::map::{self, MapKind};
 use super::symbols::FinalSymbols;
 use crate::elf::binary::Binary;
 use crate::elf::{self, ElfError, archive};
@@ -35,9 +35,8 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
     if job.relocatable {
         return attach(&job.output, settings.level);
     }
-    let map = map.ok_or_else(|| "the linker wrote no map that could be read".to_owned());
-    let (options, map) = match options(job) {
-        Ok(options) => (options, map),
+    let (options, map) = match options(job, map.unwrap_or_default()) {
+        Ok(options) => (options, map.ok_or_else(|| "the linker wrote no map that could be read".to_owned())),
         Err(reason) => (Options::default(), Err(reason)),
     };
     let bytes = manifest(settings, &job.output, map, &options)?;
@@ -56,10 +55,11 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
 }
 
 /// What the command line means for the graph. The error is a reason to take the binary as a whole.
-fn options(job: &LinkerJob) -> Result<Options, String> {
+fn options(job: &LinkerJob, map: &[u8]) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
+    let options = frame.len();
     let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
     for script in job.scripts.iter().cloned().chain(inputs) {
         frame.push(script_text(&script)?);
@@ -67,11 +67,21 @@ fn options(job: &LinkerJob) -> Result<Options, String> {
     if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
         return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
     }
+    let assigned = job.defsyms.iter().map(|(name, value)| (text(name), is_symbol(&text(value))));
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
-        functions_at_home: job.bsymbolic != Bsymbolic::No,
+        wraps_at_home: map::kind(map) == Some(MapKind::Lld),
+        assigned: assigned.collect(),
+        has_scripts: frame.len() > options,
         frame,
     })
+}
+
+/// An expression that is another symbol, or a place at a known distance from it.
+fn is_symbol(expression: &str) -> bool {
+    let name = expression.split(['+', '-']).next().unwrap_or_default().trim();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_$.@".contains(letter);
+    name != "." && name.chars().all(is_letter) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// An input that is neither an object nor an archive: the linker takes it for a script.

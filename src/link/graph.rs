@@ -4,12 +4,14 @@
 //! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when somebody refers to
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
+use super::files;
 use super::inputs::Input;
 use super::symbols::{Definition, Definitions, Final, FinalSymbols};
-use crate::elf::binary::Binary;
+use crate::elf::binary::{Binary, Section, Segment};
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Export, Manifest, Node};
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, SymbolKind, Target};
+use crate::model::record::CHOSEN;
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -23,6 +25,8 @@ pub enum GraphError {
     Elsewhere { symbol: String },
     #[error("the program's entry is in no section that the linker's map lists")]
     NoEntry,
+    #[error("{symbol}: an option or a script may have given it a value, and the symbol table is left out")]
+    Assigned { symbol: String },
 }
 
 /// What a link's options mean for its graph.
@@ -30,8 +34,12 @@ pub enum GraphError {
 pub struct Options {
     /// Symbols of `--wrap`.
     pub wrapped: FxHashSet<String>,
-    /// Functions of a shared library are bound at home (`-Bsymbolic-functions`).
-    pub functions_at_home: bool,
+    /// A wrapped symbol may be wrapped even where an object refers to its own definition (lld).
+    pub wraps_at_home: bool,
+    /// Symbols of `--defsym`, and whether each stands for another symbol.
+    pub assigned: FxHashMap<String, bool>,
+    /// Scripts can give values to symbols.
+    pub has_scripts: bool,
     /// What goes into the frame as it is: options and scripts that change the binary beyond its symbols.
     pub frame: Vec<Vec<u8>>,
 }
@@ -41,7 +49,7 @@ const RUNS_BY_ITSELF: [&str; 7] =
     [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
 
 /// Symbols that linkers define and that say nothing of any atom's content.
-const LAYOUT_SYMBOLS: [&str; 18] = [
+const LAYOUT_SYMBOLS: [&str; 16] = [
     "_DYNAMIC",
     "_GLOBAL_OFFSET_TABLE_",
     "_PROCEDURE_LINKAGE_TABLE_",
@@ -50,7 +58,6 @@ const LAYOUT_SYMBOLS: [&str; 18] = [
     "__TMC_END__",
     "__dso_handle",
     "__ehdr_start",
-    "__executable_start",
     "__fini_array_end",
     "__fini_array_start",
     "__init_array_end",
@@ -59,34 +66,33 @@ const LAYOUT_SYMBOLS: [&str; 18] = [
     "__preinit_array_start",
     "__rela_iplt_end",
     "__rela_iplt_start",
-    "_end",
 ];
 
-/// Boundaries that linkers define: whoever names one may read the whole output section.
-const BOUNDARIES: [(&str, &str); 8] = [
-    ("__bss_start", ".bss"),
-    ("_edata", ".data"),
-    ("edata", ".data"),
-    ("_etext", ".text"),
-    ("etext", ".text"),
-    ("__etext", ".text"),
-    ("__data_start", ".data"),
-    ("data_start", ".data"),
-];
+/// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
+const BOUNDARIES: [&str; 9] =
+    ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
+
+/// The boundary at the front, which the start-up code defines: an ordinary variable, if it were not for its name.
+const FRONT: [&str; 2] = ["__data_start", "data_start"];
+
+/// The part of glibc's archive that every static program has, and that names `_end` only to use up its page.
+const USES_THE_LAST_PAGE: &str = "(dl-minimal-malloc.o)";
 
 /// The first parts of the names of usual sections, behind the dot.
-const USUAL_SECTIONS: [&str; 23] = [
+const USUAL_SECTIONS: [&str; 26] = [
     "bss",
     "common",
     "ctors",
     "data",
     "dtors",
+    "eh_frame",
     "fini",
     "fini_array",
     "gcc_except_table",
     "gnu",
     "init",
     "init_array",
+    "jcr",
     "lbss",
     "ldata",
     "lrodata",
@@ -99,6 +105,7 @@ const USUAL_SECTIONS: [&str; 23] = [
     "tbss",
     "tdata",
     "text",
+    "tm_clone_table",
 ];
 
 const NONE: u32 = u32::MAX;
@@ -112,6 +119,8 @@ enum Origin {
     },
     /// The placed sections of an output section.
     Members(u32),
+    /// Either of two.
+    Either(Edge, Edge),
     Leaf,
 }
 
@@ -124,6 +133,9 @@ pub fn build<'a>(
     options: &'a Options,
 ) -> Result<Manifest<'a>, GraphError> {
     let mut builder = Builder::new(inputs, placement, binary, symbols, options);
+    if symbols.is_empty() && (options.has_scripts || !options.assigned.is_empty()) {
+        return Err(GraphError::Assigned { symbol: "(any)".to_owned() });
+    }
     builder.add_placed_atoms();
     let roots = builder.roots()?;
     let exports = builder.exports()?;
@@ -152,16 +164,20 @@ pub fn frame(binary: &Binary, options: &Options) -> Hash {
     let first = binary.segments.iter().find(|segment| segment.kind == object::elf::PT_LOAD.0);
     hasher.number(first.map_or(0, |segment| segment.address));
     hasher.number(binary.dynamic.flags[0]).number(binary.dynamic.flags[1]);
-    hasher.number(binary.dynamic.symbolic.into()).bytes(binary.dynamic.soname.unwrap_or_default());
+    hasher.bytes(binary.dynamic.soname.unwrap_or_default());
     hasher.number(binary.dynamic.needed.len() as u64);
-    for name in &binary.dynamic.needed {
+    for name in binary.dynamic.needed.iter().chain(&binary.dynamic.companions) {
         // A library that is needed by its path is found by content: the folder does not count.
         hasher.bytes(name.rsplit(|&byte| byte == b'/').next().unwrap_or_default());
     }
     for segment in binary.segments.iter().filter(|segment| segment.kind == object::elf::PT_GNU_STACK.0) {
-        hasher.number(segment.flags.into());
+        hasher.number(segment.flags.into()).number(segment.size);
     }
-    for section in binary.sections.iter().filter(|section| section.name == b".interp") {
+    // Without it no exception finds its handler.
+    let leads_unwinder = |segment: &Segment| segment.kind == object::elf::PT_GNU_EH_FRAME.0;
+    hasher.number(binary.segments.iter().any(leads_unwinder).into());
+    // Notes tell the loader and the kernel what the program needs, and it may read them itself.
+    for section in binary.sections.iter().filter(|section| section.is_note() || section.name == b".interp") {
         hasher.bytes(section.data);
     }
     for option in &options.frame {
@@ -195,8 +211,12 @@ struct Builder<'a> {
     known: FxHashMap<&'a str, Edge>,
     /// Imports, values and ranges by what they are.
     specials: FxHashMap<(AtomKind, Hash), u32>,
-    /// The symbols that the dynamic loader sees.
-    dynamic: FxHashMap<&'a [u8], &'a DynamicSymbol<'a>>,
+    /// The symbols that the dynamic loader sees; several versions of one name may be among them.
+    dynamic: FxHashMap<&'a [u8], Vec<&'a DynamicSymbol<'a>>>,
+    /// What may be done to literals where they lie.
+    rights_of_literals: u64,
+    /// The nodes of objects that are hashed as a whole, by the objects' names.
+    whole_objects: FxHashMap<&'a str, u32>,
     files: Vec<Cow<'a, str>>,
     file_of: FxHashMap<&'a str, u32>,
 }
@@ -210,7 +230,11 @@ impl<'a> Builder<'a> {
         options: &'a Options,
     ) -> Self {
         let atoms = inputs.iter().map(|input| input.record.atoms.len()).sum::<usize>();
-        let dynamic = binary.dynamic.symbols.iter();
+        let mut dynamic: FxHashMap<&[u8], Vec<&DynamicSymbol>> = FxHashMap::default();
+        for symbol in &binary.dynamic.symbols {
+            dynamic.entry(symbol.name).or_default().push(symbol);
+        }
+        let constants = binary.sections.iter().find(|section| section.name.starts_with(b".rodata"));
         Builder {
             inputs,
             placement,
@@ -227,7 +251,9 @@ impl<'a> Builder<'a> {
             literals: FxHashMap::default(),
             known: FxHashMap::default(),
             specials: FxHashMap::default(),
-            dynamic: dynamic.map(|symbol| (symbol.name, symbol)).collect(),
+            dynamic,
+            rights_of_literals: constants.map_or(0, |section| binary.rights_at(section.address)),
+            whole_objects: FxHashMap::default(),
             files: Vec::new(),
             file_of: FxHashMap::default(),
         }
@@ -238,6 +264,10 @@ impl<'a> Builder<'a> {
             for (index, address) in input.addresses.iter().enumerate() {
                 let Some(address) = address else { continue };
                 let node = self.node_of_atom(number as u32, index as u32);
+                if self.nodes[node as usize].level == Level::File {
+                    self.whole_objects.insert(&input.label, node);
+                    continue;
+                }
                 // Zeroed thread-local variables take no room: what follows them lies at the same addresses.
                 if self.nodes[node as usize].kind != AtomKind::ThreadLocal {
                     self.by_address.push((*address, node));
@@ -255,12 +285,16 @@ impl<'a> Builder<'a> {
             None if !self.is_library => return Err(GraphError::NoEntry),
             None => {}
         }
-        let mut addresses: Vec<u64> =
-            self.placement.sections.iter().filter(|line| runs_by_itself(line)).map(|line| line.address).collect();
-        addresses.sort_unstable();
-        addresses.extend(self.binary.dynamic.init);
-        addresses.extend(self.binary.dynamic.fini);
-        roots.extend(addresses.into_iter().filter_map(|address| self.at_address(address)));
+        // As ranges, so that it counts which of them an entry stands in.
+        roots.extend(RUNS_BY_ITSELF.iter().filter_map(|output| self.range(output, 0)));
+        let elsewhere = |line: &&PlacedSection| runs_by_itself(line.name) && !runs_by_itself(line.output);
+        let mut lines: Vec<&PlacedSection> = self.placement.sections.iter().filter(elsewhere).collect();
+        lines.retain(|line| line.size > 0);
+        lines.sort_unstable_by_key(|line| line.address);
+        roots.extend(lines.into_iter().filter_map(|line| self.at_line(line)));
+        for address in [self.binary.dynamic.init, self.binary.dynamic.fini].into_iter().flatten() {
+            roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
+        }
         let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
         roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge { node, offset: 0 }));
         Ok(roots)
@@ -273,8 +307,13 @@ impl<'a> Builder<'a> {
             let Ok(name) = std::str::from_utf8(symbol.name) else { continue };
             let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
             // The address tells versions of one name apart; commons and thread-local variables have none here.
-            let by_address = if symbol.is_thread_local { None } else { self.at_address(symbol.value) };
+            let by_address = match (symbol.is_absolute, symbol.is_thread_local) {
+                (true, _) => Some(self.value(name, symbol.value)?),
+                (false, true) => None,
+                (false, false) => self.at_address(symbol.value),
+            };
             let edge = match (by_address, self.definitions.get(name)) {
+                (Some(edge), _) if symbol.is_indirect => Some(chosen(edge)),
                 (Some(edge), _) => Some(edge),
                 (None, Some(definition)) => Some(self.defined(name, definition)?),
                 // A copy of a library's variable leads back to the library.
@@ -302,11 +341,16 @@ impl<'a> Builder<'a> {
             self.literals.insert(atom.hash, self.nodes.len() as u32);
         }
         let file = if atom.line == 0 { 0 } else { self.file(&input.record.files[atom.file as usize]) };
+        let rights = match (atom.kind, input.addresses[index as usize]) {
+            (AtomKind::Literal, _) => self.rights_of_literals,
+            (AtomKind::ThreadLocal, _) | (_, None) => 0,
+            (_, Some(address)) => self.binary.rights_at(address),
+        };
         let node = Node {
             name: Cow::Borrowed(if atom.level == Level::File { &input.label } else { atom.name }),
             kind: atom.kind,
             level: atom.level,
-            hash: atom.hash,
+            hash: with_rights(atom.hash, atom.kind, rights),
             input: if atom.kind == AtomKind::Literal { 0 } else { number + 1 },
             address: input.addresses[index as usize].unwrap_or(0),
             size: atom.size,
@@ -350,6 +394,7 @@ impl<'a> Builder<'a> {
                     self.add_neighbours(input, atom);
                 }
                 Origin::Members(section) => self.add_members(section),
+                Origin::Either(one, other) => self.edges.extend([one, other]),
                 Origin::Leaf => {}
             }
             self.nodes[index].references = (self.edges.len() - before) as u32;
@@ -365,9 +410,13 @@ impl<'a> Builder<'a> {
         if described.level == Level::File || is_usual(described.section_name) {
             return;
         }
-        let Some(address) = self.inputs[input as usize].addresses[atom as usize] else { return };
-        let Some(output) = self.binary.section_at(address) else { return };
-        let name = String::from_utf8_lossy(output.name);
+        let output = match self.inputs[input as usize].addresses[atom as usize] {
+            Some(address) => self.binary.section_at(address).map(|section| section.name),
+            // An empty one, such as an array without elements that marks the start of the others, is in no map.
+            None if described.size == 0 => Some(described.section_name.as_bytes()),
+            None => None,
+        };
+        let name = String::from_utf8_lossy(output.unwrap_or_default());
         if !is_usual(&name)
             && let Some(range) = self.range(&name, 0)
         {
@@ -378,19 +427,30 @@ impl<'a> Builder<'a> {
     /// The members of an output section, in the order of their addresses. `section` is one of its lines.
     fn add_members(&mut self, section: u32) {
         let output = self.placement.sections[section as usize].output;
-        let mut members: Vec<u64> = self
-            .placement
-            .sections
-            .iter()
-            .filter(|line| line.output == output && line.size > 0)
-            .map(|line| line.address)
-            .collect();
-        members.sort_unstable();
-        for address in members {
-            if let Some(edge) = self.at_address(address) {
-                self.edges.push(edge);
+        let is_member = |line: &&PlacedSection| line.output == output && line.size > 0;
+        let mut members: Vec<&PlacedSection> = self.placement.sections.iter().filter(is_member).collect();
+        members.sort_by_key(|line| line.address);
+        let mut is_explained = true;
+        for line in members {
+            match self.at_line(line) {
+                Some(edge) => self.edges.push(edge),
+                None => is_explained = false,
             }
         }
+        // Merged strings, common symbols and what the linker makes are no placed atoms: then the bytes themselves count.
+        if !is_explained && let Some(section) = self.binary.sections.iter().find(|section| section.name == output) {
+            let residue = self.residue(section);
+            self.edges.push(residue);
+        }
+    }
+
+    /// The placed node that a line of the map means.
+    fn at_line(&self, line: &PlacedSection) -> Option<Edge> {
+        let of_object = || {
+            let node = *self.whole_objects.get(&*files::label((line.file, line.member)))?;
+            Some(Edge { node, offset: 0 })
+        };
+        self.at_address(line.address).or_else(of_object)
     }
 
     /// The placed node that holds an address.
@@ -405,35 +465,51 @@ impl<'a> Builder<'a> {
         let base = match reference.target {
             Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
             Target::Symbol(symbol) => {
-                let symbol = self.inputs[input as usize].record.symbols[symbol as usize];
-                let name = self.wrapped_name(symbol.name, symbol.kind);
-                self.named(name)?
+                let from = &self.inputs[input as usize];
+                let symbol = from.record.symbols[symbol as usize];
+                if symbol.name == "_end" && from.label.ends_with(USES_THE_LAST_PAGE) {
+                    self.layout(symbol.name)
+                } else {
+                    self.meant(&symbol)?
+                }
             }
         };
         Ok(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) })
     }
 
     /// `--wrap foo`: an undefined `foo` means `__wrap_foo`, and `__real_foo` means `foo`.
-    fn wrapped_name(&self, name: &'a str, kind: SymbolKind) -> Cow<'a, str> {
-        if self.options.wrapped.is_empty() || kind != SymbolKind::Undefined {
-            return Cow::Borrowed(name);
+    fn meant(&mut self, symbol: &Symbol<'a>) -> Result<Edge, GraphError> {
+        let Symbol { name, weak, kind } = *symbol;
+        if self.options.wrapped.is_empty() {
+            return self.named(Cow::Borrowed(name), weak);
         }
+        let is_undefined = kind == SymbolKind::Undefined;
         match name.strip_prefix("__real_") {
-            Some(real) if self.options.wrapped.contains(real) => Cow::Borrowed(real),
-            _ if self.options.wrapped.contains(name) => Cow::Owned(format!("__wrap_{name}")),
-            _ => Cow::Borrowed(name),
+            Some(real) if is_undefined && self.options.wrapped.contains(real) => self.named(Cow::Borrowed(real), weak),
+            _ if !self.options.wrapped.contains(name) => self.named(Cow::Borrowed(name), weak),
+            _ if is_undefined => self.named(Cow::Owned(format!("__wrap_{name}")), weak),
+            _ if self.options.wraps_at_home => {
+                let plain = self.named(Cow::Borrowed(name), weak)?;
+                let wrapped = self.named(Cow::Owned(format!("__wrap_{name}")), true)?;
+                Ok(self.either(name, plain, wrapped))
+            }
+            _ => self.named(Cow::Borrowed(name), weak),
         }
     }
 
     /// What a name means in this binary.
-    fn named(&mut self, name: Cow<'a, str>) -> Result<Edge, GraphError> {
+    fn named(&mut self, name: Cow<'a, str>, weak: bool) -> Result<Edge, GraphError> {
         if let Some(&edge) = self.known.get(&*name) {
             return Ok(edge);
         }
+        if self.options.assigned.contains_key(&*name) && self.symbols.get(&name).is_none() {
+            return Err(GraphError::Assigned { symbol: name.into_owned() });
+        }
         let edge = match self.definitions.get(&name) {
-            Some(definition) if self.is_preemptible(&name, definition) => self.import(&name),
+            Some(definition) if self.is_front(&name, definition) => self.image(),
+            Some(_) if self.is_preemptible(&name) => self.import(&name),
             Some(definition) => self.defined(&name, definition)?,
-            None => self.undefined(&name)?,
+            None => self.undefined(&name, weak)?,
         };
         if let Cow::Borrowed(name) = name {
             self.known.insert(name, edge);
@@ -441,33 +517,39 @@ impl<'a> Builder<'a> {
         Ok(edge)
     }
 
+    /// The start-up code's own variable at the front of the data.
+    fn is_front(&self, name: &str, definition: Definition) -> bool {
+        FRONT.contains(&name) && self.inputs[definition.input as usize].label.ends_with("crt1.o")
+    }
+
     /// Another module may define the symbol instead of this shared library.
-    fn is_preemptible(&self, name: &str, definition: Definition) -> bool {
-        let is_function = || match definition.kind {
-            SymbolKind::Defined { atom, .. } => {
-                self.inputs[definition.input as usize].record.atoms[atom as usize].kind == AtomKind::Function
-            }
-            _ => false,
-        };
-        self.is_library
-            && !self.binary.dynamic.symbolic
-            && self.dynamic.get(name.as_bytes()).is_some_and(|symbol| symbol.is_defined && symbol.is_preemptible)
-            && !(self.options.functions_at_home && is_function())
+    fn is_preemptible(&self, name: &str) -> bool {
+        self.is_library && self.dynamic_symbols(name).any(|symbol| symbol.is_bound_by_loader)
+    }
+
+    /// The dynamic symbols that a name can mean: `foo`, or `foo@VERSION`.
+    fn dynamic_symbols(&self, name: &str) -> impl Iterator<Item = &'a DynamicSymbol<'a>> {
+        let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
+        let version = version.map(|version| version.trim_start_matches('@').as_bytes().to_vec());
+        let named = self.dynamic.get(name.as_bytes()).map(Vec::as_slice).unwrap_or_default();
+        named.iter().copied().filter(move |symbol| version.is_none() || symbol.version == version.as_deref())
     }
 
     /// A symbol that an object defines.
     fn defined(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
         let (atom, offset) = match definition.kind {
             SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => (atom, offset),
-            SymbolKind::Absolute { value } => return self.value(name, value),
-            SymbolKind::Common { .. } => return Ok(self.common(name)),
-            SymbolKind::Undefined => return self.undefined(name),
+            SymbolKind::Absolute { .. } | SymbolKind::Common { .. } => return self.without_section(name, definition),
+            SymbolKind::Undefined => return self.undefined(name, false),
         };
+        let is_indirect = matches!(definition.kind, SymbolKind::Indirect { .. });
         let input = &self.inputs[definition.input as usize];
         let described = &input.record.atoms[atom as usize];
         let address = input.addresses[atom as usize].map(|start| start.wrapping_add(offset));
-        let by_rule =
-            |builder: &mut Self| Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
+        let by_rule = |builder: &mut Self| {
+            let edge = Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
+            if is_indirect { chosen(edge) } else { edge }
+        };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
             && described.level != Level::File
             && described.size > 0;
@@ -476,19 +558,38 @@ impl<'a> Builder<'a> {
             Some(Final::Address(found)) if has_address && address != Some(found) => {
                 self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
             }
-            Some(Final::Address(_)) => Ok(by_rule(self)),
+            Some(Final::Address(_)) if has_address => Ok(by_rule(self)),
             _ if definition.is_contested => Err(GraphError::Contested { symbol: name.to_owned() }),
             _ => Ok(by_rule(self)),
         }
     }
 
+    /// A number, or a common symbol, unless the linker gave the name to something else.
+    fn without_section(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
+        match (self.symbols.get(name), definition.kind) {
+            (Some(Final::Absolute(value)), _) => self.value(name, value),
+            (Some(Final::Address(address)), SymbolKind::Common { .. }) => {
+                Ok(self.at_address(address).unwrap_or_else(|| self.common(name)))
+            }
+            (Some(Final::Address(address)), _) => self.scripted(name, address),
+            (Some(Final::Ambiguous) | None, _) if definition.is_contested => {
+                Err(GraphError::Contested { symbol: name.to_owned() })
+            }
+            (_, SymbolKind::Absolute { value }) => self.value(name, value),
+            _ => Ok(self.common(name)),
+        }
+    }
+
     /// A symbol that no object defines.
-    fn undefined(&mut self, name: &str) -> Result<Edge, GraphError> {
-        if self.dynamic.contains_key(name.as_bytes()) {
+    fn undefined(&mut self, name: &str, weak: bool) -> Result<Edge, GraphError> {
+        if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader) {
             return Ok(self.import(name));
         }
-        if LAYOUT_SYMBOLS.contains(&name) || name == "end" {
-            return Ok(self.special(AtomKind::Value, name, Hash::of(name.as_bytes()), Origin::Leaf));
+        if BOUNDARIES.contains(&name) {
+            return Ok(self.image());
+        }
+        if LAYOUT_SYMBOLS.contains(&name) {
+            return Ok(self.layout(name));
         }
         let bound = name
             .strip_prefix("__start_")
@@ -499,36 +600,62 @@ impl<'a> Builder<'a> {
         {
             return Ok(edge);
         }
-        if let Some((_, section)) = BOUNDARIES.iter().find(|(boundary, _)| *boundary == name)
-            && let Some(edge) = self.range(section, 2)
-        {
-            return Ok(edge);
-        }
-        match self.symbols.get(name) {
+        match self.symbols.global(name) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(address)) => self.scripted(name, address),
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
-            None => Ok(self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf)),
+            // A local symbol of the name is a static of some object, unless a script defined and hid it.
+            None if weak && !(self.options.has_scripts && self.symbols.has_local(name)) => {
+                Ok(self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf))
+            }
+            None => Err(GraphError::Elsewhere { symbol: name.to_owned() }),
         }
     }
 
-    /// A symbol that a command line or a script places: at an atom, or at a boundary of an output section, which
-    /// then counts as a whole.
+    /// A symbol that says where something lies, and nothing of what it is.
+    fn layout(&mut self, name: &str) -> Edge {
+        self.special(AtomKind::Value, name, Hash::of(name.as_bytes()), Origin::Leaf)
+    }
+
+    /// Everything that is loaded.
+    fn image(&mut self) -> Edge {
+        self.special(AtomKind::Residue, "(the whole binary)", self.binary.behaviour_digest(), Origin::Leaf)
+    }
+
+    /// The bytes of an output section.
+    fn residue(&mut self, section: &Section) -> Edge {
+        let hash = Hasher::new("residue").number(section.size).bytes(section.data).finish();
+        self.special(AtomKind::Residue, &String::from_utf8_lossy(section.name), hash, Origin::Leaf)
+    }
+
+    /// A symbol that a command line or a script places: another name of an atom, or a place in an output section, from
+    /// where code may go on to all of its members.
     fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
+        let is_alias = self.options.assigned.get(name).copied().unwrap_or(false);
         if let Some(edge) = self.at_address(address)
-            && (edge.offset == 0 || self.nodes[edge.node as usize].kind != AtomKind::Function)
+            && (is_alias || (edge.offset == 0 && self.nodes[edge.node as usize].kind == AtomKind::Function))
         {
             return Ok(edge);
         }
-        let Some(section) = self.binary.section_at(address) else {
+        let binary = self.binary;
+        let Some(section) = binary.section_at(address).or_else(|| binary.section_until(address)) else {
             return self.value(name, address);
         };
-        let output = std::str::from_utf8(section.name).unwrap_or_default().to_owned();
-        let offset = (address - section.address) as i64;
-        match self.range(&output, 2) {
-            Some(edge) => Ok(Edge { node: edge.node, offset }),
-            None => self.value(name, address),
+        let output = String::from_utf8_lossy(section.name);
+        let node = self.range(&output, 0).unwrap_or_else(|| self.residue(section)).node;
+        Ok(Edge { node, offset: (address - section.address) as i64 })
+    }
+
+    /// A symbol that means one of two things, and it cannot be told which.
+    fn either(&mut self, name: &str, one: Edge, other: Edge) -> Edge {
+        let key = (AtomKind::Value, Hasher::new("either").bytes(name.as_bytes()).finish());
+        if let Some(&node) = self.specials.get(&key) {
+            return Edge { node, offset: 0 };
         }
+        let hash = Hasher::new("either").finish();
+        let edge = self.new_special(AtomKind::Value, name, hash, Origin::Either(one, other));
+        self.specials.insert(key, edge.node);
+        edge
     }
 
     /// A symbol with a value of its own.
@@ -539,9 +666,13 @@ impl<'a> Builder<'a> {
 
     /// A symbol that the dynamic loader binds.
     fn import(&mut self, name: &str) -> Edge {
-        let version = self.dynamic.get(name.as_bytes()).and_then(|symbol| symbol.version).unwrap_or_default();
-        let hash = Hasher::new("import").bytes(name.as_bytes()).bytes(version).finish();
-        self.special(AtomKind::Import, name, hash, Origin::Leaf)
+        let plain = name.split('@').next().unwrap_or(name);
+        let mut hasher = Hasher::new("import");
+        hasher.bytes(plain.as_bytes());
+        for symbol in self.dynamic_symbols(name) {
+            hasher.bytes(symbol.version.unwrap_or_default());
+        }
+        self.special(AtomKind::Import, plain, hasher.finish(), Origin::Leaf)
     }
 
     fn common(&mut self, name: &str) -> Edge {
@@ -553,7 +684,7 @@ impl<'a> Builder<'a> {
             return Edge { node, offset: 0 };
         }
         let hash = Hasher::new("common").number(size).number(align).finish();
-        let edge = self.special(AtomKind::Common, name, hash, Origin::Leaf);
+        let edge = self.new_special(AtomKind::Common, name, hash, Origin::Leaf);
         self.specials.insert(key, edge.node);
         edge
     }
@@ -570,9 +701,15 @@ impl<'a> Builder<'a> {
     /// A node for something that is no atom, made once.
     fn special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
         let key = (kind, hash);
-        if let (Some(&node), false) = (self.specials.get(&key), kind == AtomKind::Common) {
+        if let Some(&node) = self.specials.get(&key) {
             return Edge { node, offset: 0 };
         }
+        let edge = self.new_special(kind, name, hash, origin);
+        self.specials.insert(key, edge.node);
+        edge
+    }
+
+    fn new_special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
         let node = Node {
             name: Cow::Owned(name.to_owned()),
             kind,
@@ -586,10 +723,19 @@ impl<'a> Builder<'a> {
             line: 0,
             references: 0,
         };
-        let node = self.add(node, origin);
-        self.specials.insert(key, node);
-        Edge { node, offset: 0 }
+        Edge { node: self.add(node, origin), offset: 0 }
     }
+}
+
+/// What the resolver at the end of this edge chooses, rather than the resolver itself.
+fn chosen(edge: Edge) -> Edge {
+    Edge { offset: edge.offset | CHOSEN, ..edge }
+}
+
+/// The hash of an atom where it lies. Code is for reading and executing wherever it was not asked for otherwise.
+fn with_rights(hash: Hash, kind: AtomKind, rights: u64) -> Hash {
+    let usual = kind == AtomKind::Function && rights == u64::from((object::elf::PF_R | object::elf::PF_X).0);
+    if rights == 0 || usual { hash } else { Hasher::new("rights").hash(hash).number(rights).finish() }
 }
 
 /// A section that compilers and linkers fill by themselves: its members do not know their neighbours.
@@ -599,14 +745,12 @@ fn is_usual(section: &str) -> bool {
     USUAL_SECTIONS.contains(&stem)
 }
 
-/// The line's content runs, or is called, without anybody referring to it.
-fn runs_by_itself(line: &PlacedSection) -> bool {
-    let is_array = |name: &str| {
-        let rest = line.name.strip_prefix(name.as_bytes());
+/// What is in a section of this name runs, or is called, without anybody referring to it.
+fn runs_by_itself(section: &[u8]) -> bool {
+    RUNS_BY_ITSELF.iter().any(|name| {
+        let rest = section.strip_prefix(name.as_bytes());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
-    };
-    let output = |name: &&str| line.output == name.as_bytes();
-    line.size > 0 && (RUNS_BY_ITSELF.iter().any(output) || RUNS_BY_ITSELF.iter().any(|name| is_array(name)))
+    })
 }
 
 /// Where each atom's references start.

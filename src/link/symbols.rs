@@ -4,6 +4,8 @@
 //! The rules are the linkers' (strong before common before weak); where several definitions are equally good, and
 //! wherever a command line or a script can have changed a symbol, the address in the binary's symbol table
 //! decides.
+//!
+//! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
 use super::inputs::{Input, SymbolAddresses};
 use crate::elf::binary::Binary;
@@ -41,27 +43,40 @@ impl<'a> Definitions<'a> {
                     *common = (common.0.max(size), common.1.max(align));
                 }
                 let rank = rank(input, symbol.weak, symbol.kind);
-                definitions
-                    .add(name, Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false });
+                let definition = Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false };
+                definitions.add(name, definition);
+                if name.len() < symbol.name.len() {
+                    definitions.add(symbol.name, definition);
+                }
             }
         }
         definitions
     }
 
     fn add(&mut self, name: &'a str, definition: Definition) {
+        let is_common = |kind| matches!(kind, SymbolKind::Common { .. });
         let known = self.by_name.entry(name).or_insert(definition);
         if known.input == definition.input && known.kind == definition.kind {
             return;
         }
-        if definition.rank > known.rank {
+        let is_better = definition.rank > known.rank;
+        let are_rivals = match (is_common(known.kind), is_common(definition.kind)) {
+            (true, true) => false,
+            (false, false) => definition.rank == known.rank,
+            // Linkers differ in whether a common symbol or a weak one is better.
+            _ => definition.rank.max(known.rank) == COMMON,
+        };
+        let is_contested = are_rivals || (known.is_contested && !is_better);
+        if is_better {
             *known = definition;
-        } else if definition.rank == known.rank && !matches!(definition.kind, SymbolKind::Common { .. }) {
-            known.is_contested = true;
         }
+        known.is_contested = is_contested;
     }
 
+    /// The best definition of a name.
     pub fn get(&self, name: &str) -> Option<Definition> {
-        self.by_name.get(name).copied()
+        let default = || self.by_name.get(&*name.replacen('@', "@@", 1));
+        self.by_name.get(name).or_else(|| if name.contains('@') { default() } else { None }).copied()
     }
 
     /// The size and alignment that a common symbol was given.
@@ -87,6 +102,9 @@ fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
     2 * strength + u8::from(is_placed)
 }
 
+/// The rank of a common symbol.
+const COMMON: u8 = 5;
+
 /// `foo@@VERSION` is what `foo` means.
 fn without_default_version(name: &str) -> &str {
     name.split_once("@@").map_or(name, |(name, _)| name)
@@ -100,7 +118,9 @@ fn unversioned(name: &[u8]) -> &[u8] {
 
 /// The binary's own symbol table, by name.
 pub struct FinalSymbols<'a> {
-    by_name: FxHashMap<&'a [u8], Final>,
+    globals: FxHashMap<&'a [u8], Final>,
+    /// A hidden global is local in the binary; so is what a script hides, and every static of an object.
+    locals: FxHashMap<&'a [u8], Final>,
 }
 
 /// What the symbol table says of a name.
@@ -108,37 +128,48 @@ pub struct FinalSymbols<'a> {
 pub enum Final {
     Address(u64),
     Absolute(u64),
-    /// Several local symbols bear the name.
+    /// Several symbols bear the name.
     Ambiguous,
 }
 
 impl<'a> FinalSymbols<'a> {
-    /// Globals win over locals. (A hidden global is local in the binary.)
+    /// The symbols of a binary.
     pub fn new(binary: &Binary<'a>) -> Self {
-        let mut by_name = FxHashMap::with_capacity_and_hasher(binary.symbols.len(), Default::default());
-        let value = |symbol: &crate::elf::binary::Symbol| match symbol.is_absolute {
-            true => Final::Absolute(symbol.value),
-            false => Final::Address(symbol.value),
-        };
-        for symbol in binary.symbols.iter().filter(|symbol| symbol.is_local) {
-            let known = by_name.entry(unversioned(symbol.name)).or_insert(value(symbol));
-            if *known != value(symbol) {
+        let mut symbols = FinalSymbols { globals: FxHashMap::default(), locals: FxHashMap::default() };
+        symbols.globals.reserve(binary.symbols.len());
+        for symbol in &binary.symbols {
+            let value = match symbol.is_absolute {
+                true => Final::Absolute(symbol.value),
+                false => Final::Address(symbol.value),
+            };
+            let names = if symbol.is_local { &mut symbols.locals } else { &mut symbols.globals };
+            // Some linkers leave the versions out of the names.
+            let known = names.entry(unversioned(symbol.name)).or_insert(value);
+            if *known != value {
                 *known = Final::Ambiguous;
             }
         }
-        for symbol in binary.symbols.iter().filter(|symbol| !symbol.is_local) {
-            by_name.insert(unversioned(symbol.name), value(symbol));
-        }
-        FinalSymbols { by_name }
+        symbols
     }
 
+    /// What became of a name that objects define. Globals win over locals.
     pub fn get(&self, name: &str) -> Option<Final> {
-        self.by_name.get(name.as_bytes()).copied()
+        self.global(name).or_else(|| self.locals.get(name.as_bytes()).copied())
+    }
+
+    /// What became of a name that no object defines for others: a local symbol of that name may be some object's own.
+    pub fn global(&self, name: &str) -> Option<Final> {
+        self.globals.get(name.as_bytes()).copied()
+    }
+
+    /// A local symbol bears the name.
+    pub fn has_local(&self, name: &str) -> bool {
+        self.locals.contains_key(name.as_bytes())
     }
 
     /// The binary was linked with `-s`.
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.globals.is_empty() && self.locals.is_empty()
     }
 }
 
