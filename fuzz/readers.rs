@@ -104,7 +104,7 @@ pub fn record(bytes: &[u8]) {
 
 fn input(record: Record<'_>) -> Input<'_> {
     let addresses = vec![None; record.atoms.len()];
-    Input { label: "x.o".to_owned(), addresses, places: Vec::new(), record, fresh: None }
+    Input { label: "x.o".to_owned(), addresses, record, fresh: None }
 }
 
 /// Symbols of a binary that puts all of them at one place.
@@ -213,7 +213,7 @@ fn sealed(template: &[u8], payload: &[u8]) -> Vec<u8> {
 /// What is done with a manifest that was read.
 fn use_manifest(manifest: &Manifest) {
     let names = [&b"main"[..], b"x"];
-    let foreign = Module::Foreign { content: Hash::default(), names: &names };
+    let foreign = Module::Foreign { content: Hash::default(), names: &names, finds_by_name: false };
     let modules = [Module::Known(manifest), foreign, Module::Known(manifest)];
     for start in [Start::Program, Start::Entry("main")] {
         walk::fingerprint(&modules, start);

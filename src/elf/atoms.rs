@@ -11,6 +11,7 @@ use super::pieces::{self, Pieces};
 use super::pools;
 use super::unwind::Unwind;
 use super::{ElfError, digest, lines};
+use crate::model::record::CHOSEN;
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::FxHashMap;
@@ -107,6 +108,10 @@ struct Builder<'o, 'a> {
     unwind: Unwind<'o, 'a>,
     labels: Vec<Labels<'a>>,
     pieces: Vec<Option<Pieces>>,
+    /// How large the symbols of each section are.
+    sizes: Vec<Vec<(u64, u64)>>,
+    /// No compiler has left its name: assembler.
+    is_handwritten: bool,
     /// The atom of each undivided section that has one.
     atom_of: Vec<Option<u32>>,
     /// The group of each section.
@@ -129,6 +134,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             unwind: Unwind::read(object),
             labels: labels(object),
             pieces,
+            sizes: sizes(object),
+            is_handwritten: !object.sections.iter().any(|section| section.name == ".comment"),
             atom_of: vec![None; object.sections.len()],
             group_of: groups(object),
             symbol_of: Vec::with_capacity(object.symbols.len()),
@@ -217,7 +224,13 @@ impl<'o, 'a> Builder<'o, 'a> {
                 true => (AtomKind::Data, pool_name(section, content), hash_entry(section, start, content), end - start),
                 false => {
                     let content = without_padding(section, content);
-                    let hash = hash_shape(&mut Hasher::new("literal"), section).bytes(content).finish();
+                    let mut hasher = Hasher::new("literal");
+                    hash_shape(&mut hasher, section).bytes(content);
+                    // Only what goes into the same section of the binary is merged.
+                    if !section.name.starts_with(".rodata") {
+                        hasher.bytes(section.name.as_bytes());
+                    }
+                    let hash = hasher.finish();
                     (AtomKind::Literal, literal_name(section, content), hash, content.len() as u64)
                 }
             };
@@ -266,11 +279,19 @@ impl<'o, 'a> Builder<'o, 'a> {
         self.ordinals.clear();
         let mut hasher = Hasher::new("atom");
         hash_shape(&mut hasher, section).number(section.size).bytes(section.data);
+        hasher.number(self.sizes[index].len() as u64);
+        for (start, size) in &self.sizes[index] {
+            hasher.number(*start).number(*size);
+        }
         self.hash_relocations(&mut hasher, section, &section.relocations, 0);
         let parts: Vec<_> = self.unwind.parts(index).collect();
         for part in parts {
             hasher.bytes(part.data);
             self.hash_relocations(&mut hasher, section, part.relocations, part.start);
+        }
+        if let Some(next) = self.following(index) {
+            let ordinal = self.ordinal(Target::Atom(next), 0);
+            hasher.number(ordinal.into());
         }
         if section.is_code() {
             for table in self.unwind.undivided.clone() {
@@ -281,6 +302,15 @@ impl<'o, 'a> Builder<'o, 'a> {
             }
         }
         hasher.finish()
+    }
+
+    /// In hand-written assembler one section of code may run into the next one.
+    fn following(&self, index: usize) -> Option<u32> {
+        if !self.is_handwritten || !self.object.sections[index].is_code() {
+            return None;
+        }
+        let behind = self.object.sections.iter().enumerate().skip(index + 1);
+        behind.filter(|(_, section)| section.is_code()).find_map(|(index, _)| self.atom_of[index])
     }
 
     fn hash_relocations(&mut self, hasher: &mut Hasher, section: &Section, relocations: &[Relocation], start: u64) {
@@ -355,10 +385,30 @@ impl<'o, 'a> Builder<'o, 'a> {
                 let (atom, offset) = pieces.find(symbol.value);
                 (Some(Target::Atom(atom)), offset as i64, addend)
             }
-            (None, Some(atom)) => (Some(Target::Atom(atom)), symbol.value as i64, addend),
+            (None, Some(atom)) => {
+                let is_indirect = symbol.kind == elf::STT_GNU_IFUNC.0;
+                let chosen = if is_indirect { CHOSEN } else { 0 };
+                (Some(Target::Atom(atom)), symbol.value as i64 | chosen, addend)
+            }
             (None, None) => (None, symbol.value as i64, addend),
         }
     }
+}
+
+/// Where the symbols of each section that have a size start, and that size: relocations can ask for it, and the loader
+/// copies as much of a library's variable into a program.
+fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
+    let mut sizes = vec![Vec::new(); object.sections.len()];
+    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0) {
+        if let Place::Section(section) = symbol.place {
+            sizes[section].push((symbol.value, symbol.size));
+        }
+    }
+    for sizes in &mut sizes {
+        sizes.sort_unstable();
+        sizes.dedup();
+    }
+    sizes
 }
 
 /// The group of each section, by the index of the section that lists its members.

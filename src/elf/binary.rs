@@ -49,6 +49,16 @@ pub struct Symbol<'a> {
     pub is_absolute: bool,
 }
 
+/// It names the build, and changes nothing in how it runs.
+const BUILD_ID: &[u8] = b".note.gnu.build-id";
+
+impl Section<'_> {
+    /// A note that says more than which build it is.
+    pub fn is_note(&self) -> bool {
+        self.kind == elf::SHT_NOTE.0 && self.name != BUILD_ID
+    }
+}
+
 impl<'a> Binary<'a> {
     /// Reads a binary with its symbols.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
@@ -96,7 +106,7 @@ impl<'a> Binary<'a> {
 
     /// The same, less what names the build and changes nothing in how it runs.
     pub fn behaviour_digest(&self) -> Hash {
-        self.digest(|section| section.name != b".note.gnu.build-id")
+        self.digest(|section| section.name != BUILD_ID)
     }
 
     fn digest(&self, counts: impl Fn(&Section) -> bool) -> Hash {
@@ -110,6 +120,21 @@ impl<'a> Binary<'a> {
             hasher.number(section.address).number(section.size).bytes(section.data);
         }
         hasher.finish()
+    }
+
+    /// What may be done to an address once the program runs: the flags of its segment, and one more if the loader takes
+    /// away the right to write when it has relocated.
+    pub fn rights_at(&self, address: u64) -> u64 {
+        let holds = |segment: &&Segment| address >= segment.address && address - segment.address < segment.size;
+        let of_kind = |kind: elf::ProgramType| self.segments.iter().filter(move |segment| segment.kind == kind.0);
+        let flags = of_kind(elf::PT_LOAD).find(holds).map_or(0, |segment| segment.flags.into());
+        let relocated = of_kind(elf::PT_GNU_RELRO).any(|segment| holds(&segment));
+        flags | (u64::from(relocated) << 32)
+    }
+
+    /// The section that ends at an address.
+    pub fn section_until(&self, address: u64) -> Option<&Section<'a>> {
+        self.sections.iter().find(|section| section.address.checked_add(section.size) == Some(address))
     }
 
     /// The section that holds an address.

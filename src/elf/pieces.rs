@@ -1,8 +1,8 @@
 //! Sections that hold many small things: mergeable strings and constants, and (in `pools`) constant pools. Each is divided into pieces that are
 //! hashed by content, so that a string added for one function changes nothing for another.
 //!
-//! A piece starts only where a symbol or a relocation names it *and* the string before it has ended: a literal
-//! may contain NULs, may be addressed in its middle, and may be addressed by its end.
+//! A piece starts only where a symbol or a relocation names it *and* the one before it has ended: a literal may
+//! contain NULs, may be addressed in its middle, may be addressed by its end, and may be a row of constants.
 
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use object::elf;
@@ -43,7 +43,7 @@ pub fn divide(object: &ObjectFile) -> Vec<Option<Pieces>> {
     object.sections.iter().zip(labels).map(divide).collect()
 }
 
-/// A section whose pieces linkers merge by content.
+/// A section whose pieces linkers merge by content. (Constants that are aligned beyond their size stay as they are.)
 fn is_divisible(section: &Section) -> bool {
     let flags = section.flags;
     let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
@@ -55,7 +55,7 @@ fn is_divisible(section: &Section) -> bool {
         && unit > 0
         && section.size == section.data.len() as u64
         && section.size.is_multiple_of(unit)
-        && (!has(elf::SHF_STRINGS) || ends_with_terminator(section))
+        && if has(elf::SHF_STRINGS) { ends_with_terminator(section) } else { unit.is_multiple_of(section.align.max(1)) }
 }
 
 fn ends_with_terminator(section: &Section) -> bool {
@@ -105,16 +105,14 @@ fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocati
 
 /// The pieces between the labels that can be the start of one.
 fn cut(section: &Section, mut labels: Vec<u64>) -> Pieces {
-    let unit = section.entry_size;
-    let starts = if section.flags & elf::SHF_STRINGS.0 == 0 {
-        (0..section.size.max(1)).step_by(unit as usize).collect()
-    } else {
-        labels.sort_unstable();
-        labels.dedup();
-        labels.retain(|&label| label == 0 || (label < section.size && follows_terminator(section, label)));
-        labels
+    let is_start = |label: u64| match section.flags & elf::SHF_STRINGS.0 {
+        0 => label.is_multiple_of(section.entry_size),
+        _ => follows_terminator(section, label),
     };
-    Pieces { starts, first_atom: 0, may_be_end: None }
+    labels.sort_unstable();
+    labels.dedup();
+    labels.retain(|&label| label == 0 || (label < section.size && is_start(label)));
+    Pieces { starts: labels, first_atom: 0, may_be_end: None }
 }
 
 fn follows_terminator(section: &Section, label: u64) -> bool {
@@ -147,6 +145,14 @@ mod tests {
     fn an_unlabelled_string_belongs_to_the_one_before() {
         let section = strings(b"ab\0cd\0ef\0");
         assert_eq!(cut(&section, vec![0, 6]).starts, [0, 6]);
+    }
+
+    #[test]
+    fn an_unlabelled_constant_belongs_to_the_one_before() {
+        let flags = (elf::SHF_ALLOC | elf::SHF_MERGE).0;
+        let section = Section { flags, entry_size: 4, ..strings(&[0; 16]) };
+        assert_eq!(cut(&section, vec![0, 6, 8]).starts, [0, 8]);
+        assert!(is_divisible(&section) && !is_divisible(&Section { align: 8, ..section }));
     }
 
     #[test]

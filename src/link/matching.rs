@@ -22,9 +22,7 @@ pub fn place<'a>(
         }
     }
     if is_whole_file(&inputs) {
-        let places = placed.iter().filter(|section| section.size > 0).map(|section| (section.address, section.size));
-        inputs[0].places = places.collect();
-        inputs[0].addresses[0] = inputs[0].places.first().map(|place| place.0);
+        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
         return Ok(inputs);
     }
     let (claims, groups) = (OnceCell::new(), OnceCell::new());

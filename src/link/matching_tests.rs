@@ -41,7 +41,7 @@ fn in_sections_of_their_own(mut atoms: Vec<Atom<'static>>) -> Vec<Atom<'static>>
 
 fn input(record: Record<'static>) -> Input<'static> {
     let addresses = vec![None; record.atoms.len()];
-    Input { label: "x.o".to_owned(), addresses, places: Vec::new(), record, fresh: None }
+    Input { label: "x.o".to_owned(), addresses, record, fresh: None }
 }
 
 fn line(name: &'static str, address: u64, size: u64) -> PlacedSection<'static> {

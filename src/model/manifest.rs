@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 2 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
