@@ -6,6 +6,7 @@
 //! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
 //! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
 
+use super::labels::{Labels, groups, labels, sizes};
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use super::pieces::{self, Pieces};
 use super::pools;
@@ -86,21 +87,6 @@ fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKi
             Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)
         })
         .collect()
-}
-
-/// What the symbols of a section say about it.
-#[derive(Clone, Copy, Default)]
-struct Labels<'a> {
-    /// The best name at the section's front, and how good it is.
-    name: Option<(u8, &'a str)>,
-    /// A function starts at the front.
-    function: bool,
-    /// Something is named, or entered from elsewhere, behind the front.
-    inside: bool,
-    /// A function here decides at start-up what a symbol means.
-    resolver: bool,
-    /// Something outside of the section refers to it or is defined in it.
-    used: bool,
 }
 
 struct Builder<'o, 'a> {
@@ -395,40 +381,6 @@ impl<'o, 'a> Builder<'o, 'a> {
     }
 }
 
-/// Where the symbols of each section that have a size start, and that size: relocations can ask for it, and the loader
-/// copies as much of a library's variable into a program.
-fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
-    let mut sizes = vec![Vec::new(); object.sections.len()];
-    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0) {
-        if let Place::Section(section) = symbol.place {
-            sizes[section].push((symbol.value, symbol.size));
-        }
-    }
-    for sizes in &mut sizes {
-        sizes.sort_unstable();
-        sizes.dedup();
-    }
-    sizes
-}
-
-/// The group of each section, by the index of the section that lists its members.
-fn groups(object: &ObjectFile) -> Vec<u32> {
-    let mut group_of = vec![0; object.sections.len()];
-    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
-    for (index, group) in groups {
-        // The first word is the group's flags.
-        for word in group.data.chunks_exact(4).skip(1) {
-            let bytes = [word[0], word[1], word[2], word[3]];
-            let little = object.endian == object::Endianness::Little;
-            let member = if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
-            if let Some(group_of) = group_of.get_mut(member as usize) {
-                *group_of = index as u32;
-            }
-        }
-    }
-    group_of
-}
-
 /// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.
 fn is_content(section: &Section) -> bool {
     section.is_allocated() && section.size > 0 && section.kind != elf::SHT_NOTE.0 && !section.is_unwind()
@@ -498,60 +450,4 @@ fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
 fn shortened(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]
-}
-
-/// Reads off the symbols and relocations what is known of each section.
-fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
-    let mut labels = vec![Labels::default(); object.sections.len()];
-    for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        let Place::Section(index) = symbol.place else { continue };
-        let label = &mut labels[index];
-        let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
-        label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
-        label.used |= !symbol.is_local();
-        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be entered.
-        if symbol.name.is_empty() || symbol.name.starts_with(".L") || symbol.name.starts_with('$') {
-            continue;
-        }
-        if symbol.value != 0 {
-            label.inside = true;
-            continue;
-        }
-        label.function |= is_function;
-        let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
-        if label.name.is_none_or(|(best, _)| quality > best) {
-            label.name = Some((quality, symbol.name));
-        }
-    }
-    mark_uses(object, &mut labels);
-    labels
-}
-
-/// Marks the sections that relocations of others refer to, and those that other code enters behind the front.
-fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
-    for (index, section) in object.sections.iter().enumerate() {
-        if !section.is_allocated() || section.is_unwind() {
-            continue;
-        }
-        for relocation in &section.relocations {
-            let symbol = &object.symbols[relocation.symbol as usize];
-            let Place::Section(target) = symbol.place else { continue };
-            if target == index {
-                continue;
-            }
-            labels[target].used = true;
-            let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
-            if section.is_code() && symbol.is_section() && !is_cold_part && !is_front(object, relocation) {
-                labels[target].inside = true;
-            }
-        }
-    }
-}
-
-/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
-/// start.
-fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let biased =
-        object.machine == elf::EM_X86_64.0 && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
-    relocation.addend == if biased { -4 } else { 0 }
 }

@@ -7,6 +7,7 @@ pub mod atoms;
 pub mod binary;
 pub mod digest;
 pub mod dynamic;
+pub mod labels;
 pub mod lines;
 pub mod object_file;
 pub mod operands;

@@ -4,14 +4,20 @@
 //! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when somebody refers to
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
+mod frame;
+mod meaning;
+mod roots;
+
+pub use frame::{frame, needed};
+
 use super::files;
 use super::inputs::Input;
-use super::symbols::{Definition, Definitions, Final, FinalSymbols};
-use crate::elf::binary::{Binary, Section, Segment};
+use super::symbols::{Definitions, FinalSymbols};
+use crate::elf::binary::Binary;
 use crate::elf::dynamic::DynamicSymbol;
-use crate::model::manifest::{Edge, Export, Manifest, Node};
+use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::CHOSEN;
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -43,37 +49,6 @@ pub struct Options {
     /// What goes into the frame as it is: options and scripts that change the binary beyond its symbols.
     pub frame: Vec<Vec<u8>>,
 }
-
-/// Output sections whose content runs, or is called, without anybody referring to it.
-const RUNS_BY_ITSELF: [&str; 7] =
-    [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
-
-/// Symbols that linkers define and that say nothing of any atom's content.
-const LAYOUT_SYMBOLS: [&str; 16] = [
-    "_DYNAMIC",
-    "_GLOBAL_OFFSET_TABLE_",
-    "_PROCEDURE_LINKAGE_TABLE_",
-    "_TLS_MODULE_BASE_",
-    "__GNU_EH_FRAME_HDR",
-    "__TMC_END__",
-    "__dso_handle",
-    "__ehdr_start",
-    "__fini_array_end",
-    "__fini_array_start",
-    "__init_array_end",
-    "__init_array_start",
-    "__preinit_array_end",
-    "__preinit_array_start",
-    "__rela_iplt_end",
-    "__rela_iplt_start",
-];
-
-/// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
-const BOUNDARIES: [&str; 9] =
-    ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
-
-/// The boundary at the front, which the start-up code defines: an ordinary variable, if it were not for its name.
-const FRONT: [&str; 2] = ["__data_start", "data_start"];
 
 /// The part of glibc's archive that every static program has, and that names `_end` only to use up its page.
 const USES_THE_LAST_PAGE: &str = "(dl-minimal-malloc.o)";
@@ -154,41 +129,6 @@ pub fn build<'a>(
         needed: needed(binary),
         refusals: inputs.iter().flat_map(|input| input.record.refusals.iter().cloned()).collect(),
     })
-}
-
-/// What holds for the binary as a whole.
-pub fn frame(binary: &Binary, options: &Options) -> Hash {
-    let mut hasher = Hasher::new("frame");
-    hasher.number(binary.machine.into()).number(binary.kind.into()).number(binary.flags.into());
-    // The base address: programs that keep pointers in 32 bits see where they lie.
-    let first = binary.segments.iter().find(|segment| segment.kind == object::elf::PT_LOAD.0);
-    hasher.number(first.map_or(0, |segment| segment.address));
-    hasher.number(binary.dynamic.flags[0]).number(binary.dynamic.flags[1]);
-    hasher.bytes(binary.dynamic.soname.unwrap_or_default());
-    hasher.number(binary.dynamic.needed.len() as u64);
-    for name in binary.dynamic.needed.iter().chain(&binary.dynamic.companions) {
-        // A library that is needed by its path is found by content: the folder does not count.
-        hasher.bytes(name.rsplit(|&byte| byte == b'/').next().unwrap_or_default());
-    }
-    for segment in binary.segments.iter().filter(|segment| segment.kind == object::elf::PT_GNU_STACK.0) {
-        hasher.number(segment.flags.into()).number(segment.size);
-    }
-    // Without it no exception finds its handler.
-    let leads_unwinder = |segment: &Segment| segment.kind == object::elf::PT_GNU_EH_FRAME.0;
-    hasher.number(binary.segments.iter().any(leads_unwinder).into());
-    // Notes tell the loader and the kernel what the program needs, and it may read them itself.
-    for section in binary.sections.iter().filter(|section| section.is_note() || section.name == b".interp") {
-        hasher.bytes(section.data);
-    }
-    for option in &options.frame {
-        hasher.bytes(option);
-    }
-    hasher.finish()
-}
-
-/// The names of the libraries that the binary asks for.
-pub fn needed<'a>(binary: &Binary<'a>) -> Vec<&'a str> {
-    binary.dynamic.needed.iter().filter_map(|name| std::str::from_utf8(name).ok()).collect()
 }
 
 struct Builder<'a> {
@@ -278,54 +218,6 @@ impl<'a> Builder<'a> {
             }
         }
         self.by_address.sort_unstable();
-    }
-
-    /// Where execution starts, in order.
-    fn roots(&mut self) -> Result<Vec<Edge>, GraphError> {
-        let mut roots = Vec::new();
-        match self.at_address(self.binary.entry) {
-            Some(entry) => roots.push(entry),
-            None if !self.is_library => return Err(GraphError::NoEntry),
-            None => {}
-        }
-        // As ranges, so that it counts which of them an entry stands in.
-        roots.extend(RUNS_BY_ITSELF.iter().filter_map(|output| self.range(output, 0)));
-        let elsewhere = |line: &&PlacedSection| runs_by_itself(line.name) && !runs_by_itself(line.output);
-        let mut lines: Vec<&PlacedSection> = self.placement.sections.iter().filter(elsewhere).collect();
-        lines.retain(|line| line.size > 0);
-        lines.sort_unstable_by_key(|line| line.address);
-        roots.extend(lines.into_iter().filter_map(|line| self.at_line(line)));
-        for address in [self.binary.dynamic.init, self.binary.dynamic.fini].into_iter().flatten() {
-            roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
-        }
-        let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
-        roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge { node, offset: 0 }));
-        Ok(roots)
-    }
-
-    /// What the dynamic loader can find here, sorted by name.
-    fn exports(&mut self) -> Result<Vec<Export<'a>>, GraphError> {
-        let mut exports = Vec::new();
-        for symbol in self.binary.dynamic.symbols.iter().filter(|symbol| symbol.is_defined) {
-            let Ok(name) = std::str::from_utf8(symbol.name) else { continue };
-            let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
-            // The address tells versions of one name apart; commons and thread-local variables have none here.
-            let by_address = match (symbol.is_absolute, symbol.is_thread_local) {
-                (true, _) => Some(self.value(name, symbol.value)?),
-                (false, true) => None,
-                (false, false) => self.at_address(symbol.value),
-            };
-            let edge = match (by_address, self.definitions.get(Symbol::hash_of(name))) {
-                (Some(edge), _) if symbol.is_indirect => Some(chosen(edge)),
-                (Some(edge), _) => Some(edge),
-                (None, Some(definition)) => Some(self.defined(name, definition)?),
-                // A copy of a library's variable leads back to the library.
-                (None, None) => None,
-            };
-            exports.extend(edge.map(|edge| Export { name, version, edge }));
-        }
-        exports.sort_unstable_by_key(|export| (export.name, export.version));
-        Ok(exports)
     }
 
     /// The node of an atom, made when it is first asked for.
@@ -483,257 +375,6 @@ impl<'a> Builder<'a> {
         };
         Ok(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) })
     }
-
-    /// `--wrap foo`: an undefined `foo` means `__wrap_foo`, and `__real_foo` means `foo`.
-    fn meant(&mut self, symbol: &Symbol<'a>) -> Result<Edge, GraphError> {
-        let Symbol { name, name_hash, weak, kind } = *symbol;
-        if self.options.wrapped.is_empty() {
-            return self.named(name_hash, name, weak);
-        }
-        let is_undefined = kind == SymbolKind::Undefined;
-        let wrapper = format!("__wrap_{name}");
-        let wrapper_hash = Symbol::hash_of(&wrapper);
-        match name.strip_prefix("__real_") {
-            Some(real) if is_undefined && self.options.wrapped.contains(real) => {
-                self.named(Symbol::hash_of(real), real, weak)
-            }
-            _ if !self.options.wrapped.contains(name) => self.named(name_hash, name, weak),
-            _ if is_undefined => self.named(wrapper_hash, &wrapper, weak),
-            _ if self.options.wraps_at_home => {
-                let plain = self.named(name_hash, name, weak)?;
-                let wrapped = self.named(wrapper_hash, &wrapper, true)?;
-                Ok(self.either(name, plain, wrapped))
-            }
-            _ => self.named(name_hash, name, weak),
-        }
-    }
-
-    /// What a name means in this binary.
-    fn named(&mut self, hash: Hash, name: &str, weak: bool) -> Result<Edge, GraphError> {
-        if let Some(&edge) = self.known.get(&hash) {
-            return Ok(edge);
-        }
-        let name = name.split_once("@@").map_or(name, |(name, _)| name);
-        if self.options.assigned.contains_key(name) && self.symbols.get(hash).is_none() {
-            return Err(GraphError::Assigned { symbol: name.to_owned() });
-        }
-        let edge = match self.definitions.get(hash) {
-            Some(definition) if self.is_front(name, definition) => self.image(),
-            Some(_) if self.is_preemptible(name) => self.import(name),
-            Some(definition) => self.defined(name, definition)?,
-            None => self.undefined(name, weak)?,
-        };
-        self.known.insert(hash, edge);
-        Ok(edge)
-    }
-
-    /// The start-up code's own variable at the front of the data.
-    fn is_front(&self, name: &str, definition: Definition) -> bool {
-        FRONT.contains(&name) && self.inputs[definition.input as usize].label.ends_with("crt1.o")
-    }
-
-    /// Another module may define the symbol instead of this shared library.
-    fn is_preemptible(&self, name: &str) -> bool {
-        self.is_library && self.dynamic_symbols(name).any(|symbol| symbol.is_bound_by_loader)
-    }
-
-    /// The dynamic symbols that a name can mean: `foo`, or `foo@VERSION`.
-    fn dynamic_symbols(&self, name: &str) -> impl Iterator<Item = &'a DynamicSymbol<'a>> {
-        let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
-        let version = version.map(|version| version.trim_start_matches('@').as_bytes().to_vec());
-        let named = self.dynamic.get(name.as_bytes()).map(Vec::as_slice).unwrap_or_default();
-        named.iter().copied().filter(move |symbol| version.is_none() || symbol.version == version.as_deref())
-    }
-
-    /// A symbol that an object defines.
-    fn defined(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
-        let (atom, offset) = match definition.kind {
-            SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => (atom, offset),
-            SymbolKind::Absolute { .. } | SymbolKind::Common { .. } => return self.without_section(name, definition),
-            SymbolKind::Undefined => return self.undefined(name, false),
-        };
-        let is_indirect = matches!(definition.kind, SymbolKind::Indirect { .. });
-        let input = &self.inputs[definition.input as usize];
-        let described = &input.record.atoms[atom as usize];
-        let address = input.addresses[atom as usize].map(|start| start.wrapping_add(offset));
-        let by_rule = |builder: &mut Self| {
-            let edge = Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
-            if is_indirect { chosen(edge) } else { edge }
-        };
-        let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
-            && described.level != Level::File
-            && described.size > 0;
-        match self.symbols.get(Symbol::hash_of(name)) {
-            Some(Final::Absolute(value)) => self.value(name, value),
-            Some(Final::Address(found)) if has_address && address != Some(found) => {
-                self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
-            }
-            Some(Final::Address(_)) if has_address => Ok(by_rule(self)),
-            _ if definition.is_contested => Err(GraphError::Contested { symbol: name.to_owned() }),
-            _ => Ok(by_rule(self)),
-        }
-    }
-
-    /// A number, or a common symbol, unless the linker gave the name to something else.
-    fn without_section(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
-        match (self.symbols.get(Symbol::hash_of(name)), definition.kind) {
-            (Some(Final::Absolute(value)), _) => self.value(name, value),
-            (Some(Final::Address(address)), SymbolKind::Common { .. }) => {
-                Ok(self.at_address(address).unwrap_or_else(|| self.common(name)))
-            }
-            (Some(Final::Address(address)), _) => self.scripted(name, address),
-            (Some(Final::Ambiguous) | None, _) if definition.is_contested => {
-                Err(GraphError::Contested { symbol: name.to_owned() })
-            }
-            (_, SymbolKind::Absolute { value }) => self.value(name, value),
-            _ => Ok(self.common(name)),
-        }
-    }
-
-    /// A symbol that no object defines.
-    fn undefined(&mut self, name: &str, weak: bool) -> Result<Edge, GraphError> {
-        if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader) {
-            return Ok(self.import(name));
-        }
-        if BOUNDARIES.contains(&name) {
-            return Ok(self.image());
-        }
-        if LAYOUT_SYMBOLS.contains(&name) {
-            return Ok(self.layout(name));
-        }
-        let bound = name
-            .strip_prefix("__start_")
-            .map(|section| (section, 0))
-            .or_else(|| name.strip_prefix("__stop_").map(|section| (section, 1)));
-        if let Some((section, side)) = bound
-            && let Some(edge) = self.range(section, side)
-        {
-            return Ok(edge);
-        }
-        match self.symbols.global(Symbol::hash_of(name)) {
-            Some(Final::Absolute(value)) => self.value(name, value),
-            Some(Final::Address(address)) => self.scripted(name, address),
-            Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
-            // A local symbol of the name is a static of some object, unless a script defined and hid it.
-            None if weak && !(self.options.has_scripts && self.symbols.has_local(Symbol::hash_of(name))) => {
-                Ok(self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf))
-            }
-            None => Err(GraphError::Elsewhere { symbol: name.to_owned() }),
-        }
-    }
-
-    /// A symbol that says where something lies, and nothing of what it is.
-    fn layout(&mut self, name: &str) -> Edge {
-        self.special(AtomKind::Value, name, Hash::of(name.as_bytes()), Origin::Leaf)
-    }
-
-    /// Everything that is loaded.
-    fn image(&mut self) -> Edge {
-        self.special(AtomKind::Residue, "(the whole binary)", self.binary.behaviour_digest(), Origin::Leaf)
-    }
-
-    /// The bytes of an output section.
-    fn residue(&mut self, section: &Section) -> Edge {
-        let hash = Hasher::new("residue").number(section.size).bytes(section.data).finish();
-        self.special(AtomKind::Residue, &String::from_utf8_lossy(section.name), hash, Origin::Leaf)
-    }
-
-    /// A symbol that a command line or a script places: another name of an atom, or a place in an output section, from
-    /// where code may go on to all of its members.
-    fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
-        let is_alias = self.options.assigned.get(name).copied().unwrap_or(false);
-        if let Some(edge) = self.at_address(address)
-            && (is_alias || (edge.offset == 0 && self.nodes[edge.node as usize].kind == AtomKind::Function))
-        {
-            return Ok(edge);
-        }
-        let binary = self.binary;
-        let Some(section) = binary.section_at(address).or_else(|| binary.section_until(address)) else {
-            return self.value(name, address);
-        };
-        let output = String::from_utf8_lossy(section.name);
-        let node = self.range(&output, 0).unwrap_or_else(|| self.residue(section)).node;
-        Ok(Edge { node, offset: (address - section.address) as i64 })
-    }
-
-    /// A symbol that means one of two things, and it cannot be told which.
-    fn either(&mut self, name: &str, one: Edge, other: Edge) -> Edge {
-        let key = (AtomKind::Value, Hasher::new("either").bytes(name.as_bytes()).finish());
-        if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
-        }
-        let hash = Hasher::new("either").finish();
-        let edge = self.new_special(AtomKind::Value, name, hash, Origin::Either(one, other));
-        self.specials.insert(key, edge.node);
-        edge
-    }
-
-    /// A symbol with a value of its own.
-    fn value(&mut self, name: &str, value: u64) -> Result<Edge, GraphError> {
-        let hash = Hasher::new("value").number(value).finish();
-        Ok(self.special(AtomKind::Value, name, hash, Origin::Leaf))
-    }
-
-    /// A symbol that the dynamic loader binds.
-    fn import(&mut self, name: &str) -> Edge {
-        let plain = name.split('@').next().unwrap_or(name);
-        let mut hasher = Hasher::new("import");
-        hasher.bytes(plain.as_bytes());
-        for symbol in self.dynamic_symbols(name) {
-            hasher.bytes(symbol.version.unwrap_or_default());
-        }
-        self.special(AtomKind::Import, plain, hasher.finish(), Origin::Leaf)
-    }
-
-    fn common(&mut self, name: &str) -> Edge {
-        let (size, align) = self.definitions.common(Symbol::hash_of(name));
-        // Each common symbol is a thing of its own, however alike two of them are.
-        let identity = Hasher::new("common").bytes(name.as_bytes()).finish();
-        let key = (AtomKind::Common, identity);
-        if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
-        }
-        let hash = Hasher::new("common").number(size).number(align).finish();
-        let edge = self.new_special(AtomKind::Common, name, hash, Origin::Leaf);
-        self.specials.insert(key, edge.node);
-        edge
-    }
-
-    /// The members of an output section.
-    fn range(&mut self, output: &str, side: i64) -> Option<Edge> {
-        let first = *self.first_member.get(output.as_bytes())?;
-        let hash = Hasher::new("range").bytes(output.as_bytes()).finish();
-        let edge = self.special(AtomKind::Range, output, hash, Origin::Members(first));
-        Some(Edge { node: edge.node, offset: side })
-    }
-
-    /// A node for something that is no atom, made once.
-    fn special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
-        let key = (kind, hash);
-        if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
-        }
-        let edge = self.new_special(kind, name, hash, origin);
-        self.specials.insert(key, edge.node);
-        edge
-    }
-
-    fn new_special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
-        let node = Node {
-            name: Cow::Owned(name.to_owned()),
-            kind,
-            level: Level::Code,
-            hash,
-            input: 0,
-            address: 0,
-            size: 0,
-            traceable: false,
-            file: 0,
-            line: 0,
-            references: 0,
-        };
-        Edge { node: self.add(node, origin), offset: 0 }
-    }
 }
 
 /// What the resolver at the end of this edge chooses, rather than the resolver itself.
@@ -767,14 +408,6 @@ fn is_usual(section: &str) -> bool {
     let Some(name) = section.strip_prefix('.') else { return false };
     let stem = name.split('.').next().unwrap_or(name);
     USUAL_SECTIONS.contains(&stem)
-}
-
-/// What is in a section of this name runs, or is called, without anybody referring to it.
-fn runs_by_itself(section: &[u8]) -> bool {
-    RUNS_BY_ITSELF.iter().any(|name| {
-        let rest = section.strip_prefix(name.as_bytes());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
-    })
 }
 
 /// Where each atom's references start.
