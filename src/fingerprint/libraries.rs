@@ -3,6 +3,7 @@
 
 use crate::elf::dynamic::Dynamic;
 use crate::process::sys::{self, Mapped};
+use object::elf;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -12,6 +13,18 @@ use std::path::{Path, PathBuf};
 const CACHE: &str = "/etc/ld.so.cache";
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+
+/// Where Debian's cross compilers keep the libraries of their targets, which an emulator is told to use.
+const OF_OTHER_MACHINES: [(elf::Machine, &str); 8] = [
+    (elf::EM_386, "/usr/i686-linux-gnu/lib"),
+    (elf::EM_AARCH64, "/usr/aarch64-linux-gnu/lib"),
+    (elf::EM_ARM, "/usr/arm-linux-gnueabihf/lib"),
+    (elf::EM_LOONGARCH, "/usr/loongarch64-linux-gnu/lib"),
+    (elf::EM_PPC64, "/usr/powerpc64le-linux-gnu/lib"),
+    (elf::EM_RISCV, "/usr/riscv64-linux-gnu/lib"),
+    (elf::EM_S390, "/usr/s390x-linux-gnu/lib"),
+    (elf::EM_X86_64, "/usr/x86_64-linux-gnu/lib"),
+];
 
 /// Who asks for a library.
 pub struct Seeker<'s, 'a> {
@@ -51,6 +64,8 @@ impl Search {
         let mut candidates: Vec<PathBuf> = named.flat_map(|folder| within(folder, name_as_path)).collect();
         candidates.extend(self.cache.as_deref().map(|cache| cached(cache, name)).unwrap_or_default());
         candidates.extend(STANDARD.iter().flat_map(|folder| within(Path::new(folder), name_as_path)));
+        let others = OF_OTHER_MACHINES.iter().filter(|(machine, _)| machine.0 == seeker.machine);
+        candidates.extend(others.map(|(_, folder)| Path::new(folder).join(name_as_path)));
         candidates.into_iter().find(|path| machine_of(path) == Some(seeker.machine))
     }
 }
@@ -145,7 +160,7 @@ fn cached(cache: &[u8], name: &[u8]) -> Vec<PathBuf> {
 }
 
 /// The machine that an ELF file is for, in this machine's byte order.
-fn machine_of(path: &Path) -> Option<u16> {
+pub fn machine_of(path: &Path) -> Option<u16> {
     let mut header = [0; 20];
     File::open(path).ok()?.read_exact(&mut header).ok()?;
     let bytes = [header[18], header[19]];

@@ -188,12 +188,24 @@ impl Opened {
         let mut found = Vec::new();
         for Wanted { name, counts_whole } in wanted(dynamic, is_first) {
             if seen.insert(name.clone()) {
-                let path = search.find(&name, &seeker).ok_or_else(|| missing(&self.path, &name))?;
+                let path = search.find(&name, &seeker).or_else(|| self.linked_with(&binary, &name));
+                let path = path.ok_or_else(|| missing(&self.path, &name))?;
                 let library = Opened::open(&path, settings).map_err(|_| missing(&self.path, &name))?;
                 found.push(Opened { counts_whole, rpaths: rpaths.clone(), ..library });
             }
         }
         Ok(found)
+    }
+}
+
+impl Opened {
+    /// The library of the project that this module was linked with. Until it is installed the loader may find it only
+    /// with the help of a script's LD_LIBRARY_PATH, as with libtool.
+    fn linked_with(&self, binary: &Binary, name: &[u8]) -> Option<PathBuf> {
+        let manifest = self.manifest(binary).ok()?;
+        let (_, path) = manifest.libraries.iter().find(|(known, _)| known.as_bytes() == name)?;
+        let path = self.origin.join(&**path);
+        (libraries::machine_of(&path) == Some(binary.machine)).then_some(path)
     }
 }
 

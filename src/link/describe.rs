@@ -4,6 +4,7 @@
 use super::arguments::LinkerJob;
 use super::graph::{self, Options};
 use super::inputs::Groups;
+use super::libraries;
 use super::map::{self, MapKind};
 use super::symbols::FinalSymbols;
 use crate::elf::append::Appended;
@@ -40,7 +41,7 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
         Ok(options) => (options, map.ok_or_else(|| "the linker wrote no map that could be read".to_owned())),
         Err(reason) => (Options::default(), Err(reason)),
     };
-    let bytes = manifest(settings, &job.output, map, &options)?;
+    let bytes = manifest(settings, job, map, &options)?;
     manifest_file::write(settings, &job.output, &bytes)?;
     Ok(())
 }
@@ -102,18 +103,24 @@ fn script_text(path: &Path) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// The manifest of the binary at `output`.
+/// The manifest of the binary that a link made.
 pub fn manifest(
     settings: &Settings,
-    output: &Path,
+    job: &LinkerJob,
     map: Result<&[u8], String>,
     options: &Options,
 ) -> Result<Vec<u8>, DescribeError> {
-    let bytes = sys::map(output)?;
+    let bytes = sys::map(&job.output)?;
     let binary = Binary::parse(&bytes)?;
-    match finely(settings, &binary, map, options) {
+    let finish = |mut manifest: Manifest| {
+        let libraries = libraries::of_project(settings, job, &binary).into_iter();
+        manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
+        manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+        manifest.encode()
+    };
+    match finely(settings, &binary, map, options, finish) {
         Ok(manifest) => Ok(manifest),
-        Err(reason) => Ok(with_fingerprint(whole(&binary, options, reason)).encode()?),
+        Err(reason) => Ok(finish(whole(&binary, options, reason))?),
     }
 }
 
@@ -123,6 +130,7 @@ fn finely(
     binary: &Binary,
     map: Result<&[u8], String>,
     options: &Options,
+    finish: impl Fn(Manifest) -> Result<Vec<u8>, FormatError>,
 ) -> Result<Vec<u8>, String> {
     let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
@@ -131,12 +139,7 @@ fn finely(
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
     files.remember(settings, &inputs);
-    with_fingerprint(manifest).encode().map_err(|error| error.to_string())
-}
-
-fn with_fingerprint(mut manifest: Manifest) -> Manifest {
-    manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
-    manifest
+    finish(manifest).map_err(|error| error.to_string())
 }
 
 /// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its

@@ -127,6 +127,7 @@ pub fn build<'a>(
         roots,
         exports,
         needed: needed(binary),
+        libraries: Vec::new(),
         refusals: inputs.iter().flat_map(|input| input.record.refusals.iter().cloned()).collect(),
     })
 }

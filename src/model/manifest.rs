@@ -37,6 +37,9 @@ pub struct Manifest<'a> {
     /// The libraries that the binary asks the dynamic loader for, in order.
     #[serde(borrow)]
     pub needed: Vec<&'a str>,
+    /// Those of them that the project built, with the paths at which they were linked, relative to the binary's folder.
+    #[serde(borrow)]
+    pub libraries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     #[serde(borrow)]
     pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
