@@ -7,6 +7,7 @@ mod edits;
 mod layers;
 mod shim;
 mod show;
+mod subjects;
 mod workshop;
 
 use std::path::Path;
