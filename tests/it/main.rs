@@ -7,6 +7,7 @@ mod edits;
 mod layers;
 mod shim;
 mod show;
+mod store;
 mod subjects;
 mod workshop;
 
