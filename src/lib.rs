@@ -21,6 +21,9 @@ pub mod fingerprint;
 /// The link shim: objects → binary + manifest.
 pub mod link;
 
+/// Watching one execution: what a test and all its children use.
+pub mod observe;
+
 /// What people and machines are shown.
 pub mod report;
 

@@ -10,8 +10,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("compile", &["model", "elf", "process"]),
     ("fingerprint", &["model", "elf", "process"]),
     ("link", &["model", "elf", "process", "fingerprint"]),
+    ("observe", &["model", "elf", "process"]),
     ("report", &["model", "fingerprint"]),
-    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "report"]),
+    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "report"]),
 ];
 
 #[test]
