@@ -78,7 +78,6 @@ pub enum Act {
         path: usize,
         follow: bool,
         flags: Option<usize>,
-        content: bool,
     },
     Socket,
     Connect,
@@ -203,6 +202,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_llistxattr,      Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
     (libc::SYS_name_to_handle_at, Act::Ask { folder: AT, path: 1, follow: false, flags: None }, ALWAYS),
     (libc::SYS_inotify_add_watch, Act::Ask { folder: CWD, path: 1, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_fanotify_mark,   Act::Ask { folder: Some(3), path: 4, follow: true, flags: None }, ALWAYS),
     (libc::SYS_readlinkat,      Act::ReadLink { folder: AT, path: 1 }, ALWAYS),
     (libc::SYS_execve,          Act::Execute { folder: CWD, path: 0, flags: None }, ALWAYS),
     (libc::SYS_execveat,        Act::Execute { folder: AT, path: 1, flags: Some(4) }, ALWAYS),
@@ -214,15 +214,15 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_mknodat,         Act::Make { folder: AT, path: 1 }, ALWAYS),
     (libc::SYS_mkdirat,         Act::MakeFolder { folder: AT, path: 1 }, ALWAYS),
     (libc::SYS_unlinkat,        Act::Remove { folder: AT, path: 1, flags: Some(2) }, ALWAYS),
-    (libc::SYS_truncate,        Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: true }, ALWAYS),
-    (libc::SYS_fchmodat,        Act::Change { folder: AT, path: 1, follow: true, flags: None, content: false }, ALWAYS),
-    (SYS_FCHMODAT2,             Act::Change { folder: AT, path: 1, follow: true, flags: Some(3), content: false }, ALWAYS),
-    (libc::SYS_fchownat,        Act::Change { folder: AT, path: 1, follow: true, flags: Some(4), content: false }, ALWAYS),
-    (libc::SYS_utimensat,       Act::Change { folder: AT, path: 1, follow: true, flags: Some(3), content: false }, ALWAYS),
-    (libc::SYS_setxattr,        Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_lsetxattr,       Act::Change { folder: CWD, path: 0, follow: false, flags: None, content: false }, ALWAYS),
-    (libc::SYS_removexattr,     Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_lremovexattr,    Act::Change { folder: CWD, path: 0, follow: false, flags: None, content: false }, ALWAYS),
+    (libc::SYS_truncate,        Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_fchmodat,        Act::Change { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
+    (SYS_FCHMODAT2,             Act::Change { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_fchownat,        Act::Change { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
+    (libc::SYS_utimensat,       Act::Change { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_setxattr,        Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lsetxattr,       Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_removexattr,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lremovexattr,    Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
     (libc::SYS_connect,         Act::Connect, ALWAYS),
     (libc::SYS_bind,            Act::Bind, ALWAYS),
     (libc::SYS_listen,          Act::Listen, ALWAYS),
@@ -259,10 +259,12 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_keyctl,          Act::Refuse(KEYS), ALWAYS),
     (libc::SYS_add_key,         Act::Refuse(KEYS), ALWAYS),
     (libc::SYS_request_key,     Act::Refuse(KEYS), ALWAYS),
-    (SYS_SETXATTRAT,            Act::Change { folder: AT, path: 1, follow: true, flags: Some(2), content: false }, ALWAYS),
+    (SYS_SETXATTRAT,            Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
     (SYS_GETXATTRAT,            Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
     (SYS_LISTXATTRAT,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
-    (SYS_REMOVEXATTRAT,         Act::Change { folder: AT, path: 1, follow: true, flags: Some(2), content: false }, ALWAYS),
+    (SYS_REMOVEXATTRAT,         Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_FILE_GETATTR,          Act::Ask { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
+    (SYS_FILE_SETATTR,          Act::Change { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
 ];
 
 // The same number on every architecture.
@@ -272,6 +274,8 @@ const SYS_GETXATTRAT: i64 = 464;
 const SYS_LISTXATTRAT: i64 = 465;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
+const SYS_FILE_GETATTR: i64 = 468;
+const SYS_FILE_SETATTR: i64 = 469;
 
 /// Calls of before there were folder descriptors, which AArch64 has never had.
 #[cfg(target_arch = "x86_64")]
@@ -293,12 +297,12 @@ pub const OLD_CALLS: &[Row] = &[
     (libc::SYS_mkdir,     Act::MakeFolder { folder: CWD, path: 0 }, ALWAYS),
     (libc::SYS_unlink,    Act::Remove { folder: CWD, path: 0, flags: None }, ALWAYS),
     (libc::SYS_rmdir,     Act::RemoveFolder { path: 0 }, ALWAYS),
-    (libc::SYS_chmod,     Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_chown,     Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_lchown,    Act::Change { folder: CWD, path: 0, follow: false, flags: None, content: false }, ALWAYS),
-    (libc::SYS_utime,     Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_utimes,    Act::Change { folder: CWD, path: 0, follow: true, flags: None, content: false }, ALWAYS),
-    (libc::SYS_futimesat, Act::Change { folder: AT, path: 1, follow: true, flags: None, content: false }, ALWAYS),
+    (libc::SYS_chmod,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_chown,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lchown,    Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_utime,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_utimes,    Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_futimesat, Act::Change { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
 ];
 
 /// `renameat` is a call of its own here too; the others are not.

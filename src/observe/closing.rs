@@ -72,10 +72,11 @@ impl Ledger {
         let touched: Vec<(PathBuf, Touch)> = self.touched.iter().map(|(path, touch)| (path.clone(), *touch)).collect();
         for (path, touch) in touched {
             match (fs::symlink_metadata(&path), touch) {
+                (Ok(now), Touch::Changed(_, before)) if Identity::of(&now) == before => {}
                 (Ok(now), _) if now.is_dir() => collect(&path, self.own_folders.contains(&path), &mut left),
                 (Ok(now), _) if self.is_unchanged(&path, &now) => {}
                 (Ok(now), _) => left.push(Use::Written { path, kind: Kind::of(now.file_type()) }),
-                (Err(_), Touch::Changed(_)) => left.push(Use::Removed { path }),
+                (Err(_), Touch::Changed(..)) => left.push(Use::Removed { path }),
                 (Err(_), Touch::Made) => {}
             }
         }

@@ -58,7 +58,7 @@ impl Supervisor {
                 self.remove(call, folder, path, has(call, flags, libc::AT_REMOVEDIR))
             }
             Act::RemoveFolder { path } => self.remove(call, None, path, true),
-            Act::Change { folder, path, follow, flags, .. } => {
+            Act::Change { folder, path, follow, flags } => {
                 let place = self.place(call, folder, path, follow && !has(call, flags, NO_FOLLOW))?;
                 self.change(place)
             }
@@ -118,7 +118,7 @@ impl Supervisor {
                     self.touches(&place);
                 }
             }
-            _ => self.saw(&place, Sight::Content),
+            _ => self.saw(&place, Sight::Kind),
         }
         Ok(())
     }
@@ -179,8 +179,10 @@ impl Supervisor {
         if is_folder && found.is_dir() {
             // Whether it can be removed depends on what is in it.
             self.ledger.lists(&place.path, found, &|process| self.processes.has(process));
-            self.touches(&place);
-            self.ledger.owns_folder(&place.path);
+            if fs::read_dir(&place.path).is_ok_and(|mut entries| entries.next().is_none()) {
+                self.touches(&place);
+                self.ledger.owns_folder(&place.path);
+            }
         } else if !is_folder && !found.is_dir() {
             self.touches(&place);
         }

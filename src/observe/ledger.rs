@@ -3,14 +3,14 @@
 //!
 //! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
 
-use super::content::{Contents, Identity};
+use super::content::{Contents, Identity, device_and_inode};
 use super::listing::{self, Listing};
 use super::policy::{self, Treatment};
 use super::resolve::{Found, Place, Trail};
 use super::used::{Kind, Use, What};
 use crate::model::{Hash, Refusal};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -50,8 +50,8 @@ pub(super) enum First {
 pub(super) enum Touch {
     /// It was not there before.
     Made,
-    /// It was, and was a thing of this kind.
-    Changed(Kind),
+    /// It was, as a thing of this kind and identity.
+    Changed(Kind, Identity),
 }
 
 /// More reasons than this tell nobody more.
@@ -96,11 +96,16 @@ impl Ledger {
         self.refuse(path.to_string_lossy(), reason);
     }
 
-    /// Whether what is at a path now is the run's own doing.
+    /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
+    /// what still is as it was is not the run's.
     pub fn is_own(&self, path: &Path) -> bool {
-        // A folder whose attributes were changed still has the entries that it had.
-        self.touched.get(path).is_some_and(|touch| *touch != Touch::Changed(Kind::Folder))
-            || (!self.own_folders.is_empty() && path.ancestors().any(|folder| self.own_folders.contains(folder)))
+        let touched = self.touched.get(path).is_some_and(|touch| match touch {
+            Touch::Made => true,
+            // A folder whose attributes were changed still has the entries that it had.
+            Touch::Changed(Kind::Folder, _) => false,
+            Touch::Changed(_, before) => !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before),
+        });
+        touched || (!self.own_folders.is_empty() && path.ancestors().any(|folder| self.own_folders.contains(folder)))
     }
 
     /// What a walk met on its way.
@@ -117,7 +122,7 @@ impl Ledger {
         }
         for folder in trail.folders {
             if !self.entries.contains_key(&folder) {
-                let found = std::fs::symlink_metadata(&folder).map_or(Found::Denied, Found::There);
+                let found = fs::symlink_metadata(&folder).map_or(Found::Denied, Found::There);
                 self.saw(&Place { path: folder, found }, Sight::Kind, is_own);
             }
         }
@@ -141,7 +146,7 @@ impl Ledger {
 
     fn enter(&mut self, place: &Place, sight: Sight) {
         let first = match &place.found {
-            Found::There(found) => First::There(Identity::of(found), What::of(found)),
+            Found::There(found) | Found::Blocks(found) => First::There(Identity::of(found), What::of(found)),
             Found::Missing | Found::MissingFolder => First::Absent,
             Found::Denied | Found::Nameless => First::Denied,
         };
@@ -175,7 +180,7 @@ impl Ledger {
             Kind::Folder | Kind::Link => return,
             kind => return self.refuse_path(path, format!("uses a {} from outside", name_of(kind))),
         }
-        if self.changed.contains(&super::content::device_and_inode(found)) {
+        if self.changed.contains(&device_and_inode(found)) && !self.touched.contains_key(path) {
             return self.refuse_path(path, "is read after it was changed under another name");
         }
         if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
@@ -242,7 +247,7 @@ impl Ledger {
             let Some(name) = path.file_name() else { continue };
             match touch {
                 Touch::Made => _ = now.remove(name),
-                Touch::Changed(kind) => _ = now.insert(name.to_owned(), *kind),
+                Touch::Changed(kind, _) => _ = now.insert(name.to_owned(), *kind),
             }
         }
         Ok(now)
@@ -250,7 +255,8 @@ impl Ledger {
 
     /// The run changes or makes what is at a place, without getting to see what was there.
     pub fn touches(&mut self, place: &Place, is_own: policy::IsOwn) {
-        if matches!(place.found, Found::Nameless | Found::MissingFolder) || self.is_own(&place.path) {
+        if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) || self.is_own(&place.path)
+        {
             return;
         }
         match policy::of(&place.path, is_own) {
@@ -259,10 +265,14 @@ impl Ledger {
             Treatment::ByContent => return self.refuse_path(&place.path, "changes the machine's settings"),
             Treatment::Ordinary => {}
         }
+        // The second change does not make the first one undone.
+        if self.touched.contains_key(&place.path) {
+            return;
+        }
         let touch = match &place.found {
             Found::There(found) => {
-                self.changed.insert(super::content::device_and_inode(found));
-                Touch::Changed(Kind::of(found.file_type()))
+                self.changed.insert(device_and_inode(found));
+                Touch::Changed(Kind::of(found.file_type()), Identity::of(found))
             }
             _ => Touch::Made,
         };

@@ -31,6 +31,8 @@ pub struct Place {
 pub enum Found {
     /// Something, which was not followed if it is a link.
     There(Metadata),
+    /// Something that is no folder, and more of the path would have followed: nothing can be there.
+    Blocks(Metadata),
     /// Nothing, in a folder that is there: a file could be made.
     Missing,
     /// Nothing, and more of the path would have followed: the place is the first that is missing.
@@ -129,7 +131,7 @@ impl Resolver {
             return Step::Arrived(Found::There(found));
         }
         if !found.is_dir() {
-            return Step::Arrived(Found::There(found));
+            return Step::Arrived(Found::Blocks(found));
         }
         self.remember(&walk.at);
         Step::Onward
@@ -267,7 +269,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         fs::write(root.join("file"), "").unwrap();
         let (place, _) = walk(&root, "file/x", true);
-        assert_eq!((place.path.clone(), place.kind()), (root.join("file"), Some(Kind::File)));
+        assert_eq!((place.path.clone(), place.kind()), (root.join("file"), None));
+        assert!(matches!(place.found, Found::Blocks(_)));
     }
 
     #[test]

@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -233,7 +234,9 @@ impl Supervisor {
             None => format!("/proc/{}/cwd", call.thread()),
         };
         // A removed folder has nothing in it; a descriptor that is no folder leads nowhere.
-        fs::read_link(link).ok().filter(|path| path.is_absolute())
+        fs::read_link(link)
+            .ok()
+            .filter(|path| path.is_absolute() && !path.as_os_str().as_bytes().ends_with(b" (deleted)"))
     }
 
     /// The run gets to see something of a place.

@@ -2,6 +2,7 @@
 
 mod edits;
 mod layers;
+mod observe;
 mod workshop;
 
 use std::path::Path;
