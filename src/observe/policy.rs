@@ -63,7 +63,7 @@ pub fn of(path: &Path, is_own: IsOwn) -> Treatment {
         return if is_own(process) { Ignored } else { Refused("looks at a process that is not its own") };
     }
     let fits = |line: &&str| text == *line || (line.ends_with('/') && text.starts_with(*line)) || is_tree(line, text);
-    TABLE.iter().find(|(_, lines)| lines.iter().any(|line| fits(line))).map_or(Ordinary, |(treatment, _)| *treatment)
+    TABLE.iter().find(|(_, lines)| lines.iter().any(fits)).map_or(Ordinary, |(treatment, _)| *treatment)
 }
 
 /// Whether `text` is the folder that a line for a tree is about.

@@ -3,6 +3,7 @@
 //!
 //! In: an executable file. Out: what it is.
 
+use crate::process::sys;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -69,12 +70,12 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// Whether running the file gives privileges that the user does not have.
+/// Whether running the file gives this user privileges that it does not have.
 pub fn gives_privileges(path: &Path, found: &Metadata) -> bool {
     let mode = found.mode();
-    let set_user = mode & libc::S_ISUID != 0;
-    let set_group = mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0;
-    set_user || set_group || super::kernel::has_capabilities(path)
+    let sets_user = mode & libc::S_ISUID != 0 && found.uid() != sys::user();
+    let sets_group = mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 && found.gid() != sys::group();
+    sets_user || sets_group || (sys::user() != 0 && super::kernel::has_capabilities(path))
 }
 
 #[cfg(test)]

@@ -173,9 +173,19 @@ fn a_second_listener_below_ours_disturbs() {
 
 #[test]
 fn programs_with_privileges_are_refused() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let shop = Workshop::new();
     let program = shop.write("program", "#!/bin/sh\n");
-    std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o4755)).unwrap();
-    assert!(see_shell(&shop, "./program").refused("set-user-id"));
+    let own = std::fs::metadata(&program).unwrap().uid();
+    let set_user = || std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    set_user();
+    assert!(see_shell(&shop, "./program").is_fine(), "a user gains nothing by becoming itself");
+    if own == 0 {
+        chown(&program, Some(12345), None).unwrap();
+        set_user();
+        assert!(see_shell(&shop, "./program").refused("set-user-id"));
+    } else if std::fs::metadata("/usr/bin/su").is_ok_and(|found| found.mode() & 0o4000 != 0) {
+        let seen = see_shell(&shop, "/usr/bin/su --version");
+        assert!(seen.refused("set-user-id") && seen.watched.disturbed, "watched, it has no power");
+    }
 }
