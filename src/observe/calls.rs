@@ -136,7 +136,8 @@ const CWD: Option<usize> = None;
 const ALWAYS: &[When] = &[Always];
 const READS: &[When] = &[Foreign(0)];
 
-const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
+/// After such a call, paths are not looked up any more.
+pub const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
 const HANDLES: &str = "opens files by handles, without their paths";
 const URING: &str = "uses io_uring, whose operations nobody sees";
 const KEYS: &str = "uses the kernel's keyrings";
@@ -153,7 +154,7 @@ const SOCKET_TYPE: u32 = 0xf;
 const PTRACE_ATTACH: u32 = 16;
 const PTRACE_SEIZE: u32 = 0x4206;
 
-/// Calls that every architecture has. Those that are looked at only sometimes come first, for the filter's speed.
+/// Calls that every architecture has; first those that are looked at only sometimes.
 #[rustfmt::skip]
 pub const CALLS: &[Row] = &[
     (libc::SYS_read,            Act::Inherited, READS),

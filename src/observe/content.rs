@@ -31,6 +31,9 @@ const COARSEST_CLOCK: i64 = 2;
 /// What is read at once. Tests read mostly small files.
 const BUFFER: usize = 128 * 1024;
 
+/// A larger file, such as the image of a disk, is not worth the time that its hash takes.
+const LARGEST: u64 = 4 << 30;
+
 /// Of files of the kernel, whose size nobody knows, no more than this is read.
 const MOST_OF_A_PSEUDO_FILE: u64 = 1 << 20;
 
@@ -105,6 +108,9 @@ impl Contents {
         if let Some(hash) = self.memory.recall(&identity) {
             self.known.insert(identity, hash);
             return Ok(hash);
+        }
+        if identity.size > LARGEST {
+            return Err(io::Error::other("it is too large"));
         }
         let (identity, hash) = self.read(path)?;
         self.known.insert(identity, hash);

@@ -262,7 +262,7 @@ impl Supervisor {
     fn execute(&mut self, call: &Call, place: Place, depth: usize) -> io::Result<()> {
         let Found::There(found) = &place.found else {
             self.saw(&place, Sight::Kind);
-            return Ok(());
+            return self.refuse_if(call, matches!(place.found, Found::Nameless), "starts a program that has no name");
         };
         if !found.is_file() || !is_executable(found) {
             self.saw(&place, Sight::Details);

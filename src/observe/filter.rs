@@ -9,10 +9,10 @@ use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
 const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-#[cfg(any(target_arch = "x86_64", test))]
 const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 const ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const MASK: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 /// Where the parts of `seccomp_data` stand.
@@ -39,15 +39,34 @@ pub fn program(foreign: &[i32]) -> Vec<sock_filter> {
     program.push(step(LOAD, NUMBER, 0, 0));
     #[cfg(target_arch = "x86_64")]
     program.extend([step(AT_LEAST, X32, 0, 2), step(EQUAL, SKIPPED, 1, 0), step(RETURN, SECCOMP_RET_USER_NOTIF, 0, 0)]);
-    for row in CALLS.iter().chain(OLD_CALLS) {
-        let block = block(row, foreign);
-        if !block.is_empty() {
-            program.push(step(EQUAL, row.0 as u32, 0, block.len() as u8));
-            program.extend(block);
+    let mut blocks: Vec<(u32, Vec<sock_filter>)> =
+        CALLS.iter().chain(OLD_CALLS).map(|row| (row.0 as u32, block(row, foreign))).collect();
+    blocks.retain(|(_, block)| !block.is_empty());
+    blocks.sort_by_key(|(number, _)| *number);
+    program.extend(search(&blocks));
+    program
+}
+
+/// Finds the block of a number by halving. The kernel tries a new filter with every number that there is, to
+/// learn which calls are always allowed: with one comparison after the other that took half a millisecond.
+fn search(blocks: &[(u32, Vec<sock_filter>)]) -> Vec<sock_filter> {
+    match blocks {
+        [] => vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)],
+        [(number, block)] => {
+            let mut steps = vec![step(EQUAL, *number, 0, block.len() as u8)];
+            steps.extend(block);
+            steps.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
+            steps
+        }
+        _ => {
+            let (low, high) = blocks.split_at(blocks.len() / 2);
+            let first = search(low);
+            let mut steps = vec![step(AT_LEAST, high[0].0, 0, 1), step(JUMP, first.len() as u32, 0, 0)];
+            steps.extend(first);
+            steps.extend(search(high));
+            steps
         }
     }
-    program.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
-    program
 }
 
 /// Programs of another architecture are let go, but one look at them is needed to know that there are any.
@@ -129,6 +148,7 @@ mod tests {
                 MASK => value &= now.k,
                 EQUAL => at += jump(value == now.k),
                 AT_LEAST => at += jump(value >= now.k),
+                JUMP => at += now.k as usize,
                 ANY_BIT => at += jump(value & now.k != 0),
                 _ => return now.k,
             }
@@ -152,6 +172,16 @@ mod tests {
         assert!(looks(libc::SYS_clone, [libc::CLONE_NEWNS as u64, 0, 0, 0, 0, 0]));
         assert!(!looks(libc::SYS_clone, [libc::CLONE_VM as u64, 0, 0, 0, 0, 0]));
         assert!(looks(libc::SYS_shmget, [5, 0, 0, 0, 0, 0]) && !looks(libc::SYS_shmget, [0; 6]));
+    }
+
+    #[test]
+    fn every_row_is_found() {
+        let program = program(&[]);
+        for row in CALLS.iter().chain(OLD_CALLS).filter(|row| row.2 == [When::Always]) {
+            assert_eq!(run(&program, row.0, [0; 6]), SECCOMP_RET_USER_NOTIF, "{}", row.0);
+        }
+        assert_eq!(run(&program, libc::SYS_close, [0; 6]), SECCOMP_RET_ALLOW);
+        assert_eq!(run(&program, 9999, [0; 6]), SECCOMP_RET_ALLOW);
     }
 
     #[test]

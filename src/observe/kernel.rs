@@ -45,19 +45,15 @@ pub struct Ready {
 /// `no_new_privs`, which is therefore set only where it has to be: it takes set-user-id programs their power.
 pub fn install(program: &[libc::sock_filter]) -> io::Result<Listener> {
     let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-    let flags = listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-    let result = set_filter(program, flags).or_else(|error| match error.raw_os_error() {
-        Some(libc::EACCES) => {
-            give_up_privileges()?;
-            set_filter(program, flags)
-        }
-        _ => Err(error),
-    });
+    let attempt = |flags| {
+        set_filter(program, flags).or_else(|error| match error.raw_os_error() {
+            Some(libc::EACCES) => give_up_privileges().and_then(|()| set_filter(program, flags)),
+            _ => Err(error),
+        })
+    };
     // Kernels before 5.19 know no killable waiting: a signal that meets a waiting call restarts it.
-    let result = result.or_else(|error| match error.raw_os_error() {
-        Some(libc::EINVAL) => set_filter(program, listening),
-        _ => Err(error),
-    });
+    let result = attempt(listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+        .or_else(|error| if error.raw_os_error() == Some(libc::EINVAL) { attempt(listening) } else { Err(error) });
     let listener = Listener(result?);
     listener.wake_on_the_same_processor();
     Ok(listener)

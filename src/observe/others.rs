@@ -2,7 +2,7 @@
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
-use super::calls::{Act, NEW_NAMESPACES};
+use super::calls::{Act, MOUNTS, NEW_NAMESPACES};
 use super::ledger::Sight;
 use super::memory;
 use super::resolve::Found;
@@ -42,11 +42,9 @@ impl Supervisor {
             Act::Queue => self.queue(call),
             Act::CloneHow => {
                 let flags = memory::number(call.thread(), call.argument(0))?;
-                self.refuse_if(
-                    call,
-                    flags as u32 & NEW_NAMESPACES != 0,
-                    "makes namespaces, in which paths mean other things",
-                )
+                let lost = flags as u32 & NEW_NAMESPACES != 0;
+                self.lost |= lost;
+                self.refuse_if(call, lost, MOUNTS)
             }
             Act::LookInto { process } => {
                 let process = call.int(process) as u32;
@@ -59,7 +57,7 @@ impl Supervisor {
         }
     }
 
-    fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {
+    pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {
         if condition {
             let subject = self.name_of(call);
             self.ledger.refuse(subject, reason);

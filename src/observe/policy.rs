@@ -31,6 +31,8 @@ const TABLE: &[(Treatment, &[&str])] = &[
     // Devices that are the same everywhere, or the test's own. What is random is so in every run.
     (Ignored, &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
                 "/dev/pts/", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/log", "/dev/console"]),
+    // Logs, which nothing comes back from, and what answers in the place of /etc/passwd and /etc/hosts.
+    (Ignored, &["/run/systemd/journal/", "/run/nscd/", "/run/systemd/userdb/"]),
     // Files in memory are files.
     (Ordinary, &["/dev/shm/", "/dev/mqueue/", "/dev/hugepages/", "/dev"]),
     // The machine, which can be asked by instructions and system calls too: sysinfo, sysconf, uname, cpuid.
@@ -56,7 +58,7 @@ const TABLE: &[(Treatment, &[&str])] = &[
 /// How a path is treated that links have been followed of.
 pub fn of(path: &Path, is_own: IsOwn) -> Treatment {
     let Some(text) = path.to_str() else { return Ordinary };
-    if !["/dev", "/proc", "/sys"].iter().any(|tree| text.starts_with(tree)) {
+    if !["/dev", "/proc", "/sys", "/run/"].iter().any(|tree| text.starts_with(tree)) {
         return Ordinary;
     }
     if let Some(process) = process_of(text) {

@@ -43,6 +43,9 @@ pub struct Supervisor {
     /// Why the test's memory cannot be read, if that is so.
     pub blind: Option<io::Error>,
     pub processes: Processes,
+    /// Paths may mean something else to the test than to us. They are not looked up from then on: the file
+    /// system may even be one that the test itself serves, and waits for us.
+    pub(super) lost: bool,
     pub(super) resolver: Resolver,
     pub(super) sockets: Sockets,
     pub(super) heads: FxHashMap<Identity, (Head, bool)>,
@@ -85,6 +88,7 @@ impl Supervisor {
             disturbed: false,
             blind: None,
             processes: Processes::default(),
+            lost: false,
             resolver: Resolver::default(),
             sockets: Sockets::default(),
             heads: FxHashMap::default(),
@@ -156,10 +160,10 @@ impl Supervisor {
         match *act {
             Act::Inherited => Ok(()),
             Act::Refuse(reason) => {
-                let subject = self.name_of(call);
-                self.ledger.refuse(subject, reason);
-                Ok(())
+                self.lost |= reason == calls::MOUNTS;
+                self.refuse_if(call, true, reason)
             }
+            act if act.is_about_files() && self.lost => Ok(()),
             act if act.is_about_files() => self.note_file(call, act),
             act => self.note_other(call, act),
         }
@@ -214,6 +218,9 @@ impl Supervisor {
 
     /// What a path means that starts at the folder of an argument, or at the working folder.
     pub(super) fn place_of(&mut self, call: &Call, folder: Option<usize>, text: &[u8], follow: bool) -> Option<Place> {
+        if self.lost {
+            return None;
+        }
         let start = match text.first() {
             Some(b'/') => PathBuf::new(),
             _ => self.start(call, folder)?,

@@ -140,6 +140,20 @@ fn signals_reach_the_test_and_no_result_is_kept() {
 }
 
 #[test]
+fn stopping_and_going_on() {
+    let shop = Workshop::new();
+    let mut watcher =
+        watcher(&shop, "i=0; while [ $i -lt 20 ]; do cat /dev/null; i=$((i+1)); sleep 0.02; done").spawn().unwrap();
+    for signal in ["-STOP", "-CONT"] {
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(Command::new("kill").arg(signal).arg(watcher.id().to_string()).status().unwrap().success());
+    }
+    assert!(watcher.wait().unwrap().success());
+    let outcome = fs::read_to_string(shop.path("report")).unwrap();
+    assert!(outcome.starts_with("ExitStatus(unix_wait_status(0))") && outcome.ends_with("[]"), "{outcome}");
+}
+
+#[test]
 fn below_another_watcher_it_is_not_possible_and_says_so() {
     let shop = Workshop::new();
     let seen = see(&shop, watcher(&shop, "echo never > ran"));

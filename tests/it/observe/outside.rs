@@ -126,6 +126,7 @@ const CALLS: &[(&str, &str)] = &[
     ("syscall(SYS_mq_open, \"watched\", 0, 0, 0);", "message queue"),
     ("ptrace(PTRACE_SEIZE, getppid(), 0, 0); if (0)", "not its own"),
     ("int child = fork(); if (!child) { pause(); _exit(0); } ptrace(PTRACE_SEIZE, child, 0, 0); kill(child, 9); wait(0);", ""),
+    ("char *none[] = {0}; int fd = memfd_create(\"x\", 0); write(fd, \"#!/bin/true\", 11); fexecve(fd, none, none);", "no name"),
     ("setuid(getuid()); setresgid(-1, getgid(), -1);", ""),
     ("setuid(12345);", "another user"),
     ("syscall(SYS_keyctl, 0, 0);", "keyrings"),
@@ -136,7 +137,7 @@ const CALLS: &[(&str, &str)] = &[
 ];
 
 const HEADERS: &str = "#include <linux/filter.h>\n#include <netinet/in.h>\n#include <sched.h>\n#include <signal.h>\n\
-    #include <sys/ipc.h>\n#include <sys/prctl.h>\n#include <sys/ptrace.h>\n#include <sys/shm.h>\n\
+    #include <sys/ipc.h>\n#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/ptrace.h>\n#include <sys/shm.h>\n\
     #include <sys/socket.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n";
 
 #[test]
