@@ -22,6 +22,9 @@ pub mod fingerprint;
 /// The link shim: objects → binary + manifest.
 pub mod link;
 
+/// Watching one execution: what a test and all its children use.
+pub mod observe;
+
 /// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
 pub mod store;
 

@@ -5,6 +5,7 @@ mod cross;
 mod damaged;
 mod edits;
 mod layers;
+mod observe;
 mod shim;
 mod show;
 mod store;
