@@ -79,7 +79,9 @@ fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
 /// copies as much of a library's variable into a program.
 pub fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
     let mut sizes = vec![Vec::new(); object.sections.len()];
-    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0) {
+    // The loader sees no local symbols, and `strip` may take them away.
+    let counts_locals = asks_for_sizes(object);
+    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0 && (counts_locals || !symbol.is_local())) {
         if let Place::Section(section) = symbol.place {
             sizes[section].push((symbol.value, symbol.size));
         }
@@ -107,4 +109,13 @@ pub fn groups(object: &ObjectFile) -> Vec<u32> {
         }
     }
     group_of
+}
+
+/// A relocation stands for the size of a symbol.
+fn asks_for_sizes(object: &ObjectFile) -> bool {
+    let of_size = [elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
+    let mut relocations = object.sections.iter().flat_map(|section| &section.relocations);
+    // Other machines have no such relocations, or other numbers for them.
+    object.machine != elf::EM_X86_64.0 && object.machine != elf::EM_AARCH64.0
+        || relocations.any(|relocation| of_size.contains(&relocation.kind) && object.machine == elf::EM_X86_64.0)
 }
