@@ -5,8 +5,10 @@ mod cross;
 mod damaged;
 mod edits;
 mod layers;
+mod observe;
 mod shim;
 mod show;
+mod store;
 mod subjects;
 mod workshop;
 
