@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -26,7 +26,8 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 
 def main():
-    parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph}
+    parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
+             "observe": bench_observe}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -240,10 +241,18 @@ def bench_memory(_rounds):
 
 
 def bench_graph(_rounds):
-    if (REPOSITORY / "examples/graph.rs").exists():
-        print("\n### 50,000 atoms, from records to fingerprint\n")
-        cargo = os.environ.get("CARGO", "cargo")
-        print(run([cargo, "run", "--quiet", "--release", "--locked", "--example", "graph"], cwd=REPOSITORY))
+    print("\n### 50,000 atoms, from records to fingerprint\n")
+    print(example("graph"))
+
+
+def bench_observe(rounds):
+    print("\n### Executions that are watched\n")
+    print(example("observe", str(rounds * 40)))
+
+
+def example(name, *arguments):
+    cargo = os.environ.get("CARGO", "cargo")
+    return run([cargo, "run", "--quiet", "--release", "--locked", "--example", name, "--", *arguments], cwd=REPOSITORY)
 
 
 if __name__ == "__main__":

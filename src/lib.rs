@@ -1,7 +1,8 @@
 //! Tasting reuses test results. The modules stand in the order in which the data flows; each may import
 //! only those above it that `tests/it/layers.rs` lists for it.
 //!
-//! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for the test.
+//! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for the
+//! test → `store` → an outcome.
 
 /// The plain types that the stages hand to each other, and their formats on disk.
 pub mod model;
@@ -20,6 +21,12 @@ pub mod fingerprint;
 
 /// The link shim: objects → binary + manifest.
 pub mod link;
+
+/// Watching one execution: what a test and all its children use.
+pub mod observe;
+
+/// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
+pub mod store;
 
 /// What people and machines are shown.
 pub mod report;

@@ -70,6 +70,10 @@ fn append_class<Elf: FileHeader<Endian = Endianness>>(
     let sections = header.section_headers(endian, object)?;
     let names_index = header.shstrndx(endian, object)? as usize;
     let names = sections.get(names_index).ok_or(ElfError::Malformed("it has no table of section names"))?;
+    let is_plain = names.sh_type(endian) == elf::SHT_STRTAB && names.sh_flags(endian).0 & elf::SHF_ALLOC.0 == 0;
+    if !is_plain {
+        return Err(ElfError::Malformed("its table of section names is unusual"));
+    }
     // Beyond this the count moves to another place; such objects are hashed when they are linked.
     if header.e_shnum(endian) == 0 || sections.len() + 1 >= usize::from(elf::SHN_LORESERVE) {
         return Err(ElfError::Malformed("it has too many sections for one more"));

@@ -6,11 +6,13 @@
 //! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
 //! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
 
+use super::labels::{Labels, groups, labels, sizes};
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use super::pieces::{self, Pieces};
 use super::pools::{self, Meaning};
 use super::unwind::Unwind;
 use super::{ElfError, digest, lines};
+use crate::model::record::CHOSEN;
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::FxHashMap;
@@ -19,13 +21,28 @@ use rustc_hash::FxHashMap;
 const FLAGS_WITHOUT_EFFECT: u64 =
     elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0;
 
+/// More unwind tables than this, all of them unusual, no compiler makes.
+const MOST_UNDIVIDED_TABLES: usize = 16;
+
+/// A literal is shown, and named, by no more than this.
+const LONGEST_LITERAL: usize = 80;
+const LONGEST_LITERAL_SECTION: usize = 1024;
+
 /// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled without
 /// optimisation.
 pub fn record<'a>(object: &ObjectFile<'a>, level: Level, pools: bool) -> Result<Record<'a>, ElfError> {
     if object.has_bitcode() {
         return Err(ElfError::Bitcode);
     }
-    if level == Level::File { Ok(whole(object)) } else { Ok(Builder::new(object, pools).build()) }
+    if level == Level::File {
+        return Ok(whole(object));
+    }
+    let builder = Builder::new(object, pools);
+    // Every function depends on each of them.
+    if builder.unwind.undivided.len() > MOST_UNDIVIDED_TABLES {
+        return Err(ElfError::Malformed("it has too many unwind tables of an unusual structure"));
+    }
+    Ok(builder.build())
 }
 
 /// The file level: one atom for the whole object, which refers to everything that the object names.
@@ -43,7 +60,11 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
         section: 0,
         section_name: "",
         group: 0,
-        size: object.sections.iter().filter(|section| section.is_allocated()).map(|section| section.size).sum(),
+        size: object
+            .sections
+            .iter()
+            .filter(|section| section.is_allocated())
+            .fold(0, |sum: u64, section| sum.saturating_add(section.size)),
         references: references.len() as u32,
         traceable: false,
         file: 0,
@@ -68,26 +89,15 @@ fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKi
         .collect()
 }
 
-/// What the symbols of a section say about it.
-#[derive(Clone, Copy, Default)]
-struct Labels<'a> {
-    /// The best name at the section's front, and how good it is.
-    name: Option<(u8, &'a str)>,
-    /// A function starts at the front.
-    function: bool,
-    /// Something is named, or entered from elsewhere, behind the front.
-    inside: bool,
-    /// A function here decides at start-up what a symbol means.
-    resolver: bool,
-    /// Something outside of the section refers to it or is defined in it.
-    used: bool,
-}
-
 struct Builder<'o, 'a> {
     object: &'o ObjectFile<'a>,
     unwind: Unwind<'o, 'a>,
     labels: Vec<Labels<'a>>,
     pieces: Vec<Option<Pieces>>,
+    /// How large the symbols of each section are.
+    sizes: Vec<Vec<(u64, u64)>>,
+    /// No compiler has left its name: assembler.
+    is_handwritten: bool,
     /// The atom of each undivided section that has one.
     atom_of: Vec<Option<u32>>,
     /// The group of each section.
@@ -110,6 +120,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             unwind: Unwind::read(object),
             labels: labels(object),
             pieces,
+            sizes: sizes(object),
+            is_handwritten: !object.sections.iter().any(|section| section.name == ".comment"),
             atom_of: vec![None; object.sections.len()],
             group_of: groups(object),
             symbol_of: Vec::with_capacity(object.symbols.len()),
@@ -198,7 +210,13 @@ impl<'o, 'a> Builder<'o, 'a> {
                 true => (AtomKind::Data, pool_name(section, content), hash_entry(section, start, content), end - start),
                 false => {
                     let content = without_padding(section, content);
-                    let hash = hash_shape(&mut Hasher::new("literal"), section).bytes(content).finish();
+                    let mut hasher = Hasher::new("literal");
+                    hash_shape(&mut hasher, section).bytes(content);
+                    // Only what goes into the same section of the binary is merged.
+                    if !section.name.starts_with(".rodata") {
+                        hasher.bytes(section.name.as_bytes());
+                    }
+                    let hash = hasher.finish();
                     (AtomKind::Literal, literal_name(section, content), hash, content.len() as u64)
                 }
             };
@@ -208,7 +226,7 @@ impl<'o, 'a> Builder<'o, 'a> {
                 level: Level::Code,
                 hash,
                 section: index as u32,
-                section_name: section.name,
+                section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
                 group: self.group_of[index],
                 size,
                 references: 0,
@@ -247,11 +265,19 @@ impl<'o, 'a> Builder<'o, 'a> {
         self.ordinals.clear();
         let mut hasher = Hasher::new("atom");
         hash_shape(&mut hasher, section).number(section.size).bytes(section.data);
+        hasher.number(self.sizes[index].len() as u64);
+        for (start, size) in &self.sizes[index] {
+            hasher.number(*start).number(*size);
+        }
         self.hash_relocations(&mut hasher, section, &section.relocations, 0);
         let parts: Vec<_> = self.unwind.parts(index).collect();
         for part in parts {
             hasher.bytes(part.data);
             self.hash_relocations(&mut hasher, section, part.relocations, part.start);
+        }
+        if let Some(next) = self.following(index) {
+            let ordinal = self.ordinal(Target::Atom(next), 0);
+            hasher.number(ordinal.into());
         }
         if section.is_code() {
             for table in self.unwind.undivided.clone() {
@@ -262,6 +288,15 @@ impl<'o, 'a> Builder<'o, 'a> {
             }
         }
         hasher.finish()
+    }
+
+    /// In hand-written assembler one section of code may run into the next one.
+    fn following(&self, index: usize) -> Option<u32> {
+        if !self.is_handwritten || !self.object.sections[index].is_code() {
+            return None;
+        }
+        let behind = self.object.sections.iter().enumerate().skip(index + 1);
+        behind.filter(|(_, section)| section.is_code()).find_map(|(index, _)| self.atom_of[index])
     }
 
     fn hash_relocations(&mut self, hasher: &mut Hasher, section: &Section, relocations: &[Relocation], start: u64) {
@@ -339,28 +374,14 @@ impl<'o, 'a> Builder<'o, 'a> {
                 let (atom, offset) = pieces.find(symbol.value);
                 (Some(Target::Atom(atom)), offset as i64, addend)
             }
-            (None, Some(atom)) => (Some(Target::Atom(atom)), symbol.value as i64, addend),
+            (None, Some(atom)) => {
+                let is_indirect = symbol.kind == elf::STT_GNU_IFUNC.0;
+                let chosen = if is_indirect { CHOSEN } else { 0 };
+                (Some(Target::Atom(atom)), symbol.value as i64 | chosen, addend)
+            }
             (None, None) => (None, symbol.value as i64, addend),
         }
     }
-}
-
-/// The group of each section, by the index of the section that lists its members.
-fn groups(object: &ObjectFile) -> Vec<u32> {
-    let mut group_of = vec![0; object.sections.len()];
-    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
-    for (index, group) in groups {
-        // The first word is the group's flags.
-        for word in group.data.chunks_exact(4).skip(1) {
-            let bytes = [word[0], word[1], word[2], word[3]];
-            let little = object.endian == object::Endianness::Little;
-            let member = if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
-            if let Some(group_of) = group_of.get_mut(member as usize) {
-                *group_of = index as u32;
-            }
-        }
-    }
-    group_of
 }
 
 /// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.
@@ -425,64 +446,14 @@ fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
 /// A literal is shown by its text where it has one.
 fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     let text = content.strip_suffix(b"\0").unwrap_or(content);
-    match std::str::from_utf8(&text[..text.len().min(80)]) {
+    match std::str::from_utf8(&text[..text.len().min(LONGEST_LITERAL)]) {
         Ok(text) if section.entry_size == 1 && !text.contains('\0') => text,
-        _ => section.name,
+        _ => shortened(section.name, LONGEST_LITERAL),
     }
 }
 
-/// Reads off the symbols and relocations what is known of each section.
-fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
-    let mut labels = vec![Labels::default(); object.sections.len()];
-    for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        let Place::Section(index) = symbol.place else { continue };
-        let label = &mut labels[index];
-        let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
-        label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
-        label.used |= !symbol.is_local();
-        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be entered.
-        if symbol.name.is_empty() || symbol.name.starts_with(".L") || symbol.name.starts_with('$') {
-            continue;
-        }
-        if symbol.value != 0 {
-            label.inside = true;
-            continue;
-        }
-        label.function |= is_function;
-        let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
-        if label.name.is_none_or(|(best, _)| quality > best) {
-            label.name = Some((quality, symbol.name));
-        }
-    }
-    mark_uses(object, &mut labels);
-    labels
-}
-
-/// Marks the sections that relocations of others refer to, and those that other code enters behind the front.
-fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
-    for (index, section) in object.sections.iter().enumerate() {
-        if !section.is_allocated() || section.is_unwind() {
-            continue;
-        }
-        for relocation in &section.relocations {
-            let symbol = &object.symbols[relocation.symbol as usize];
-            let Place::Section(target) = symbol.place else { continue };
-            if target == index {
-                continue;
-            }
-            labels[target].used = true;
-            let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
-            if section.is_code() && symbol.is_section() && !is_cold_part && !is_front(object, relocation) {
-                labels[target].inside = true;
-            }
-        }
-    }
-}
-
-/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
-/// start.
-fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let biased =
-        object.machine == elf::EM_X86_64.0 && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
-    relocation.addend == if biased { -4 } else { 0 }
+/// A section may have a literal in each of its bytes: its name must not be carried along with all of them in full.
+fn shortened(name: &str, most: usize) -> &str {
+    let end = (0..=most.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
+    &name[..end.unwrap_or(0)]
 }

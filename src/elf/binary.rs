@@ -1,8 +1,8 @@
 //! A linked binary, inspected: what is loaded, where it starts, which symbols it has. In: the bytes of an ELF
 //! executable or shared library. Out: [`Binary`] and the digest of its loaded bytes.
 
-use super::ElfError;
 use super::dynamic::{self, Dynamic};
+use super::{ElfError, NameBudget};
 use crate::model::{Hash, Hasher};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
@@ -47,6 +47,16 @@ pub struct Symbol<'a> {
     pub value: u64,
     pub is_local: bool,
     pub is_absolute: bool,
+}
+
+/// It names the build, and changes nothing in how it runs.
+const BUILD_ID: &[u8] = b".note.gnu.build-id";
+
+impl Section<'_> {
+    /// A note that says more than which build it is.
+    pub fn is_note(&self) -> bool {
+        self.kind == elf::SHT_NOTE.0 && self.name != BUILD_ID
+    }
 }
 
 impl<'a> Binary<'a> {
@@ -96,7 +106,7 @@ impl<'a> Binary<'a> {
 
     /// The same, less what names the build and changes nothing in how it runs.
     pub fn behaviour_digest(&self) -> Hash {
-        self.digest(|section| section.name != b".note.gnu.build-id")
+        self.digest(|section| section.name != BUILD_ID)
     }
 
     fn digest(&self, counts: impl Fn(&Section) -> bool) -> Hash {
@@ -110,6 +120,21 @@ impl<'a> Binary<'a> {
             hasher.number(section.address).number(section.size).bytes(section.data);
         }
         hasher.finish()
+    }
+
+    /// What may be done to an address once the program runs: the flags of its segment, and one more if the loader takes
+    /// away the right to write when it has relocated.
+    pub fn rights_at(&self, address: u64) -> u64 {
+        let holds = |segment: &&Segment| address >= segment.address && address - segment.address < segment.size;
+        let of_kind = |kind: elf::ProgramType| self.segments.iter().filter(move |segment| segment.kind == kind.0);
+        let flags = of_kind(elf::PT_LOAD).find(holds).map_or(0, |segment| segment.flags.into());
+        let relocated = of_kind(elf::PT_GNU_RELRO).any(|segment| holds(&segment));
+        flags | (u64::from(relocated) << 32)
+    }
+
+    /// The section that ends at an address.
+    pub fn section_until(&self, address: u64) -> Option<&Section<'a>> {
+        self.sections.iter().find(|section| section.address.checked_add(section.size) == Some(address))
     }
 
     /// The section that holds an address.
@@ -134,10 +159,11 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
         let flags: u64 = header.sh_flags(endian).0;
         flags & elf::SHF_ALLOC.0 != 0
     });
+    let mut names = NameBudget::of(bytes);
     loaded
         .map(|header| {
             Ok(Section {
-                name: table.section_name(endian, header)?,
+                name: names.take(table.section_name(endian, header)?)?,
                 kind: header.sh_type(endian).0,
                 flags: header.sh_flags(endian).0,
                 address: header.sh_addr(endian).into(),
@@ -159,10 +185,11 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             && symbol.st_type() != elf::STT_SECTION
             && symbol.st_type() != elf::STT_FILE
     });
+    let mut names = NameBudget::of(bytes);
     defined
         .map(|symbol| {
             Ok(Symbol {
-                name: symbols.symbol_name(endian, symbol)?,
+                name: names.take(symbols.symbol_name(endian, symbol)?)?,
                 value: symbol.st_value(endian).into(),
                 is_local: symbol.is_local(),
                 is_absolute: symbol.is_absolute(endian),

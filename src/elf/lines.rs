@@ -3,12 +3,17 @@
 
 use super::object_file::{ObjectFile, Place, Section};
 use crate::model::Record;
-use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, Relocate, RelocateReader, RunTimeEndian};
+use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, Reader, Relocate, RelocateReader, RunTimeEndian};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A line table beyond this size is not worth its time: the build must not wait for what only people read.
 const LARGEST_TABLE: usize = 16 << 20;
+
+/// A path is looked at up to this length; what all of them may add up to grows with the table.
+const LONGEST_PATH: usize = 4096;
+const PATHS: usize = 1 << 16;
+const PATHS_PER_BYTE: usize = 16;
 
 /// Relocated addresses are `section << SHIFT | offset`.
 const SHIFT: u32 = 40;
@@ -16,7 +21,8 @@ const SHIFT: u32 = 40;
 /// Notes file and line with the atoms of the code sections.
 pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &[Option<u32>]) {
     let Some(table) = section(object, ".debug_line").filter(|table| table.data.len() <= LARGEST_TABLE) else { return };
-    let mut annotator = Annotator { object, record, atom_of, file_numbers: HashMap::new() };
+    let room = PATHS + table.data.len() * PATHS_PER_BYTE;
+    let mut annotator = Annotator { object, record, atom_of, file_numbers: HashMap::new(), room };
     // A damaged table ends the reading: what was found before it stays.
     let _ = annotator.read(table);
 }
@@ -69,6 +75,8 @@ struct Annotator<'o, 'a, 'r> {
     record: &'r mut Record<'a>,
     atom_of: &'r [Option<u32>],
     file_numbers: HashMap<(usize, u64), u32>,
+    /// How many bytes of paths may still be added.
+    room: usize,
 }
 
 impl<'o, 'a> Annotator<'o, 'a, '_> {
@@ -85,6 +93,7 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
         while at < table.data.len() {
             let program = lines.program(DebugLineOffset(at), address_size, None, None)?;
             let length = program.header().unit_length();
+            let format = program.header().format();
             let mut rows = program.rows();
             let mut at_start = true;
             while let Some((header, row)) = rows.next_row()? {
@@ -93,7 +102,7 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
                 }
                 at_start = row.end_sequence();
             }
-            at += length + 4;
+            at += length + usize::from(format.initial_length_size());
         }
         Ok(())
     }
@@ -121,6 +130,7 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             Some(folder) if !name.starts_with('/') => Cow::Owned(format!("{folder}/{name}")),
             _ => Cow::Borrowed(name),
         };
+        self.room = self.room.checked_sub(path.len())?;
         let number = self.record.files.len() as u32;
         self.record.files.push(path);
         self.file_numbers.insert((program, index), number);
@@ -129,7 +139,7 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
 
     fn text(&self, value: AttributeValue<Table<'o, 'a>>) -> Option<&'a str> {
         let bytes = match value {
-            AttributeValue::String(reader) => reader.inner().slice(),
+            AttributeValue::String(reader) if reader.len() <= LONGEST_PATH => reader.inner().slice(),
             AttributeValue::DebugLineStrRef(offset) => string_at(section(self.object, ".debug_line_str")?, offset.0)?,
             AttributeValue::DebugStrRef(offset) => string_at(section(self.object, ".debug_str")?, offset.0)?,
             _ => return None,
@@ -140,5 +150,6 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
 
 fn string_at<'a>(section: &Section<'a>, offset: usize) -> Option<&'a [u8]> {
     let rest = section.data.get(offset..)?;
-    rest.split(|&byte| byte == 0).next()
+    let end = rest.iter().take(LONGEST_PATH).position(|&byte| byte == 0)?;
+    rest.get(..end)
 }

@@ -7,6 +7,7 @@ pub mod atoms;
 pub mod binary;
 pub mod digest;
 pub mod dynamic;
+pub mod labels;
 pub mod lines;
 pub mod object_file;
 pub mod operands;
@@ -37,6 +38,25 @@ pub enum ElfError {
 impl From<object::read::Error> for ElfError {
     fn from(_: object::read::Error) -> Self {
         ElfError::Malformed("its ELF structure is damaged")
+    }
+}
+
+/// How much text the names of one table may add up to. Tables may share their strings, and do, but a small file whose
+/// symbols all bear one endless name would take as long, and as much memory, as a large one.
+struct NameBudget {
+    left: usize,
+}
+
+impl NameBudget {
+    /// Generous for a file of this size: linkers let names share their ends, and the names of most symbols are their own.
+    fn of(file: &[u8]) -> Self {
+        NameBudget { left: file.len().saturating_mul(16).saturating_add(1 << 16) }
+    }
+
+    fn take<'a>(&mut self, name: &'a [u8]) -> Result<&'a [u8], ElfError> {
+        let left = self.left.checked_sub(name.len());
+        self.left = left.ok_or(ElfError::Malformed("its names are longer than the file could hold"))?;
+        Ok(name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One relocatable object as plain tables: sections, symbols, relocations. In: the bytes of an ELF file of
 //! any class and byte order. Out: [`ObjectFile`], in which every index has been checked.
 
-use super::ElfError;
+use super::{ElfError, NameBudget};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, FileKind, SymbolIndex};
@@ -68,6 +68,9 @@ pub struct Symbol<'a> {
     pub value: u64,
     pub size: u64,
 }
+
+/// What stands at index 0.
+const NO_SYMBOL: Symbol = Symbol { name: "", binding: 0, kind: 0, place: Place::Undefined, value: 0, size: 0 };
 
 /// Where a symbol is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,11 +158,12 @@ impl<'a> ObjectFile<'a> {
         let table = header.sections(endian, bytes)?;
         let symbol_table = table.symbols(endian, bytes, elf::SHT_SYMTAB)?;
         let mut object = ObjectFile {
-            symbols: read_symbols::<Elf>(endian, &table, &symbol_table)?,
+            symbols: read_symbols::<Elf>(bytes, endian, &table, &symbol_table)?,
             tables,
             endian,
             is_64: header.is_type_64(),
         };
+        check_layout(bytes, size_of::<Elf>(), &object.sections)?;
         read_relocations::<Elf>(bytes, endian, &table, &mut object)?;
         Ok(object)
     }
@@ -184,11 +188,17 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
     endian: Endianness,
     table: &SectionTable<'a, Elf>,
 ) -> Result<Vec<Section<'a>>, ElfError> {
+    let mut names = NameBudget::of(bytes);
     table
         .iter()
         .map(|header| {
+            let name = text(names.take(table.section_name(endian, header)?)?)?;
+            // The first one may use its fields for other things: the number of sections.
+            if header.sh_type(endian) == elf::SHT_NULL {
+                return Ok(Section { name, ..Section::default() });
+            }
             Ok(Section {
-                name: text(table.section_name(endian, header)?)?,
+                name,
                 kind: header.sh_type(endian).0,
                 flags: header.sh_flags(endian).0,
                 align: header.sh_addralign(endian).into(),
@@ -203,7 +213,27 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
         .collect()
 }
 
+/// Refuses sections that share bytes of the file with each other or with its header. No tool writes them; with them, a
+/// small file can claim to hold any amount of content.
+fn check_layout(bytes: &[u8], header: usize, sections: &[Section]) -> Result<(), ElfError> {
+    let start = bytes.as_ptr().addr();
+    let filled = sections.iter().filter(|section| !section.data.is_empty());
+    let mut ranges: Vec<(usize, usize)> =
+        filled.map(|section| (section.data.as_ptr().addr() - start, section.data.len())).collect();
+    ranges.sort_unstable();
+    let mut end = header;
+    for (at, length) in ranges {
+        if at < end {
+            return Err(ElfError::Malformed("its sections overlap"));
+        }
+        end = at + length;
+    }
+    Ok(())
+}
+
+/// At least one symbol: number 0 stands for none, also in an object without a symbol table.
 fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
+    bytes: &'a [u8],
     endian: Endianness,
     table: &SectionTable<'a, Elf>,
     symbols: &SymbolTable<'a, Elf>,
@@ -219,12 +249,16 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             },
         }
     };
+    if symbols.is_empty() {
+        return Ok(vec![NO_SYMBOL]);
+    }
+    let mut names = NameBudget::of(bytes);
     symbols
         .iter()
         .enumerate()
         .map(|(index, symbol)| {
             Ok(Symbol {
-                name: symbol_name(symbol.st_type(), symbols.symbol_name(endian, symbol)?)?,
+                name: symbol_name(symbol.st_type(), names.take(symbols.symbol_name(endian, symbol)?)?)?,
                 binding: symbol.st_bind().0,
                 kind: symbol.st_type().0,
                 place: place(index, symbol)?,
@@ -265,18 +299,19 @@ fn read_relocations<'a, Elf: FileHeader<Endian = Endianness>>(
         } else {
             continue;
         }
-        if found.iter().any(|relocation| relocation.symbol as usize >= object.symbols.len().max(1)) {
+        if found.iter().any(|relocation| relocation.symbol as usize >= object.symbols.len()) {
             return Err(ElfError::Malformed("a relocation names a symbol that is not there"));
         }
-        found.sort_by_key(|relocation| relocation.offset);
         let target = object
             .tables
             .sections
             .get_mut(header.sh_info(endian) as usize)
             .ok_or(ElfError::Malformed("a relocation section names a section that is not there"))?;
         target.relocations.append(&mut found);
-        target.relocations.sort_by_key(|relocation| relocation.offset);
         target.addends_in_place |= in_place;
+    }
+    for section in &mut object.tables.sections {
+        section.relocations.sort_by_key(|relocation| relocation.offset);
     }
     Ok(())
 }

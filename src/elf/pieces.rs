@@ -1,8 +1,8 @@
 //! Sections that hold many small things: mergeable strings and constants, and (in `pools`) constant pools. Each is divided into pieces that are
 //! hashed by content, so that a string added for one function changes nothing for another.
 //!
-//! A piece starts only where a symbol or a relocation names it *and* the string before it has ended: a literal
-//! may contain NULs, may be addressed in its middle, and may be addressed by its end.
+//! A piece starts only where a symbol or a relocation names it *and* the one before it has ended: a literal may
+//! contain NULs, may be addressed in its middle, may be addressed by its end, and may be a row of constants.
 
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use object::elf;
@@ -43,7 +43,7 @@ pub fn divide(object: &ObjectFile) -> Vec<Option<Pieces>> {
     object.sections.iter().zip(labels).map(divide).collect()
 }
 
-/// A section whose pieces linkers merge by content.
+/// A section whose pieces linkers merge by content. (Constants that are aligned beyond their size stay as they are.)
 fn is_divisible(section: &Section) -> bool {
     let flags = section.flags;
     let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
@@ -55,7 +55,7 @@ fn is_divisible(section: &Section) -> bool {
         && unit > 0
         && section.size == section.data.len() as u64
         && section.size.is_multiple_of(unit)
-        && (!has(elf::SHF_STRINGS) || ends_with_terminator(section))
+        && if has(elf::SHF_STRINGS) { ends_with_terminator(section) } else { unit.is_multiple_of(section.align.max(1)) }
 }
 
 fn ends_with_terminator(section: &Section) -> bool {
@@ -105,16 +105,14 @@ fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocati
 
 /// The pieces between the labels that can be the start of one.
 fn cut(section: &Section, mut labels: Vec<u64>) -> Pieces {
-    let unit = section.entry_size;
-    let starts = if section.flags & elf::SHF_STRINGS.0 == 0 {
-        (0..section.size.max(1)).step_by(unit as usize).collect()
-    } else {
-        labels.sort_unstable();
-        labels.dedup();
-        labels.retain(|&label| label == 0 || (label < section.size && follows_terminator(section, label)));
-        labels
+    let is_start = |label: u64| match section.flags & elf::SHF_STRINGS.0 {
+        0 => label.is_multiple_of(section.entry_size),
+        _ => follows_terminator(section, label),
     };
-    Pieces { starts, first_atom: 0, may_be_end: None }
+    labels.sort_unstable();
+    labels.dedup();
+    labels.retain(|&label| label == 0 || (label < section.size && is_start(label)));
+    Pieces { starts: labels, first_atom: 0, may_be_end: None }
 }
 
 fn follows_terminator(section: &Section, label: u64) -> bool {
@@ -125,6 +123,7 @@ fn follows_terminator(section: &Section, label: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn strings(data: &[u8]) -> Section<'_> {
         Section {
@@ -149,6 +148,14 @@ mod tests {
     }
 
     #[test]
+    fn an_unlabelled_constant_belongs_to_the_one_before() {
+        let flags = (elf::SHF_ALLOC | elf::SHF_MERGE).0;
+        let section = Section { flags, entry_size: 4, ..strings(&[0; 16]) };
+        assert_eq!(cut(&section, vec![0, 6, 8]).starts, [0, 8]);
+        assert!(is_divisible(&section) && !is_divisible(&Section { align: 8, ..section }));
+    }
+
+    #[test]
     fn the_end_belongs_to_the_last_piece() {
         let pieces = Pieces { starts: vec![0, 7], first_atom: 10, may_be_end: None };
         assert_eq!(pieces.find(6), (10, 6));
@@ -161,5 +168,37 @@ mod tests {
         assert!(is_divisible(&strings(b"a\0")));
         assert!(!is_divisible(&strings(b"a\0b")));
         assert!(!is_divisible(&strings(b"")));
+    }
+
+    proptest! {
+        #[test]
+        fn every_offset_is_in_the_piece_that_is_found(gaps in prop::collection::vec(1u64..9, 0..9), offset in 0u64..99) {
+            let mut starts = vec![0];
+            for gap in gaps {
+                starts.push(starts[starts.len() - 1] + gap);
+            }
+            let pieces = Pieces { starts: starts.clone(), first_atom: 5, may_be_end: None };
+            let (atom, within) = pieces.find(offset);
+            let index = atom as usize - 5;
+            prop_assert_eq!(starts[index] + within, offset);
+            prop_assert!(starts.get(index + 1).is_none_or(|&next| offset < next));
+        }
+
+        /// Wherever the labels are: the pieces are the whole section, and each but the first follows a terminator.
+        #[test]
+        fn strings_are_cut_behind_terminators_only(
+            text in prop::collection::vec(0u8..3, 1..40),
+            labels in prop::collection::vec(0u64..50, 0..9),
+        ) {
+            let data = [&text[..], &[0]].concat();
+            let section = strings(&data);
+            prop_assert!(is_divisible(&section));
+            let starts = cut(&section, [&[0], &labels[..]].concat()).starts;
+            prop_assert_eq!(starts[0], 0);
+            prop_assert!(starts.is_sorted_by(|one, other| one < other));
+            prop_assert!(starts[1..].iter().all(|&start| data[start as usize - 1] == 0 && start < section.size));
+            let wanted = labels.iter().filter(|&&label| label == 0 || label < section.size && data[label as usize - 1] == 0);
+            prop_assert!(wanted.into_iter().all(|label| starts.contains(label)));
+        }
     }
 }

@@ -14,6 +14,11 @@ pub struct Part<'o, 'a> {
     pub start: u64,
 }
 
+/// Common entries have about 30 bytes and one relocation. Each is hashed with every entry that builds on it, so that a
+/// large one would be hashed over and over.
+const LARGEST_COMMON: usize = 1024;
+const MOST_COMMON_RELOCATIONS: usize = 16;
+
 /// The unwind entries of every code section of an object, by section index.
 pub struct Unwind<'o, 'a> {
     by_section: Vec<Vec<Entry>>,
@@ -104,9 +109,16 @@ fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<Found>> {
             if word(common + 4)? != 0 {
                 return None;
             }
-            let common_end = common + 4 + word(common)? as usize;
+            let common_end = common.checked_add(4)?.checked_add(word(common)? as usize)?;
+            let common = common + 4..common_end;
+            if common_end > at
+                || common.len() > LARGEST_COMMON
+                || within(&table.relocations, &common).len() > MOST_COMMON_RELOCATIONS
+            {
+                return None;
+            }
             let owner = owner(object, table, at + 8)?;
-            found.push((owner, common + 4..common_end, at + 8..end));
+            found.push((owner, common, at + 8..end));
         }
         at = end;
     }
@@ -119,5 +131,38 @@ fn owner(object: &ObjectFile, table: &Section, field: usize) -> Option<usize> {
     match object.symbols.get(table.relocations[index].symbol as usize)?.place {
         Place::Section(section) => Some(section),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn padding_does_not_count(entry in prop::collection::vec(any::<u8>(), 0..30), one in 0usize..9, other in 0usize..9) {
+            let padded = |count: usize| [&entry[..], &vec![0; count]].concat();
+            let (one, other) = (padded(one), padded(other));
+            prop_assert_eq!(without_padding(&one), without_padding(&other));
+        }
+
+        #[test]
+        fn nothing_but_padding_is_lost(entry in prop::collection::vec(any::<u8>(), 0..30)) {
+            let kept = without_padding(&entry);
+            prop_assert!(entry.starts_with(kept) && entry[kept.len()..].iter().all(|&byte| byte == 0));
+        }
+
+        #[test]
+        fn relocations_of_a_range_are_those_within_it(offsets in prop::collection::vec(0u64..30, 0..20), from in 0usize..30, length in 0usize..9) {
+            let mut offsets = offsets;
+            offsets.sort_unstable();
+            let relocation = |&offset: &u64| Relocation { offset, kind: 0, symbol: 0, addend: 0 };
+            let relocations: Vec<Relocation> = offsets.iter().map(relocation).collect();
+            let range = from..from + length;
+            let found: Vec<u64> = within(&relocations, &range).iter().map(|relocation| relocation.offset).collect();
+            let expected: Vec<u64> = offsets.into_iter().filter(|&offset| range.contains(&(offset as usize))).collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

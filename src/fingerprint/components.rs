@@ -79,3 +79,69 @@ pub fn without_numbers(name: &str) -> &str {
         _ => name,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::graphs::{Graph, graph};
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    fn changed(one: &Graph, other: &Graph) -> Vec<bool> {
+        let (one, other) = (global_hashes(&one.manifest()), global_hashes(&other.manifest()));
+        one.iter().zip(&other).map(|(one, other)| one != other).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_counts_for_exactly_those_who_reach_it(graph in graph(8, 3), at in any::<Index>()) {
+            let at = at.index(graph.nodes.len());
+            let mut other = graph.clone();
+            other.nodes[at].hash = 99;
+            let reaches: Vec<bool> = (0..graph.nodes.len()).map(|node| graph.reached_from(&[node])[at]).collect();
+            prop_assert_eq!(changed(&graph, &other), reaches);
+        }
+
+        #[test]
+        fn an_added_edge_counts_for_exactly_those_who_reach_it(graph in graph(8, 3), at in any::<Index>(), to in any::<Index>()) {
+            let (at, to) = (at.index(graph.nodes.len()), to.index(graph.nodes.len()));
+            let mut other = graph.clone();
+            other.nodes[at].edges.push((to, 0));
+            let reaches: Vec<bool> = (0..graph.nodes.len()).map(|node| graph.reached_from(&[node])[at]).collect();
+            prop_assert_eq!(changed(&graph, &other), reaches);
+        }
+    }
+
+    /// With a ⇄ b → c, a change of c reaches a.
+    #[test]
+    fn recursion_does_not_hide_what_lies_behind() {
+        let program = |c| Graph::of(&[(1, &[1]), (2, &[0, 2]), (c, &[]), (5, &[])], &[0]);
+        assert_eq!(changed(&program(3), &program(4)), [true, true, true, false]);
+    }
+
+    /// `x++` becomes `y++` within a cycle: the same content under another name.
+    #[test]
+    fn identity_counts_within_a_component() {
+        let program = |target| Graph::of(&[(1, &[target]), (2, &[0]), (2, &[0])], &[0]);
+        assert_eq!(changed(&program(1), &program(2)), [true, true, true]);
+    }
+
+    #[test]
+    fn long_chains_and_rings_need_no_stack() {
+        for is_ring in [false, true] {
+            let long = Graph::chain(100_000, is_ring);
+            let mut other = long.clone();
+            other.nodes[99_999].hash = 99;
+            assert!(changed(&long, &other).into_iter().all(|changed| changed));
+        }
+    }
+
+    #[test]
+    fn names_without_what_compilers_append() {
+        assert_eq!(without_numbers("buf.0"), "buf");
+        assert_eq!(without_numbers("foo.constprop.12"), "foo.constprop");
+        assert_eq!(without_numbers("x86"), "x86");
+        assert_eq!(without_numbers(".7"), ".7");
+        assert_eq!(without_numbers(""), "");
+    }
+}

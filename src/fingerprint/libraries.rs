@@ -3,6 +3,7 @@
 
 use crate::elf::dynamic::Dynamic;
 use crate::process::sys::{self, Mapped};
+use object::elf;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -13,72 +14,130 @@ const CACHE: &str = "/etc/ld.so.cache";
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
+/// Where Debian's cross compilers keep the libraries of their targets, which an emulator is told to use.
+const OF_OTHER_MACHINES: [(elf::Machine, &str); 8] = [
+    (elf::EM_386, "/usr/i686-linux-gnu/lib"),
+    (elf::EM_AARCH64, "/usr/aarch64-linux-gnu/lib"),
+    (elf::EM_ARM, "/usr/arm-linux-gnueabihf/lib"),
+    (elf::EM_LOONGARCH, "/usr/loongarch64-linux-gnu/lib"),
+    (elf::EM_PPC64, "/usr/powerpc64le-linux-gnu/lib"),
+    (elf::EM_RISCV, "/usr/riscv64-linux-gnu/lib"),
+    (elf::EM_S390, "/usr/s390x-linux-gnu/lib"),
+    (elf::EM_X86_64, "/usr/x86_64-linux-gnu/lib"),
+];
+
 /// Who asks for a library.
 pub struct Seeker<'s, 'a> {
-    pub path: &'s Path,
     pub machine: u16,
     pub dynamic: &'s Dynamic<'a>,
+    /// What `$ORIGIN` stands for.
+    pub origin: &'s Path,
+    /// The DT_RPATHs that hold for it: its own, then those of whoever loaded it, and so on.
+    pub rpaths: &'s [PathBuf],
 }
 
 /// The places that are the same for all seekers.
 pub struct Search {
     library_path: Vec<PathBuf>,
     cache: Option<Mapped>,
-    /// The DT_RPATHs of those who asked before: they hold for what they load as well.
-    inherited: Vec<PathBuf>,
 }
 
 impl Search {
-    /// The places that this process's environment names.
-    pub fn from_environment() -> Self {
+    /// The places that this process's environment names, for a program in the folder `origin`.
+    pub fn from_environment(origin: &Path) -> Option<Self> {
         let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        Search {
-            library_path: folders(variable.as_bytes(), Path::new("")),
-            cache: sys::map(Path::new(CACHE)).ok(),
-            inherited: Vec::new(),
-        }
+        Some(Search { library_path: folders(variable.as_bytes(), origin)?, cache: sys::map(Path::new(CACHE)).ok() })
     }
 
-    /// The path of a library.
-    pub fn find(&mut self, name: &[u8], seeker: &Seeker) -> Option<PathBuf> {
+    /// The path of a library. `None`: it is not there, or it cannot be told where the loader would look.
+    pub fn find(&self, name: &[u8], seeker: &Seeker) -> Option<PathBuf> {
         if name.contains(&b'/') {
-            return Some(PathBuf::from(OsStr::from_bytes(name)));
+            return folders(name, seeker.origin)?.pop();
         }
-        let origin = std::fs::canonicalize(seeker.path).ok()?.parent()?.to_owned();
-        let runpath = folders(seeker.dynamic.runpath.unwrap_or_default(), &origin);
-        if seeker.dynamic.runpath.is_none() {
-            let own = folders(seeker.dynamic.rpath.unwrap_or_default(), &origin);
-            own.into_iter().for_each(|folder| {
-                if !self.inherited.contains(&folder) {
-                    self.inherited.push(folder)
-                }
-            });
-        }
-        let mut candidates: Vec<PathBuf> = Vec::new();
         let name_as_path = OsStr::from_bytes(name);
-        if seeker.dynamic.runpath.is_none() {
-            candidates.extend(self.inherited.iter().map(|folder| folder.join(name_as_path)));
-        }
-        candidates.extend(self.library_path.iter().chain(&runpath).map(|folder| folder.join(name_as_path)));
+        let runpath = match seeker.dynamic.runpath {
+            Some(runpath) => folders(runpath, seeker.origin)?,
+            None => Vec::new(),
+        };
+        let rpaths = if seeker.dynamic.runpath.is_none() { seeker.rpaths } else { &[] };
+        let named = rpaths.iter().chain(&self.library_path).chain(&runpath);
+        let mut candidates: Vec<PathBuf> = named.flat_map(|folder| within(folder, name_as_path)).collect();
         candidates.extend(self.cache.as_deref().map(|cache| cached(cache, name)).unwrap_or_default());
-        candidates.extend(STANDARD.iter().map(|folder| Path::new(folder).join(name_as_path)));
+        candidates.extend(STANDARD.iter().flat_map(|folder| within(Path::new(folder), name_as_path)));
+        let others = OF_OTHER_MACHINES.iter().filter(|(machine, _)| machine.0 == seeker.machine);
+        candidates.extend(others.map(|(_, folder)| Path::new(folder).join(name_as_path)));
         candidates.into_iter().find(|path| machine_of(path) == Some(seeker.machine))
     }
 }
 
-/// The folders of a search path, with `$ORIGIN` put in.
-fn folders(text: &[u8], origin: &Path) -> Vec<PathBuf> {
-    let expand = |folder: &[u8]| -> PathBuf {
-        for token in [&b"$ORIGIN"[..], b"${ORIGIN}"] {
-            if let Some(rest) = folder.strip_prefix(token) {
-                let mut path = origin.as_os_str().as_bytes().to_vec();
-                path.extend_from_slice(rest);
-                return PathBuf::from(OsStr::from_bytes(&path));
+/// The DT_RPATHs of a module; one that has a DT_RUNPATH has none.
+pub fn rpaths(dynamic: &Dynamic, origin: &Path) -> Option<Vec<PathBuf>> {
+    match (dynamic.rpath, dynamic.runpath) {
+        (Some(rpath), None) => folders(rpath, origin),
+        _ => Some(Vec::new()),
+    }
+}
+
+/// The folder that `$ORIGIN` stands for in a library: where it was found, whatever that is a link to.
+pub fn origin(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.parent().unwrap_or(Path::new("/")).to_owned()
+}
+
+/// A library's places in a folder, best first: its builds for newer processors, then the plain one.
+fn within(folder: &Path, name: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let levels = PROCESSORS.iter().filter(|(_, is_ours)| is_ours()).map(|(level, _)| *level);
+    let folder = folder.to_owned();
+    let name = name.to_owned();
+    levels.map(Some).chain([None]).map(move |level| match level {
+        Some(level) => folder.join("glibc-hwcaps").join(level).join(&name),
+        None => folder.join(&name),
+    })
+}
+
+/// A folder's name, and whether it is for this processor.
+type Processor = (&'static str, fn() -> bool);
+
+/// The levels of processors for which the loader knows folders of their own, best first.
+#[cfg(target_arch = "x86_64")]
+const PROCESSORS: [Processor; 3] = [
+    ("x86-64-v4", || is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")),
+    ("x86-64-v3", || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")),
+    ("x86-64-v2", || is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("popcnt")),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const PROCESSORS: [Processor; 0] = [];
+
+/// The folders of a search path, with `$ORIGIN` and `$LIB` put in; an empty one is the current folder. `None` where
+/// something else is to be put in.
+fn folders(text: &[u8], origin: &Path) -> Option<Vec<PathBuf>> {
+    let library_folder = if Path::new("/lib/x86_64-linux-gnu").exists() { "lib/x86_64-linux-gnu" } else { "lib64" };
+    let expand = |folder: &[u8]| -> Option<PathBuf> {
+        let mut path = folder.to_vec();
+        for (token, value) in [("ORIGIN", origin.as_os_str().as_bytes()), ("LIB", library_folder.as_bytes())] {
+            for token in [format!("${{{token}}}"), format!("${token}")] {
+                path = replaced(&path, token.as_bytes(), value);
             }
         }
-        PathBuf::from(OsStr::from_bytes(folder))
+        let path = if path.is_empty() { b".".to_vec() } else { path };
+        (!path.contains(&b'$')).then(|| PathBuf::from(OsStr::from_bytes(&path)))
     };
-    text.split(|&byte| byte == b':' || byte == b';').filter(|folder| !folder.is_empty()).map(expand).collect()
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    text.split(|&byte| byte == b':' || byte == b';').map(expand).collect()
+}
+
+fn replaced(text: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.windows(token.len()).position(|window| window == token) {
+        result.extend_from_slice(&rest[..at]);
+        result.extend_from_slice(value);
+        rest = &rest[at + token.len()..];
+    }
+    result.extend_from_slice(rest);
+    result
 }
 
 /// The paths that the cache of `ldconfig` has for a name, best first.
@@ -101,7 +160,7 @@ fn cached(cache: &[u8], name: &[u8]) -> Vec<PathBuf> {
 }
 
 /// The machine that an ELF file is for, in this machine's byte order.
-fn machine_of(path: &Path) -> Option<u16> {
+pub fn machine_of(path: &Path) -> Option<u16> {
     let mut header = [0; 20];
     File::open(path).ok()?.read_exact(&mut header).ok()?;
     let bytes = [header[18], header[19]];

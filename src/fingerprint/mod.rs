@@ -2,6 +2,8 @@
 //! fingerprint, which is equal for two binaries when nothing that they can reach is different.
 
 pub mod components;
+#[cfg(test)]
+mod graphs;
 pub mod libraries;
 pub mod modules;
 pub mod walk;

@@ -1,10 +1,11 @@
 //! The modules of a program: the binary and the libraries that the dynamic loader would load with it, in the order
 //! in which it searches them for symbols. In: a path. Out: each module's manifest or content.
 
-use super::libraries::{Search, Seeker};
+use super::libraries::{self, Search, Seeker};
 use super::walk::{self, Fingerprint, Module, Start};
 use crate::elf::ElfError;
 use crate::elf::binary::Binary;
+use crate::elf::dynamic::Dynamic;
 use crate::model::manifest::Manifest;
 use crate::model::{FormatError, Hash, Hasher};
 use crate::process::sys::{self, Mapped};
@@ -14,6 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// The libraries that the loader puts before those of every program.
+const PRELOADED: &str = "/etc/ld.so.preload";
+
 /// Why a binary has no fingerprint.
 #[derive(Debug, Error)]
 pub enum FingerprintError {
@@ -21,6 +25,8 @@ pub enum FingerprintError {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{path}: {error}")]
     NotABinary { path: PathBuf, error: ElfError },
+    #[error("{path} needs {name}, which is not found")]
+    NoLibrary { path: PathBuf, name: String },
     #[error("{path} has no manifest: link it with tasting-cc, tasting-c++ or tasting-ld ({manifest} is missing)")]
     NoManifest { path: PathBuf, manifest: PathBuf },
     #[error("{path} is not a manifest that can be used: {error}; link the binary again")]
@@ -36,6 +42,11 @@ pub struct Opened {
     pub path: PathBuf,
     binary: Mapped,
     manifest: Result<Mapped, FingerprintError>,
+    /// It counts by its content, whether or not it has a manifest.
+    counts_whole: bool,
+    origin: PathBuf,
+    /// The DT_RPATHs that hold for it.
+    rpaths: Vec<PathBuf>,
 }
 
 impl Opened {
@@ -46,7 +57,8 @@ impl Opened {
         let file = manifest_file::find(settings, path);
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
-        Ok(Opened { path: path.to_owned(), binary, manifest })
+        let origin = libraries::origin(path);
+        Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
     }
 
     /// The binary's inside.
@@ -79,7 +91,8 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
     for (index, module) in opened.iter().enumerate() {
         let binary = module.binary()?;
         match module.manifest(&binary) {
-            Ok(manifest) => manifests.push(Ok(manifest)),
+            Ok(manifest) if !module.counts_whole => manifests.push(Ok(manifest)),
+            Ok(_) => manifests.push(Err(foreign(&binary))),
             Err(error) if index == 0 => return Err(error),
             Err(_) => manifests.push(Err(foreign(&binary))),
         }
@@ -88,7 +101,11 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
         .iter()
         .map(|manifest| match manifest {
             Ok(manifest) => Module::Known(manifest),
-            Err((content, names)) => Module::Foreign { content: *content, names },
+            Err(foreign) => Module::Foreign {
+                content: foreign.content,
+                names: &foreign.names,
+                finds_by_name: foreign.finds_by_name,
+            },
         })
         .collect();
     let start = entry.map_or(Start::Program, Start::Entry);
@@ -96,31 +113,103 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
         .ok_or_else(|| FingerprintError::NoEntry { path: path.to_owned(), entry: entry.unwrap_or_default().to_owned() })
 }
 
-/// A library without a manifest: its content, and the symbols that it defines or asks for.
-fn foreign<'a>(binary: &Binary<'a>) -> (Hash, Vec<&'a [u8]>) {
-    let content = Hasher::new("foreign").hash(binary.behaviour_digest()).finish();
-    (content, binary.dynamic.symbols.iter().map(|symbol| symbol.name).collect())
+/// A library without a manifest.
+struct Foreign<'a> {
+    content: Hash,
+    /// The symbols that it defines or asks for.
+    names: Vec<&'a [u8]>,
+    finds_by_name: bool,
 }
 
-/// Opens the binary and, breadth first, the libraries that it needs. A library that is not found is left out: its
-/// name counts through the frame of whoever needs it.
+fn foreign<'a>(binary: &Binary<'a>) -> Foreign<'a> {
+    let symbols = &binary.dynamic.symbols;
+    let asks_for = |name: &&str| symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes());
+    Foreign {
+        content: Hasher::new("foreign").hash(binary.behaviour_digest()).finish(),
+        names: symbols.iter().map(|symbol| symbol.name).collect(),
+        finds_by_name: walk::SYMBOL_FINDERS.iter().any(asks_for),
+    }
+}
+
+/// A library that a module has the loader bring in.
+struct Wanted {
+    name: Vec<u8>,
+    counts_whole: bool,
+}
+
+/// What a module wants, in the loader's order. For the program (`is_first`), that is also what the environment wants:
+/// libraries before all others, and some that watch the loader.
+fn wanted(dynamic: &Dynamic, is_first: bool) -> Vec<Wanted> {
+    let variable = |name: &str| std::env::var_os(name).unwrap_or_default().into_encoded_bytes();
+    let has_loader = is_first && !dynamic.needed.is_empty();
+    let preloaded = [variable("LD_PRELOAD"), std::fs::read(PRELOADED).unwrap_or_default()].join(&b' ');
+    let watching = variable("LD_AUDIT");
+    let preloaded = preloaded.split(|byte| b" :\t\n".contains(byte)).filter(|_| has_loader);
+    let watching = watching.split(|&byte| byte == b':').filter(|_| has_loader);
+    let plain = preloaded.chain(dynamic.needed.iter().copied()).map(|name| (name, false));
+    let whole = dynamic.companions.iter().copied().chain(watching).map(|name| (name, true));
+    let named = plain.chain(whole).filter(|(name, _)| !name.is_empty());
+    named.map(|(name, counts_whole)| Wanted { name: name.to_vec(), counts_whole }).collect()
+}
+
+/// Opens the binary and, breadth first, the libraries that it needs.
 fn open_all(path: &Path, settings: &Settings) -> Result<Vec<Opened>, FingerprintError> {
-    let mut opened = vec![Opened::open(path, settings)?];
-    let mut search = Search::from_environment();
+    let mut program = Opened::open(path, settings)?;
+    // The kernel follows links when it starts a program.
+    program.origin = std::fs::canonicalize(path).map_or(program.origin, |path| libraries::origin(&path));
+    let search = Search::from_environment(&program.origin).ok_or_else(|| missing(path, b"LD_LIBRARY_PATH"))?;
+    let mut opened = vec![program];
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
     let mut at = 0;
     while at < opened.len() {
-        let mut found = Vec::new();
-        let binary = opened[at].binary()?;
-        let seeker = Seeker { path: &opened[at].path, machine: binary.machine, dynamic: &binary.dynamic };
-        for name in &binary.dynamic.needed {
-            if seen.insert(name.to_vec()) {
-                found.extend(search.find(name, &seeker).and_then(|path| Opened::open(&path, settings).ok()));
-            }
-        }
-        drop(binary);
+        let found = opened[at].libraries(&search, &mut seen, at == 0, settings)?;
         opened.extend(found);
         at += 1;
     }
     Ok(opened)
+}
+
+impl Opened {
+    /// The libraries that this module wants and nobody before it did.
+    fn libraries(
+        &self,
+        search: &Search,
+        seen: &mut HashSet<Vec<u8>>,
+        is_first: bool,
+        settings: &Settings,
+    ) -> Result<Vec<Opened>, FingerprintError> {
+        let binary = self.binary()?;
+        let dynamic = &binary.dynamic;
+        // What is needed under the name that a library gives itself is that library.
+        seen.extend(dynamic.soname.map(<[u8]>::to_vec));
+        let mut rpaths = libraries::rpaths(dynamic, &self.origin).ok_or_else(|| missing(&self.path, b"DT_RPATH"))?;
+        rpaths.extend_from_slice(&self.rpaths);
+        let seeker = Seeker { machine: binary.machine, dynamic, origin: &self.origin, rpaths: &rpaths };
+        let mut found = Vec::new();
+        for Wanted { name, counts_whole } in wanted(dynamic, is_first) {
+            if seen.insert(name.clone()) {
+                let path = search.find(&name, &seeker).or_else(|| self.linked_with(&binary, &name));
+                let path = path.ok_or_else(|| missing(&self.path, &name))?;
+                let library = Opened::open(&path, settings).map_err(|_| missing(&self.path, &name))?;
+                found.push(Opened { counts_whole, rpaths: rpaths.clone(), ..library });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Opened {
+    /// The library of the project that this module was linked with. Until it is installed the loader may find it only
+    /// with the help of a script's LD_LIBRARY_PATH, as with libtool.
+    fn linked_with(&self, binary: &Binary, name: &[u8]) -> Option<PathBuf> {
+        let manifest = self.manifest(binary).ok()?;
+        let (_, path) = manifest.libraries.iter().find(|(known, _)| known.as_bytes() == name)?;
+        let path = self.origin.join(&**path);
+        (libraries::machine_of(&path) == Some(binary.machine)).then_some(path)
+    }
+}
+
+/// A library that we do not find may be one that the loader does.
+fn missing(path: &Path, name: &[u8]) -> FingerprintError {
+    FingerprintError::NoLibrary { path: path.to_owned(), name: String::from_utf8_lossy(name).into_owned() }
 }

@@ -19,12 +19,14 @@ pub type Fingerprint = Hash;
 pub enum Module<'m, 'a> {
     /// Built with Tasting: the walk goes through it.
     Known(&'m Manifest<'a>),
-    /// Anything else counts by its content. `names` are the symbols that it defines or asks for.
-    Foreign { content: Hash, names: &'m [&'a [u8]] },
+    /// Anything else counts by its content. `names` are the symbols that it defines or asks for; it may also find
+    /// symbols by names that it makes up.
+    Foreign { content: Hash, names: &'m [&'a [u8]], finds_by_name: bool },
 }
 
-/// The functions by which a program can find any exported symbol by name.
-const SYMBOL_FINDERS: [&str; 2] = ["dlsym", "dlvsym"];
+/// The functions by which a program can find any exported symbol by name, or the name of any exported symbol.
+pub const SYMBOL_FINDERS: [&str; 6] =
+    ["backtrace_symbols", "backtrace_symbols_fd", "dladdr", "dladdr1", "dlsym", "dlvsym"];
 
 /// Where a walk starts.
 pub enum Start<'s> {
@@ -82,7 +84,7 @@ impl<'m, 'a> Walk<'m, 'a> {
             offers: offers(modules),
             next_number: 0,
             pending: Vec::new(),
-            finds_by_name: false,
+            finds_by_name: modules.iter().any(|module| matches!(module, Module::Foreign { finds_by_name: true, .. })),
             hasher: Hasher::new("fingerprint"),
         }
     }
@@ -121,9 +123,8 @@ impl<'m, 'a> Walk<'m, 'a> {
         let defined = manifest.nodes.iter().enumerate().filter(|(_, node)| is_named(node));
         // Static functions of several files may bear the name: all of them count.
         let mut entries: Vec<Edge> = defined.map(|(index, _)| Edge { node: index as u32, offset: 0 }).collect();
-        if entries.is_empty() {
-            entries.extend(exported);
-        }
+        // A node has one name, but may be exported under several.
+        entries.extend(exported);
         if entries.is_empty() {
             return None;
         }
@@ -155,7 +156,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     }
 
     fn visit_export(&mut self, module: u32, export: &Export) {
-        self.hasher.number(4).bytes(export.name.as_bytes());
+        self.hasher.number(4).bytes(export.name.as_bytes()).bytes(export.version.as_bytes());
         self.visit(module, export.edge);
     }
 
@@ -218,6 +219,8 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
         let is_offered = self.offers.contains_key(node.name.as_bytes());
         if is_offered {
+            // A reference that the loader binds is not the same as one that was bound when the module was linked.
+            self.hasher.number(6).hash(node.hash);
             self.offered(node.name.as_bytes(), edge.offset);
         }
         is_offered
@@ -271,3 +274,7 @@ fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)>
 fn is_definition(kind: AtomKind) -> bool {
     !matches!(kind, AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range | AtomKind::Residue)
 }
+
+#[cfg(test)]
+#[path = "walk_tests.rs"]
+mod tests;

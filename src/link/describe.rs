@@ -4,7 +4,8 @@
 use super::arguments::LinkerJob;
 use super::graph::{self, Options};
 use super::inputs::Groups;
-use super::map;
+use super::libraries;
+use super::map::{self, MapKind};
 use super::symbols::FinalSymbols;
 use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
@@ -36,12 +37,11 @@ pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result
     if job.relocatable {
         return attach(&job.output, settings.level);
     }
-    let map = map.ok_or_else(|| "the linker wrote no map that could be read".to_owned());
-    let (options, map) = match options(job) {
-        Ok(options) => (options, map),
+    let (options, map) = match options(job, map.unwrap_or_default()) {
+        Ok(options) => (options, map.ok_or_else(|| "the linker wrote no map that could be read".to_owned())),
         Err(reason) => (Options::default(), Err(reason)),
     };
-    let bytes = manifest(settings, &job.output, map, &options)?;
+    let bytes = manifest(settings, job, map, &options)?;
     manifest_file::write(settings, &job.output, &bytes)?;
     Ok(())
 }
@@ -57,25 +57,33 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
 }
 
 /// What the command line means for the graph. The error is a reason to take the binary as a whole.
-fn options(job: &LinkerJob) -> Result<Options, String> {
+fn options(job: &LinkerJob, map: &[u8]) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
+    let options = frame.len();
     let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
-    let before = frame.len();
     for script in job.scripts.iter().cloned().chain(inputs) {
         frame.push(script_text(&script)?);
     }
-    let scripts = frame.len() > before;
     if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
         return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
     }
+    let assigned = job.defsyms.iter().map(|(name, value)| (text(name), is_symbol(&text(value))));
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
-        bound_at_home: job.bsymbolic,
-        redefines: !job.defsyms.is_empty() || scripts,
+        wraps_at_home: map::kind(map) == Some(MapKind::Lld),
+        assigned: assigned.collect(),
+        has_scripts: frame.len() > options,
         frame,
     })
+}
+
+/// An expression that is another symbol, or a place at a known distance from it.
+fn is_symbol(expression: &str) -> bool {
+    let name = expression.split(['+', '-']).next().unwrap_or_default().trim();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_$.@".contains(letter);
+    name != "." && name.chars().all(is_letter) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// An input that is neither an object nor an archive: the linker takes it for a script.
@@ -95,18 +103,24 @@ fn script_text(path: &Path) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-/// The manifest of the binary at `output`.
+/// The manifest of the binary that a link made.
 pub fn manifest(
     settings: &Settings,
-    output: &Path,
+    job: &LinkerJob,
     map: Result<&[u8], String>,
     options: &Options,
 ) -> Result<Vec<u8>, DescribeError> {
-    let bytes = sys::map(output)?;
+    let bytes = sys::map(&job.output)?;
     let binary = Binary::parse(&bytes)?;
-    match finely(settings, &binary, map, options) {
+    let finish = |mut manifest: Manifest| {
+        let libraries = libraries::of_project(settings, job, &binary).into_iter();
+        manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
+        manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+        manifest.encode()
+    };
+    match finely(settings, &binary, map, options, finish) {
         Ok(manifest) => Ok(manifest),
-        Err(reason) => Ok(with_fingerprint(whole(&binary, options, reason)).encode()?),
+        Err(reason) => Ok(finish(whole(&binary, options, reason))?),
     }
 }
 
@@ -116,23 +130,16 @@ fn finely(
     binary: &Binary,
     map: Result<&[u8], String>,
     options: &Options,
+    finish: impl Fn(Manifest) -> Result<Vec<u8>, FormatError>,
 ) -> Result<Vec<u8>, String> {
     let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
     let files = groups.open(settings).map_err(|error| error.to_string())?;
     let symbols = FinalSymbols::new(binary);
-    if symbols.is_empty() && options.redefines {
-        return Err("--defsym or a script may have changed symbols, and the binary has no symbol table (-s)".to_owned());
-    }
     let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
     files.remember(settings, &inputs);
-    with_fingerprint(manifest).encode().map_err(|error| error.to_string())
-}
-
-fn with_fingerprint(mut manifest: Manifest) -> Manifest {
-    manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
-    manifest
+    finish(manifest).map_err(|error| error.to_string())
 }
 
 /// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its

@@ -36,8 +36,6 @@ pub struct Input<'a> {
     pub fresh: Option<Fresh>,
     /// The address of each atom that was given a place.
     pub addresses: Vec<Option<u64>>,
-    /// The places of an object that is one atom as a whole: address and size of each of its sections.
-    pub places: Vec<(u64, u64)>,
 }
 
 /// The placed sections of each object that the map names, in the map's order.
@@ -87,13 +85,7 @@ impl<'a> Groups<'a> {
                 let label = label(self.names[group]);
                 match object.record(files) {
                     Ok((record, fresh)) => {
-                        inputs.push(Input {
-                            addresses: vec![None; record.atoms.len()],
-                            places: Vec::new(),
-                            label,
-                            record,
-                            fresh,
-                        });
+                        inputs.push(Input { addresses: vec![None; record.atoms.len()], label, record, fresh });
                     }
                     Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
                 }

@@ -4,6 +4,8 @@
 
 use super::inputs::{Input, InputError, SymbolAddresses, has_own_place};
 use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 
 /// Gives every atom its address.
 pub fn place<'a>(
@@ -13,18 +15,19 @@ pub fn place<'a>(
 ) -> Result<Vec<Input<'a>>, InputError> {
     let label = inputs.first().map(|input| input.label.clone()).unwrap_or_default();
     if inputs.len() > 1 {
-        inputs.retain(|input| is_linked(&input.record, placed, symbols));
+        let places: FxHashSet<(&[u8], u64)> = placed.iter().map(|section| (section.name, section.address)).collect();
+        inputs.retain(|input| is_linked(&input.record, &places, symbols));
         if inputs.is_empty() {
             return Err(InputError::Ambiguous { object: label, section: "(any)".to_owned() });
         }
     }
     if is_whole_file(&inputs) {
-        let places = placed.iter().filter(|section| section.size > 0).map(|section| (section.address, section.size));
-        inputs[0].places = places.collect();
-        inputs[0].addresses[0] = inputs[0].places.first().map(|place| place.0);
+        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
         return Ok(inputs);
     }
-    let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs) }.run()?;
+    let (claims, groups) = (OnceCell::new(), OnceCell::new());
+    let addresses =
+        Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs), claims, groups }.run()?;
     for (Candidate { input, atom }, address) in addresses {
         give_place(&mut inputs[input], atom, address);
     }
@@ -48,15 +51,13 @@ fn entries<'r, 'a>(record: &'r Record<'a>, first: usize) -> &'r [Atom<'a>] {
 }
 
 /// Among members of the same name, those were linked whose symbols ended in sections that the map lists.
-fn is_linked(record: &Record, placed: &[PlacedSection], symbols: &dyn SymbolAddresses) -> bool {
+fn is_linked(record: &Record, places: &FxHashSet<(&[u8], u64)>, symbols: &dyn SymbolAddresses) -> bool {
     record.symbols.iter().any(|symbol| {
         let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
         let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name_hash)) else {
             return false;
         };
-        placed.iter().any(|section| {
-            section.name == atom.section_name.as_bytes() && section.address.wrapping_add(offset) == address
-        })
+        places.contains(&(atom.section_name.as_bytes(), address.wrapping_sub(offset)))
     })
 }
 
@@ -65,7 +66,7 @@ fn is_whole_file(inputs: &[Input]) -> bool {
 }
 
 /// The first atom of a section that a line of the map may mean.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Candidate {
     input: usize,
     atom: usize,
@@ -93,6 +94,11 @@ struct Matcher<'i, 'a, 'p> {
     placed: &'i [PlacedSection<'p>],
     symbols: &'i dyn SymbolAddresses,
     index: Vec<(&'i [u8], Candidate)>,
+    /// Where the symbols of atoms say that the atoms are. Made when several sections bear one name, as all of them do
+    /// with `-fno-unique-section-names`; to ask every symbol for every line would be cubic.
+    claims: OnceCell<FxHashMap<u64, Vec<Candidate>>>,
+    /// For each group of an input that has members with names of their own: whether one of them was placed.
+    groups: OnceCell<FxHashMap<(usize, u32), bool>>,
 }
 
 /// Linkers drop entries of unwind tables. (AArch64's `crtbeginT.o` names its table, so that it is an atom.)
@@ -152,15 +158,22 @@ impl Matcher<'_, '_, '_> {
         lines: &[&PlacedSection],
         found: &mut Vec<(Candidate, u64)>,
     ) -> Result<(), InputError> {
-        let mut open: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
+        let mut open: FxHashSet<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
         let mut left = Vec::new();
         for line in lines {
-            match open.iter().position(|&candidate| self.symbol_says(candidate, line.address)) {
-                Some(position) => found.push((open.remove(position), line.address)),
+            let claimed = self.claims().get(&line.address).map(Vec::as_slice).unwrap_or_default();
+            match claimed.iter().find(|candidate| open.contains(candidate)) {
+                Some(candidate) => {
+                    open.remove(candidate);
+                    found.push((*candidate, line.address));
+                }
                 None => left.push(*line),
             }
         }
-        open.retain(|&candidate| self.size(candidate) > 0 && self.group_is_linked(candidate));
+        let is_left = |candidate: &Candidate| {
+            open.contains(candidate) && self.size(*candidate) > 0 && self.group_is_linked(*candidate)
+        };
+        let open: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).filter(is_left).collect();
         let fits = |&candidate: &Candidate, line: &&PlacedSection| self.size(candidate) == line.size;
         if open.len() != left.len() || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line)) {
             let section = String::from_utf8_lossy(lines[0].name).into_owned();
@@ -170,29 +183,50 @@ impl Matcher<'_, '_, '_> {
         Ok(())
     }
 
-    /// A symbol of the atom has the address that it would have if the atom were placed there.
-    fn symbol_says(&self, candidate: Candidate, address: u64) -> bool {
-        self.inputs[candidate.input].record.symbols.iter().any(|symbol| match symbol.kind {
-            SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
-                atom as usize == candidate.atom
-                    && self.symbols.address(symbol.name_hash) == Some(address.wrapping_add(offset))
+    /// For each address the atoms, in order, with a symbol whose own address says that they start there.
+    fn claims(&self) -> &FxHashMap<u64, Vec<Candidate>> {
+        self.claims.get_or_init(|| {
+            let mut claims: FxHashMap<u64, Vec<Candidate>> = FxHashMap::default();
+            for (input, object) in self.inputs.iter().enumerate() {
+                for symbol in &object.record.symbols {
+                    let (SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset }) = symbol.kind
+                    else {
+                        continue;
+                    };
+                    if let Some(address) = self.symbols.address(symbol.name_hash) {
+                        let candidate = Candidate { input, atom: atom as usize };
+                        claims.entry(address.wrapping_sub(offset)).or_default().push(candidate);
+                    }
+                }
             }
-            _ => false,
+            claims.values_mut().for_each(|atoms| atoms.sort_unstable());
+            claims
         })
     }
 
     /// A group is linked as a whole: a member with a name of its own tells it of the others.
     fn group_is_linked(&self, candidate: Candidate) -> bool {
         let group = self.atom(candidate).group;
-        if group == 0 {
-            return true;
-        }
-        let atoms = &self.inputs[candidate.input].record.atoms;
-        let mut witnesses = atoms
-            .iter()
-            .filter(|atom| atom.group == group && atom.size > 0 && self.named(atom.section_name.as_bytes()).len() == 1)
-            .peekable();
-        witnesses.peek().is_none()
-            || witnesses.any(|atom| self.placed.iter().any(|line| line.name == atom.section_name.as_bytes()))
+        group == 0 || self.groups().get(&(candidate.input, group)).copied().unwrap_or(true)
+    }
+
+    fn groups(&self) -> &FxHashMap<(usize, u32), bool> {
+        self.groups.get_or_init(|| {
+            let placed: FxHashSet<&[u8]> = self.placed.iter().map(|line| line.name).collect();
+            let mut groups = FxHashMap::default();
+            for (input, object) in self.inputs.iter().enumerate() {
+                for atom in object.record.atoms.iter().filter(|atom| atom.group != 0 && atom.size > 0) {
+                    let name = atom.section_name.as_bytes();
+                    if self.named(name).len() == 1 {
+                        *groups.entry((input, atom.group)).or_default() |= placed.contains(name);
+                    }
+                }
+            }
+            groups
+        })
     }
 }
+
+#[cfg(test)]
+#[path = "matching_tests.rs"]
+mod tests;

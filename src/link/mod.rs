@@ -11,6 +11,8 @@ pub mod files;
 pub mod graph;
 /// The objects of a link.
 pub mod inputs;
+/// The project's shared libraries.
+pub mod libraries;
 /// The linkers' maps.
 pub mod map;
 /// Where the linker's map comes from.

@@ -4,9 +4,11 @@
 //! The rules are the linkers' (strong before common before weak); where several definitions are equally good, and
 //! wherever a command line or a script can have changed a symbol, the address in the binary's symbol table
 //! decides.
+//!
+//! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
 use super::inputs::{Input, SymbolAddresses};
-use crate::elf::binary::{Binary, Symbol as BinarySymbol};
+use crate::elf::binary::Binary;
 use crate::model::{AtomKind, Hash, Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
@@ -20,105 +22,65 @@ pub struct Definition {
     pub is_contested: bool,
 }
 
-/// All names that the objects of a link use, numbered.
-pub struct Names {
-    numbers: FxHashMap<Hash, u32>,
-    hashes: Vec<Hash>,
-    /// The number of each symbol of each input.
-    of: Vec<Vec<u32>>,
-}
-
-impl Names {
-    /// Numbers the names of all objects.
-    pub fn collect(inputs: &[Input]) -> Self {
-        let symbols = inputs.iter().map(|input| input.record.symbols.len()).sum::<usize>();
-        let mut numbers = FxHashMap::with_capacity_and_hasher(symbols / 2, Default::default());
-        let mut hashes = Vec::with_capacity(symbols / 2);
-        let mut number = |hash: Hash| -> u32 {
-            *numbers.entry(hash).or_insert_with(|| {
-                hashes.push(hash);
-                hashes.len() as u32 - 1
-            })
-        };
-        let of = inputs
-            .iter()
-            .map(|input| input.record.symbols.iter().map(|symbol| number(symbol.name_hash)).collect())
-            .collect();
-        Names { numbers, hashes, of }
-    }
-
-    /// The number of a symbol of an input.
-    pub fn of(&self, input: u32, symbol: u32) -> u32 {
-        self.of[input as usize][symbol as usize]
-    }
-
-    /// The hash of a name.
-    pub fn hash(&self, number: u32) -> Hash {
-        self.hashes[number as usize]
-    }
-
-    /// The number of a name, if any object uses it.
-    pub fn find(&self, name: &str) -> Option<u32> {
-        self.numbers.get(&Symbol::hash_of(name)).copied()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.numbers.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-}
-
-/// The definitions of a link, by the numbers of their names.
+/// The definitions of a link.
 pub struct Definitions {
-    by_name: Vec<Option<Definition>>,
+    /// By the hashes of names, which the records have ready: strings of many files would have to be read again.
+    by_name: FxHashMap<Hash, Definition>,
     /// Size and alignment of common symbols, taken over all objects.
-    commons: FxHashMap<u32, (u64, u64)>,
+    commons: FxHashMap<Hash, (u64, u64)>,
 }
 
 impl Definitions {
     /// Collects the definitions of all objects, in the order of the map.
-    pub fn collect(inputs: &[Input], names: &Names) -> Self {
-        let mut definitions = Definitions { by_name: vec![None; names.len()], commons: FxHashMap::default() };
-        for (input, object) in inputs.iter().enumerate() {
-            for (symbol, name) in object.record.symbols.iter().zip(&names.of[input]) {
-                if symbol.kind == SymbolKind::Undefined {
-                    continue;
-                }
+    pub fn collect(inputs: &[Input]) -> Self {
+        let count = inputs.iter().map(|input| input.record.symbols.len()).sum::<usize>();
+        let by_name = FxHashMap::with_capacity_and_hasher(count / 2, Default::default());
+        let mut definitions = Definitions { by_name, commons: FxHashMap::default() };
+        for (number, input) in inputs.iter().enumerate() {
+            for symbol in input.record.symbols.iter().filter(|symbol| symbol.kind != SymbolKind::Undefined) {
+                let name = symbol.name_hash;
                 if let SymbolKind::Common { size, align } = symbol.kind {
-                    let common = definitions.commons.entry(*name).or_default();
+                    let common = definitions.commons.entry(name).or_default();
                     *common = (common.0.max(size), common.1.max(align));
                 }
-                let rank = rank(object, symbol.weak, symbol.kind);
-                definitions
-                    .add(*name, Definition { input: input as u32, kind: symbol.kind, rank, is_contested: false });
+                let rank = rank(input, symbol.weak, symbol.kind);
+                let definition = Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false };
+                definitions.add(name, definition);
+                if let Some((name, version)) = symbol.name.split_once("@@") {
+                    definitions.add(Symbol::hash_of(&format!("{name}@{version}")), definition);
+                }
             }
         }
         definitions
     }
 
-    fn add(&mut self, name: u32, definition: Definition) {
-        let known = self.by_name[name as usize].get_or_insert(definition);
+    fn add(&mut self, name: Hash, definition: Definition) {
+        let is_common = |kind| matches!(kind, SymbolKind::Common { .. });
+        let known = self.by_name.entry(name).or_insert(definition);
         if known.input == definition.input && known.kind == definition.kind {
             return;
         }
-        if definition.rank > known.rank {
+        let is_better = definition.rank > known.rank;
+        let are_rivals = match (is_common(known.kind), is_common(definition.kind)) {
+            (true, true) => false,
+            (false, false) => definition.rank == known.rank,
+            // Linkers differ in whether a common symbol or a weak one is better.
+            _ => definition.rank.max(known.rank) == COMMON,
+        };
+        let is_contested = are_rivals || (known.is_contested && !is_better);
+        if is_better {
             *known = definition;
-        } else if definition.rank == known.rank && !matches!(definition.kind, SymbolKind::Common { .. }) {
-            known.is_contested = true;
         }
+        known.is_contested = is_contested;
     }
 
-    /// The definition of a name.
-    pub fn get(&self, name: u32) -> Option<Definition> {
-        self.by_name[name as usize]
+    /// The best definition of a name.
+    pub fn get(&self, name: Hash) -> Option<Definition> {
+        self.by_name.get(&name).copied()
     }
 
     /// The size and alignment that a common symbol was given.
-    pub fn common(&self, name: u32) -> (u64, u64) {
+    pub fn common(&self, name: Hash) -> (u64, u64) {
         self.commons.get(&name).copied().unwrap_or_default()
     }
 }
@@ -140,9 +102,14 @@ fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
     2 * strength + u8::from(is_placed)
 }
 
+/// The rank of a common symbol.
+const COMMON: u8 = 5;
+
 /// The binary's own symbol table, by the hashes of names.
 pub struct FinalSymbols {
-    by_name: FxHashMap<Hash, Final>,
+    globals: FxHashMap<Hash, Final>,
+    /// A hidden global is local in the binary; so is what a script hides, and every static of an object.
+    locals: FxHashMap<Hash, Final>,
 }
 
 /// What the symbol table says of a name.
@@ -150,38 +117,48 @@ pub struct FinalSymbols {
 pub enum Final {
     Address(u64),
     Absolute(u64),
-    /// Several local symbols bear the name.
+    /// Several symbols bear the name.
     Ambiguous,
 }
 
 impl FinalSymbols {
-    /// Globals win over locals. (A hidden global is local in the binary.)
+    /// The symbols of a binary.
     pub fn new(binary: &Binary) -> Self {
-        let mut by_name = FxHashMap::with_capacity_and_hasher(binary.symbols.len(), Default::default());
-        let value = |symbol: &BinarySymbol| match symbol.is_absolute {
-            true => Final::Absolute(symbol.value),
-            false => Final::Address(symbol.value),
-        };
-        for symbol in binary.symbols.iter().filter(|symbol| symbol.is_local) {
-            let known = by_name.entry(Symbol::hash_of_bytes(symbol.name)).or_insert(value(symbol));
-            if *known != value(symbol) {
+        let mut symbols = FinalSymbols { globals: FxHashMap::default(), locals: FxHashMap::default() };
+        symbols.globals.reserve(binary.symbols.len());
+        for symbol in &binary.symbols {
+            let value = match symbol.is_absolute {
+                true => Final::Absolute(symbol.value),
+                false => Final::Address(symbol.value),
+            };
+            let names = if symbol.is_local { &mut symbols.locals } else { &mut symbols.globals };
+            // Some linkers leave the versions out of the names.
+            let known = names.entry(Symbol::hash_of_bytes(symbol.name)).or_insert(value);
+            if *known != value {
                 *known = Final::Ambiguous;
             }
         }
-        for symbol in binary.symbols.iter().filter(|symbol| !symbol.is_local) {
-            by_name.insert(Symbol::hash_of_bytes(symbol.name), value(symbol));
-        }
-        FinalSymbols { by_name }
+        symbols
     }
 
-    /// What it says of the name with this hash.
+    /// What became of a name that objects define. Globals win over locals.
     pub fn get(&self, name: Hash) -> Option<Final> {
-        self.by_name.get(&name).copied()
+        self.global(name).or_else(|| self.locals.get(&name).copied())
+    }
+
+    /// What became of a name that no object defines for others: a local symbol of that name may be some object's own.
+    pub fn global(&self, name: Hash) -> Option<Final> {
+        self.globals.get(&name).copied()
+    }
+
+    /// A local symbol bears the name.
+    pub fn has_local(&self, name: Hash) -> bool {
+        self.locals.contains_key(&name)
     }
 
     /// The binary was linked with `-s`.
     pub fn is_empty(&self) -> bool {
-        self.by_name.is_empty()
+        self.globals.is_empty() && self.locals.is_empty()
     }
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 2 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,9 @@ pub struct Manifest<'a> {
     /// The libraries that the binary asks the dynamic loader for, in order.
     #[serde(borrow)]
     pub needed: Vec<&'a str>,
+    /// Those of them that the project built, with the paths at which they were linked, relative to the binary's folder.
+    #[serde(borrow)]
+    pub libraries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     #[serde(borrow)]
     pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
@@ -122,5 +125,99 @@ impl<'a> Manifest<'a> {
             at
         }));
         starts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::name;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn edge(nodes: u32) -> impl Strategy<Value = Edge> {
+        (any::<u32>(), any::<i64>()).prop_map(move |(node, offset)| Edge { node: node % nodes, offset })
+    }
+
+    fn node(inputs: u32, files: u32) -> impl Strategy<Value = Node<'static>> {
+        let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>(), any::<u32>(), any::<u32>());
+        (".{0,9}", any::<[u8; 16]>(), numbers).prop_map(
+            move |(name, hash, (input, address, size, traceable, file, line))| Node {
+                name: Cow::Owned(name),
+                kind: AtomKind::Data,
+                level: Level::Code,
+                hash: Hash(hash),
+                input: input % (inputs + 1),
+                address,
+                size,
+                traceable,
+                file: file % files.max(1),
+                line: if files == 0 { 0 } else { line },
+                references: 0,
+            },
+        )
+    }
+
+    /// Any manifest in which every index points at something.
+    fn manifest() -> impl Strategy<Value = Manifest<'static>> {
+        (1u32..5, 0u32..3, 0u32..3).prop_flat_map(|(nodes, inputs, files)| {
+            let edges = move || prop::collection::vec(edge(nodes), 0..4);
+            let export = (name(), name(), edge(nodes)).prop_map(|(name, version, edge)| Export { name, version, edge });
+            let texts = |count: u32| prop::collection::vec(".{0,9}".prop_map(Cow::Owned), count as usize);
+            let nodes = prop::collection::vec((node(inputs, files), edges()), nodes as usize);
+            let lists = (texts(inputs), texts(files), prop::collection::vec(name(), 0..3));
+            (any::<[u8; 16]>(), nodes, edges(), prop::collection::vec(export, 0..3), lists).prop_map(assemble)
+        })
+    }
+
+    type Lists = (Vec<Cow<'static, str>>, Vec<Cow<'static, str>>, Vec<&'static str>);
+    type Nodes = Vec<(Node<'static>, Vec<Edge>)>;
+    type Parts = ([u8; 16], Nodes, Vec<Edge>, Vec<Export<'static>>, Lists);
+
+    fn assemble((hash, nodes, roots, exports, (inputs, files, needed)): Parts) -> Manifest<'static> {
+        let mut manifest =
+            Manifest { digest: Hash(hash), roots, exports, inputs, files, needed, ..Manifest::default() };
+        for (node, edges) in nodes {
+            manifest.nodes.push(Node { references: edges.len() as u32, ..node });
+            manifest.edges.extend(edges);
+        }
+        manifest
+    }
+
+    /// Makes one index point past the end. `false` if the manifest has none of that kind.
+    fn damage(manifest: &mut Manifest, kind: usize) -> bool {
+        let past = Edge { node: manifest.nodes.len() as u32, offset: 0 };
+        let (inputs, files) = (manifest.inputs.len() as u32, manifest.files.len() as u32);
+        match kind {
+            0 => manifest.edges.last_mut().map(|edge| *edge = past).is_some(),
+            1 => manifest.roots.first_mut().map(|root| *root = past).is_some(),
+            2 => manifest.exports.first_mut().map(|export| export.edge = past).is_some(),
+            3 => manifest.nodes.last_mut().map(|node| node.input = inputs + 1).is_some(),
+            4 => manifest.nodes.first_mut().map(|node| (node.file, node.line) = (files, 1)).is_some(),
+            5 => manifest.nodes.first_mut().map(|node| node.references += 1).is_some(),
+            _ => manifest.edges.pop().is_some(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_manifest_comes_back(manifest in manifest()) {
+            let bytes = manifest.encode().unwrap();
+            prop_assert_eq!(Manifest::decode(&bytes), Ok(manifest));
+        }
+
+        #[test]
+        fn an_index_past_the_end_is_refused(manifest in manifest(), kind in 0usize..7) {
+            let mut manifest = manifest;
+            prop_assume!(damage(&mut manifest, kind));
+            let bytes = manifest.encode().unwrap();
+            prop_assert_eq!(Manifest::decode(&bytes), Err(FormatError::Malformed));
+        }
+
+        #[test]
+        fn what_follows_a_manifest_is_refused(manifest in manifest(), more in 0u8..) {
+            let mut bytes = manifest.encode().unwrap();
+            bytes.push(more);
+            prop_assert_eq!(Manifest::decode(&bytes), Err(FormatError::Malformed));
+        }
     }
 }

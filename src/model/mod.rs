@@ -1,15 +1,23 @@
 //! The plain types of the project: no I/O, no ELF, nothing of other folders.
 
+pub mod decision;
 pub mod envelope;
+pub mod execution;
 pub mod hash;
+pub mod identity;
 pub mod manifest;
+pub mod outcome;
 pub mod placement;
 pub mod record;
 pub mod refusal;
 
+pub use decision::{Audit, Decision, Mark, Stats, Step, Verdict};
 pub use envelope::FormatError;
+pub use execution::{Base, Dependency, DependencyKind, Place, Shape};
 pub use hash::{Hash, Hasher};
+pub use identity::FileIdentity;
 pub use manifest::Manifest;
+pub use outcome::{Exit, Left, LeftFile, Origin, Outcome, Stream};
 pub use placement::{PlacedSection, Placement};
 pub use record::{Atom, AtomKind, Level, Record, Reference, Symbol, SymbolKind, Target};
 pub use refusal::Refusal;

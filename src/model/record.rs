@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 2 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +102,9 @@ pub struct Reference {
     /// Where in the target the symbol stands; the relocation's own addend is in the local hash.
     pub offset: i64,
 }
+
+/// In an offset: not the resolver that stands there is meant, but the function that it chooses when the program starts.
+pub const CHOSEN: i64 = 1 << 62;
 
 /// What a reference points at, before linking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -221,3 +224,7 @@ impl<'a> Record<'a> {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+pub(super) mod tests;

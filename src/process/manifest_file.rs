@@ -13,8 +13,16 @@ use std::{fs, io};
 /// The manifest's file, for reading.
 pub fn find(settings: &Settings, binary: &Path) -> PathBuf {
     let own = own_path(settings, binary);
-    // A checkout that was moved, or a binary that was copied, still has the link.
-    if own.exists() { own } else { plain_path(settings, binary) }
+    if own.exists() {
+        return own;
+    }
+    // A library is found by a link, `libx.so.1`, to the file that was linked.
+    let behind = fs::canonicalize(binary).map(|binary| plain_path(settings, &binary));
+    match behind {
+        Ok(behind) if behind.exists() => behind,
+        // A checkout that was moved, or a binary that was copied, still has the link in the folder of manifests.
+        _ => plain_path(settings, binary),
+    }
 }
 
 /// Writes the manifest of a binary.
@@ -70,6 +78,16 @@ mod tests {
     fn beside_the_binary() {
         let settings = Settings::default();
         assert_eq!(find(&settings, Path::new("bin/x.y")), Path::new("bin/x.y.tasting"));
+    }
+
+    #[test]
+    fn a_link_to_a_library_leads_to_its_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let [library, link] = ["libx.so.1.0", "libx.so.1"].map(|name| folder.path().join(name));
+        fs::write(&library, "").unwrap();
+        std::os::unix::fs::symlink("libx.so.1.0", &link).unwrap();
+        write(&Settings::default(), &library, b"manifest").unwrap();
+        assert_eq!(fs::read(find(&Settings::default(), &link)).unwrap(), b"manifest");
     }
 
     #[test]

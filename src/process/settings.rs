@@ -27,6 +27,8 @@ pub struct Settings {
     pub dir: Option<PathBuf>,
     /// `TASTING_MANIFEST_DIR`.
     pub manifest_dir: Option<PathBuf>,
+    /// `TASTING_MAXSIZE`: how many bytes the store may take; `None` for its default.
+    pub max_size: Option<u64>,
 }
 
 impl Settings {
@@ -49,6 +51,7 @@ impl Settings {
             logfile: path("TASTING_LOGFILE"),
             dir: path("TASTING_DIR").or_else(|| Some(cache()?.join("tasting"))),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
+            max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),
         }
     }
 
@@ -71,6 +74,22 @@ impl Settings {
 /// A switch that is set to one of these is off.
 fn is_no(value: &OsStr) -> bool {
     ["0", "no", "false", "off"].iter().any(|no| value.eq_ignore_ascii_case(no))
+}
+
+/// A number of bytes such as `500M`, `5 GiB` or `2.5G`, by powers of 1024. Without a unit it means GiB, as in ccache.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let exponent = match unit.trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+        "k" => 1,
+        "m" => 2,
+        "" | "g" => 3,
+        "t" => 4,
+        _ => return None,
+    };
+    let bytes = number.parse::<f64>().ok()? * 1024f64.powi(exponent);
+    (bytes.is_finite() && bytes >= 1.0).then_some(bytes as u64)
 }
 
 fn level(value: &OsStr) -> Level {
@@ -112,6 +131,14 @@ mod tests {
         let cache = ("XDG_CACHE_HOME", "/cache");
         assert_eq!(settings(&[home, cache]).dir, Some("/cache/tasting".into()));
         assert_eq!(settings(&[home, cache, ("TASTING_DIR", "/t")]).dir, Some("/t".into()));
+    }
+
+    #[test]
+    fn sizes() {
+        let size = |text| settings(&[("TASTING_MAXSIZE", text)]).max_size;
+        assert_eq!((size("5"), size("500M"), size("2.5 GiB")), (Some(5 << 30), Some(500 << 20), Some(5 << 29)));
+        assert_eq!((size("10kB"), size("1T"), size("0")), (Some(10 << 10), Some(1 << 40), None));
+        assert_eq!((size("much"), size("-1"), size("1x"), size(".")), (None, None, None, None));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The operating system calls that the standard library has no safe form of. This is the only file of the
-//! crate with unsafe code; each call is wrapped so that the rest of the crate cannot misuse it.
+//! The operating system calls that the standard library has no safe form of. With `observe/kernel.rs` the only
+//! file of the crate with unsafe code; each call is wrapped so that the rest of the crate cannot misuse it.
 //!
 //! In: paths, signal numbers, process ids. Out: mapped files, memory files, signal dispositions.
 
@@ -82,12 +82,17 @@ impl Memory {
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the child was known; 0 if none did.
 static EARLY: AtomicI32 = AtomicI32::new(0);
+/// The last signal that we survived; 0 if none came.
+static SURVIVED: AtomicI32 = AtomicI32::new(0);
 
 /// Handles SIGINT and SIGQUIT, which the terminal sends to the child as well: it decides, we only survive.
-extern "C" fn stay(_signal: libc::c_int) {}
+extern "C" fn stay(signal: libc::c_int) {
+    SURVIVED.store(signal, Ordering::SeqCst);
+}
 
 /// Handles SIGTERM and SIGHUP, which may have been sent to us alone.
 extern "C" fn forward(signal: libc::c_int) {
+    SURVIVED.store(signal, Ordering::SeqCst);
     match CHILD.load(Ordering::SeqCst) {
         0 => EARLY.store(signal, Ordering::SeqCst),
         child => send(child, signal),
@@ -143,6 +148,11 @@ pub fn forward_signals_to(child: Option<u32>) {
     }
 }
 
+/// The last signal that came since `survive_signals`.
+pub fn survived_signal() -> Option<i32> {
+    Some(SURVIVED.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
+}
+
 /// Ends this process by a signal, without a core dump: the child has left the one that matters.
 pub fn die_by(signal: i32) {
     // SAFETY: no pointers but to locals that live through the calls; the zeroed structs are plain data.
@@ -171,6 +181,12 @@ pub fn file_size_is_limited() -> bool {
 pub fn user() -> u32 {
     // SAFETY: geteuid takes nothing and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// The group that this process acts as.
+pub fn group() -> u32 {
+    // SAFETY: getegid takes nothing and cannot fail.
+    unsafe { libc::getegid() }
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("compile", &["model", "elf", "process"]),
     ("fingerprint", &["model", "elf", "process"]),
     ("link", &["model", "elf", "process", "fingerprint"]),
+    ("observe", &["model", "elf", "process"]),
+    ("store", &["model"]),
     ("report", &["model", "fingerprint"]),
-    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "report"]),
+    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "store", "report"]),
 ];
 
 #[test]

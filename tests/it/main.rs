@@ -2,10 +2,14 @@
 
 mod bad_input;
 mod cross;
+mod damaged;
 mod edits;
 mod layers;
+mod observe;
 mod shim;
 mod show;
+mod store;
+mod subjects;
 mod workshop;
 
 use std::path::Path;

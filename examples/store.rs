@@ -1,0 +1,93 @@
+//! The store on its own, to measure it: `store fill FOLDER COUNT`, `store hit FOLDER NUMBER`, `store churn FOLDER COUNT LIMIT`.
+//!
+//! A hit is what `tasting run` asks of the store to reuse a result: quarantine, shapes, 50 remembered contents, outcome, use, log.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tasting::model::{
+    Base, Decision, Dependency, DependencyKind, Exit, FileIdentity, Hash, Origin, Outcome, Place, Shape, Step, Verdict,
+};
+use tasting::store::{FileStore, Options, Store, StoreError};
+
+fn main() -> Result<(), StoreError> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    let (Some(mode), Some(folder)) = (words.first(), words.get(1)) else {
+        eprintln!("store fill|hit|churn FOLDER NUMBER [LIMIT]");
+        return Ok(());
+    };
+    let limit = if number(3) == 0 { Options::default().limit } else { number(3) };
+    let store = FileStore::new(Path::new(folder), Options { limit, read_only: false });
+    match mode.as_str() {
+        "hit" => hit(&store, number(2)),
+        _ => fill(&store, number(2)),
+    }
+}
+
+fn name(kind: &str, number: u64) -> Hash {
+    Hash::of(format!("{kind} {number}").as_bytes())
+}
+
+fn shape(number: u64) -> Shape {
+    let path = |at: u64| format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000).into_bytes();
+    let place = |at| Place { base: Base::Root, path: path(at) };
+    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), part: Vec::new() };
+    Shape { dependencies: (0..50).map(dependency).collect() }
+}
+
+fn outcome(number: u64) -> Outcome {
+    Outcome {
+        exit: Exit::Code(0),
+        stdout: (0..12).map(|line| format!("test {number}: {} ok\n", name("line", line))).collect::<String>().into(),
+        stderr: Vec::new(),
+        turns: Vec::new(),
+        duration: Duration::from_millis(40),
+        files: Vec::new(),
+        origin: Origin::default(),
+    }
+}
+
+/// Stores entries one after the other, and tells how long that took.
+fn fill(store: &FileStore, count: u64) -> Result<(), StoreError> {
+    let mut times = Vec::new();
+    for number in 0..count {
+        let start = Instant::now();
+        store.put(name("test", number), &shape(number), name("key", number), &outcome(number))?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let at = |share: usize| times.get(times.len() * share / 1000).copied().unwrap_or_default();
+    println!("a put: median {:?}, 99 % {:?}, 99.9 % {:?}, longest {:?}", at(500), at(990), at(999), times.last());
+    println!("{:?}", store.volume()?);
+    Ok(())
+}
+
+fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
+    let test = name("test", number);
+    store.mark_of(test)?;
+    let shapes = store.shapes(test)?;
+    if let Ok(metadata) = Path::new("/bin/sh").metadata() {
+        let file = FileIdentity::of(&metadata);
+        shapes.iter().flat_map(|shape| &shape.dependencies).for_each(|_| {
+            store.content(&file);
+        });
+    }
+    let found = store.outcome(name("key", number))?;
+    for shape in &shapes {
+        store.used(test, shape, name("key", number));
+    }
+    let verdict = if found.is_some() { Verdict::Reused } else { Verdict::Executed };
+    store.log(&Decision {
+        time: 0,
+        argv: vec!["./test".into(), number.to_string()],
+        cwd: "/".into(),
+        decision: verdict,
+        step: Some(Step::Static),
+        reason: "nothing has changed".into(),
+        sort: "same".into(),
+        exit_code: 0,
+        duration_ms: 1,
+        saved_ms: 40,
+        audit: None,
+    })
+}

@@ -1,0 +1,4 @@
+//! See `readers::object`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tasting_fuzz::object(bytes));

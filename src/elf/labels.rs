@@ -1,0 +1,121 @@
+//! What the symbols, relocations and groups of an object say about its sections: what each is called, whether it can be
+//! entered only at its front, whether anything refers to it.
+
+use super::object_file::{ObjectFile, Place, Relocation};
+use object::elf;
+
+/// What the symbols of a section say about it.
+#[derive(Clone, Copy, Default)]
+pub struct Labels<'a> {
+    /// The best name at the section's front, and how good it is.
+    pub name: Option<(u8, &'a str)>,
+    /// A function starts at the front.
+    pub function: bool,
+    /// Something is named, or entered from elsewhere, behind the front.
+    pub inside: bool,
+    /// A function here decides at start-up what a symbol means.
+    pub resolver: bool,
+    /// Something outside of the section refers to it or is defined in it.
+    pub used: bool,
+}
+
+/// Reads off the symbols and relocations what is known of each section.
+pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
+    let mut labels = vec![Labels::default(); object.sections.len()];
+    for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
+        let Place::Section(index) = symbol.place else { continue };
+        let label = &mut labels[index];
+        let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
+        label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
+        label.used |= !symbol.is_local();
+        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be entered.
+        if symbol.name.is_empty() || symbol.name.starts_with(".L") || symbol.name.starts_with('$') {
+            continue;
+        }
+        if symbol.value != 0 {
+            label.inside = true;
+            continue;
+        }
+        label.function |= is_function;
+        let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
+        if label.name.is_none_or(|(best, _)| quality > best) {
+            label.name = Some((quality, symbol.name));
+        }
+    }
+    mark_uses(object, &mut labels);
+    labels
+}
+
+/// Marks the sections that relocations of others refer to, and those that other code enters behind the front.
+fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
+    for (index, section) in object.sections.iter().enumerate() {
+        if !section.is_allocated() || section.is_unwind() {
+            continue;
+        }
+        for relocation in &section.relocations {
+            let symbol = &object.symbols[relocation.symbol as usize];
+            let Place::Section(target) = symbol.place else { continue };
+            if target == index {
+                continue;
+            }
+            labels[target].used = true;
+            let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
+            if section.is_code() && symbol.is_section() && !is_cold_part && !is_front(object, relocation) {
+                labels[target].inside = true;
+            }
+        }
+    }
+}
+
+/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
+/// start.
+fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
+    let biased =
+        object.machine == elf::EM_X86_64.0 && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
+    relocation.addend == if biased { -4 } else { 0 }
+}
+
+/// Where the symbols of each section that have a size start, and that size: relocations can ask for it, and the loader
+/// copies as much of a library's variable into a program.
+pub fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
+    let mut sizes = vec![Vec::new(); object.sections.len()];
+    // The loader sees no local symbols, and `strip` may take them away.
+    let counts_locals = asks_for_sizes(object);
+    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0 && (counts_locals || !symbol.is_local())) {
+        if let Place::Section(section) = symbol.place {
+            sizes[section].push((symbol.value, symbol.size));
+        }
+    }
+    for sizes in &mut sizes {
+        sizes.sort_unstable();
+        sizes.dedup();
+    }
+    sizes
+}
+
+/// The group of each section, by the index of the section that lists its members.
+pub fn groups(object: &ObjectFile) -> Vec<u32> {
+    let mut group_of = vec![0; object.sections.len()];
+    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
+    for (index, group) in groups {
+        // The first word is the group's flags.
+        for word in group.data.chunks_exact(4).skip(1) {
+            let bytes = [word[0], word[1], word[2], word[3]];
+            let little = object.endian == object::Endianness::Little;
+            let member = if little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) };
+            if let Some(group_of) = group_of.get_mut(member as usize) {
+                *group_of = index as u32;
+            }
+        }
+    }
+    group_of
+}
+
+/// A relocation stands for the size of a symbol.
+fn asks_for_sizes(object: &ObjectFile) -> bool {
+    let of_size = [elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
+    let mut relocations = object.sections.iter().flat_map(|section| &section.relocations);
+    // Other machines have no such relocations, or other numbers for them.
+    object.machine != elf::EM_X86_64.0 && object.machine != elf::EM_AARCH64.0
+        || relocations.any(|relocation| of_size.contains(&relocation.kind) && object.machine == elf::EM_X86_64.0)
+}

@@ -1,0 +1,68 @@
+//! Where execution starts in a binary, and what the dynamic loader can find there. In: the placed atoms. Out: the roots in
+//! order, and the exported symbols.
+
+use super::{Builder, GraphError, chosen};
+use crate::model::manifest::{Edge, Export};
+use crate::model::{AtomKind, PlacedSection, Symbol};
+
+/// Output sections whose content runs, or is called, without anybody referring to it.
+const RUNS_BY_ITSELF: [&str; 7] =
+    [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
+
+impl<'a> Builder<'a> {
+    /// Where execution starts, in order.
+    pub(super) fn roots(&mut self) -> Result<Vec<Edge>, GraphError> {
+        let mut roots = Vec::new();
+        match self.at_address(self.binary.entry) {
+            Some(entry) => roots.push(entry),
+            None if !self.is_library => return Err(GraphError::NoEntry),
+            None => {}
+        }
+        // As ranges, so that it counts which of them an entry stands in.
+        roots.extend(RUNS_BY_ITSELF.iter().filter_map(|output| self.range(output, 0)));
+        let elsewhere = |line: &&PlacedSection| runs_by_itself(line.name) && !runs_by_itself(line.output);
+        let mut lines: Vec<&PlacedSection> = self.placement.sections.iter().filter(elsewhere).collect();
+        lines.retain(|line| line.size > 0);
+        lines.sort_unstable_by_key(|line| line.address);
+        roots.extend(lines.into_iter().filter_map(|line| self.at_line(line)));
+        for address in [self.binary.dynamic.init, self.binary.dynamic.fini].into_iter().flatten() {
+            roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
+        }
+        let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
+        roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge { node, offset: 0 }));
+        Ok(roots)
+    }
+
+    /// What the dynamic loader can find here, sorted by name.
+    pub(super) fn exports(&mut self) -> Result<Vec<Export<'a>>, GraphError> {
+        let mut exports = Vec::new();
+        for symbol in self.binary.dynamic.symbols.iter().filter(|symbol| symbol.is_defined) {
+            let Ok(name) = std::str::from_utf8(symbol.name) else { continue };
+            let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
+            // The address tells versions of one name apart; commons and thread-local variables have none here.
+            let by_address = match (symbol.is_absolute, symbol.is_thread_local) {
+                (true, _) => Some(self.value(name, symbol.value)?),
+                (false, true) => None,
+                (false, false) => self.at_address(symbol.value),
+            };
+            let edge = match (by_address, self.definitions.get(Symbol::hash_of(name))) {
+                (Some(edge), _) if symbol.is_indirect => Some(chosen(edge)),
+                (Some(edge), _) => Some(edge),
+                (None, Some(definition)) => Some(self.defined(name, definition)?),
+                // A copy of a library's variable leads back to the library.
+                (None, None) => None,
+            };
+            exports.extend(edge.map(|edge| Export { name, version, edge }));
+        }
+        exports.sort_unstable_by_key(|export| (export.name, export.version));
+        Ok(exports)
+    }
+}
+
+/// What is in a section of this name runs, or is called, without anybody referring to it.
+fn runs_by_itself(section: &[u8]) -> bool {
+    RUNS_BY_ITSELF.iter().any(|name| {
+        let rest = section.strip_prefix(name.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))
+    })
+}

@@ -1,0 +1,65 @@
+//! The shared libraries of the project that a binary was linked with. In: the command line and the binary. Out: for each
+//! library that the binary asks the loader for and that has a manifest, the path at which it was linked.
+
+use super::arguments::LinkerJob;
+use crate::elf::binary::Binary;
+use crate::process::{Settings, manifest_file, sys};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf, absolute};
+
+/// Name and path, relative to the folder of the binary.
+pub fn of_project(settings: &Settings, job: &LinkerJob, binary: &Binary) -> Vec<(String, String)> {
+    let Some(folder) = absolute(&job.output).ok().and_then(|output| Some(output.parent()?.to_owned())) else {
+        return Vec::new();
+    };
+    let described = candidates(job).filter(|path| manifest_file::find(settings, path).exists());
+    described
+        .filter_map(|path| {
+            let name = name_of(&path)?;
+            let is_needed = binary.dynamic.needed.contains(&name.as_bytes());
+            let path = relative(&folder, &absolute(&path).ok()?);
+            is_needed.then_some((name, path.to_str()?.to_owned()))
+        })
+        .collect()
+}
+
+/// The files that the linker may have taken for shared libraries.
+fn candidates(job: &LinkerJob) -> impl Iterator<Item = PathBuf> {
+    job.inputs.iter().flat_map(|input| match input.as_bytes().strip_prefix(b"-l") {
+        None => vec![PathBuf::from(input)],
+        Some(name) => {
+            let file = match name.strip_prefix(b":") {
+                Some(file) => file.to_vec(),
+                None => [b"lib", name, b".so"].concat(),
+            };
+            job.library_paths.iter().map(|folder| folder.join(std::ffi::OsStr::from_bytes(&file))).collect()
+        }
+    })
+}
+
+/// The name by which a library is asked for.
+fn name_of(path: &Path) -> Option<String> {
+    let bytes = sys::map(path).ok()?;
+    let binary = Binary::parse(&bytes).ok()?;
+    let name = binary.dynamic.soname.or_else(|| Some(path.file_name()?.as_bytes()));
+    String::from_utf8(name?.to_vec()).ok()
+}
+
+/// The way from a folder to a file, both absolute.
+fn relative(folder: &Path, file: &Path) -> PathBuf {
+    let common = folder.components().zip(file.components()).take_while(|(one, other)| one == other).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(file.components().skip(common)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_from_the_binary_to_the_library() {
+        let relative = |folder, file| relative(Path::new(folder), Path::new(file));
+        assert_eq!(relative("/p/src", "/p/src/.libs/libx.so"), Path::new(".libs/libx.so"));
+        assert_eq!(relative("/p/tests/.libs", "/p/src/.libs/libx.so"), Path::new("../../src/.libs/libx.so"));
+    }
+}

@@ -1,0 +1,343 @@
+//! The table of system calls that are watched: what each one means, which of its arguments say what, and
+//! when it need not be looked at. Calls that are not here cannot tell a program anything about files,
+//! programs or other machines that it has not learnt by one of these.
+//!
+//! Numbers are those of the architecture that the crate is built for (x86-64, AArch64).
+
+use When::{Always, Foreign, HasBits, IsAny, IsNot, NotNull};
+
+/// What a call does, and where its arguments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// `open` and its kin; `folder` is the argument with the folder's descriptor.
+    Open {
+        folder: Option<usize>,
+        path: usize,
+        flags: usize,
+    },
+    Create {
+        path: usize,
+    },
+    /// `openat2`: the flags are in memory.
+    OpenHow,
+    /// Asks for a file's attributes; `flags` is the argument with AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH.
+    Ask {
+        folder: Option<usize>,
+        path: usize,
+        follow: bool,
+        flags: Option<usize>,
+    },
+    ReadLink {
+        folder: Option<usize>,
+        path: usize,
+    },
+    Execute {
+        folder: Option<usize>,
+        path: usize,
+        flags: Option<usize>,
+    },
+    ChangeFolder {
+        path: usize,
+    },
+    /// Reads a folder's entries.
+    List,
+    Rename {
+        from: Option<usize>,
+        old: usize,
+        to: Option<usize>,
+        new: usize,
+        flags: Option<usize>,
+    },
+    HardLink {
+        from: Option<usize>,
+        old: usize,
+        to: Option<usize>,
+        new: usize,
+        flags: Option<usize>,
+    },
+    /// Makes something that must not be there before: a symbolic link, a node.
+    Make {
+        folder: Option<usize>,
+        path: usize,
+    },
+    MakeFolder {
+        folder: Option<usize>,
+        path: usize,
+    },
+    Remove {
+        folder: Option<usize>,
+        path: usize,
+        flags: Option<usize>,
+    },
+    RemoveFolder {
+        path: usize,
+    },
+    /// Changes content or attributes of what is there.
+    Change {
+        folder: Option<usize>,
+        path: usize,
+        follow: bool,
+        flags: Option<usize>,
+    },
+    Socket,
+    Connect,
+    Bind,
+    Listen,
+    /// Sends to the address in arguments 4 and 5.
+    SendTo,
+    /// Sends to the address in a header in memory; or in many.
+    SendMessage {
+        many: bool,
+    },
+    /// A key of System V IPC, listed in this file of `/proc/sysvipc`.
+    Key(&'static str),
+    Queue,
+    /// `clone3`: the flags are in memory.
+    CloneHow,
+    /// Looks into the process of this argument.
+    LookInto {
+        process: usize,
+    },
+    /// Installs a filter of its own; the flags, or `None` for prctl.
+    Filter {
+        flags: Option<usize>,
+    },
+    /// Becomes another user; so many arguments.
+    Become {
+        group: bool,
+        count: usize,
+    },
+    /// Uses an inherited descriptor: only with `When::Foreign`.
+    Inherited,
+    /// Cannot be watched.
+    Refuse(&'static str),
+}
+
+/// When a call is looked at; any one of a row's conditions is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Always,
+    /// The argument is not a null pointer.
+    NotNull(usize),
+    HasBits(usize, u32),
+    /// The argument, under the mask, is one of these.
+    IsAny(usize, u32, &'static [u32]),
+    /// The argument, under the mask, is none of these.
+    IsNot(usize, u32, &'static [u32]),
+    /// The argument is a descriptor that the test inherited from outside.
+    Foreign(usize),
+}
+
+/// One watched call.
+pub type Row = (i64, Act, &'static [When]);
+
+const AT: Option<usize> = Some(0);
+const CWD: Option<usize> = None;
+const ALWAYS: &[When] = &[Always];
+const READS: &[When] = &[Foreign(0)];
+
+/// After such a call, paths are not looked up any more.
+pub const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
+const HANDLES: &str = "opens files by handles, without their paths";
+const URING: &str = "uses io_uring, whose operations nobody sees";
+const KEYS: &str = "uses the kernel's keyrings";
+
+/// Namespaces in which paths, users or process numbers mean something else: NEWNS, NEWUSER, NEWPID.
+pub const NEW_NAMESPACES: u32 = 0x3002_0000;
+
+/// Kinds of sockets that need no look: the addresses that they are connected to are looked at instead.
+const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
+
+/// SOCK_NONBLOCK and SOCK_CLOEXEC stand in the same argument as a socket's type.
+const SOCKET_TYPE: u32 = 0xf;
+
+const PTRACE_ATTACH: u32 = 16;
+const PTRACE_SEIZE: u32 = 0x4206;
+
+/// Calls that every architecture has; first those that are looked at only sometimes.
+#[rustfmt::skip]
+pub const CALLS: &[Row] = &[
+    (libc::SYS_read,            Act::Inherited, READS),
+    (libc::SYS_write,           Act::Inherited, READS),
+    (libc::SYS_readv,           Act::Inherited, READS),
+    (libc::SYS_writev,          Act::Inherited, READS),
+    (libc::SYS_pread64,         Act::Inherited, READS),
+    (libc::SYS_pwrite64,        Act::Inherited, READS),
+    (libc::SYS_preadv,          Act::Inherited, READS),
+    (libc::SYS_pwritev,         Act::Inherited, READS),
+    (libc::SYS_preadv2,         Act::Inherited, READS),
+    (libc::SYS_pwritev2,        Act::Inherited, READS),
+    (libc::SYS_recvfrom,        Act::Inherited, READS),
+    (libc::SYS_recvmsg,         Act::Inherited, READS),
+    (libc::SYS_recvmmsg,        Act::Inherited, READS),
+    (libc::SYS_accept,          Act::Inherited, READS),
+    (libc::SYS_accept4,         Act::Inherited, READS),
+    (libc::SYS_dup,             Act::Inherited, READS),
+    (libc::SYS_dup3,            Act::Inherited, READS),
+    (libc::SYS_fcntl,           Act::Inherited, READS),
+    (libc::SYS_tee,             Act::Inherited, &[Foreign(0), Foreign(1)]),
+    (libc::SYS_sendfile,        Act::Inherited, &[Foreign(0), Foreign(1)]),
+    (libc::SYS_splice,          Act::Inherited, &[Foreign(0), Foreign(2)]),
+    (libc::SYS_copy_file_range, Act::Inherited, &[Foreign(0), Foreign(2)]),
+    (libc::SYS_sendto,          Act::SendTo, &[NotNull(4), Foreign(0)]),
+    (libc::SYS_clone,           Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
+    (libc::SYS_unshare,         Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
+    (libc::SYS_socket,          Act::Socket, &[IsNot(0, u32::MAX, PLAIN_FAMILIES), IsAny(1, SOCKET_TYPE, &[libc::SOCK_RAW as u32])]),
+    (libc::SYS_ptrace,          Act::LookInto { process: 1 }, &[IsAny(0, u32::MAX, &[PTRACE_ATTACH, PTRACE_SEIZE])]),
+    (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, &[libc::PR_SET_SECCOMP as u32])]),
+    (libc::SYS_seccomp,         Act::Filter { flags: Some(1) }, &[IsAny(0, u32::MAX, &[libc::SECCOMP_SET_MODE_FILTER])]),
+    (libc::SYS_shmget,          Act::Key("shm"), &[IsNot(0, u32::MAX, &[0])]),
+    (libc::SYS_msgget,          Act::Key("msg"), &[IsNot(0, u32::MAX, &[0])]),
+    (libc::SYS_semget,          Act::Key("sem"), &[IsNot(0, u32::MAX, &[0])]),
+
+    (libc::SYS_openat,          Act::Open { folder: AT, path: 1, flags: 2 }, ALWAYS),
+    (libc::SYS_openat2,         Act::OpenHow, ALWAYS),
+    (libc::SYS_newfstatat,      Act::Ask { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_statx,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (libc::SYS_faccessat,       Act::Ask { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_faccessat2,      Act::Ask { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_statfs,          Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_getxattr,        Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lgetxattr,       Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_listxattr,       Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_llistxattr,      Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_name_to_handle_at, Act::Ask { folder: AT, path: 1, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_inotify_add_watch, Act::Ask { folder: CWD, path: 1, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_fanotify_mark,   Act::Ask { folder: Some(3), path: 4, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_readlinkat,      Act::ReadLink { folder: AT, path: 1 }, ALWAYS),
+    (libc::SYS_execve,          Act::Execute { folder: CWD, path: 0, flags: None }, ALWAYS),
+    (libc::SYS_execveat,        Act::Execute { folder: AT, path: 1, flags: Some(4) }, ALWAYS),
+    (libc::SYS_chdir,           Act::ChangeFolder { path: 0 }, ALWAYS),
+    (libc::SYS_getdents64,      Act::List, ALWAYS),
+    (libc::SYS_renameat2,       Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: Some(4) }, ALWAYS),
+    (libc::SYS_linkat,          Act::HardLink { from: AT, old: 1, to: Some(2), new: 3, flags: Some(4) }, ALWAYS),
+    (libc::SYS_symlinkat,       Act::Make { folder: Some(1), path: 2 }, ALWAYS),
+    (libc::SYS_mknodat,         Act::Make { folder: AT, path: 1 }, ALWAYS),
+    (libc::SYS_mkdirat,         Act::MakeFolder { folder: AT, path: 1 }, ALWAYS),
+    (libc::SYS_unlinkat,        Act::Remove { folder: AT, path: 1, flags: Some(2) }, ALWAYS),
+    (libc::SYS_truncate,        Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_fchmodat,        Act::Change { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
+    (SYS_FCHMODAT2,             Act::Change { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_fchownat,        Act::Change { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
+    (libc::SYS_utimensat,       Act::Change { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
+    (libc::SYS_setxattr,        Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lsetxattr,       Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_removexattr,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lremovexattr,    Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_connect,         Act::Connect, ALWAYS),
+    (libc::SYS_bind,            Act::Bind, ALWAYS),
+    (libc::SYS_listen,          Act::Listen, ALWAYS),
+    (libc::SYS_sendmsg,         Act::SendMessage { many: false }, ALWAYS),
+    (libc::SYS_sendmmsg,        Act::SendMessage { many: true }, ALWAYS),
+    (libc::SYS_mq_open,         Act::Queue, ALWAYS),
+    (libc::SYS_clone3,          Act::CloneHow, ALWAYS),
+    (libc::SYS_process_vm_readv, Act::LookInto { process: 0 }, ALWAYS),
+    (libc::SYS_process_vm_writev, Act::LookInto { process: 0 }, ALWAYS),
+    (libc::SYS_setuid,          Act::Become { group: false, count: 1 }, ALWAYS),
+    (libc::SYS_setreuid,        Act::Become { group: false, count: 2 }, ALWAYS),
+    (libc::SYS_setresuid,       Act::Become { group: false, count: 3 }, ALWAYS),
+    (libc::SYS_setfsuid,        Act::Become { group: false, count: 1 }, ALWAYS),
+    (libc::SYS_setgid,          Act::Become { group: true, count: 1 }, ALWAYS),
+    (libc::SYS_setregid,        Act::Become { group: true, count: 2 }, ALWAYS),
+    (libc::SYS_setresgid,       Act::Become { group: true, count: 3 }, ALWAYS),
+    (libc::SYS_setfsgid,        Act::Become { group: true, count: 1 }, ALWAYS),
+    (libc::SYS_setgroups,       Act::Refuse("changes its groups, and so which files it may read"), ALWAYS),
+    (libc::SYS_capset,          Act::Refuse("changes its capabilities, and so which files it may read"), ALWAYS),
+    (libc::SYS_mount,           Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_umount2,         Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_pivot_root,      Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_chroot,          Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_setns,           Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_open_tree,       Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_move_mount,      Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_fsopen,          Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_fspick,          Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_fsmount,         Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_mount_setattr,   Act::Refuse(MOUNTS), ALWAYS),
+    (SYS_OPEN_TREE_ATTR,        Act::Refuse(MOUNTS), ALWAYS),
+    (libc::SYS_open_by_handle_at, Act::Refuse(HANDLES), ALWAYS),
+    (libc::SYS_io_uring_setup,  Act::Refuse(URING), ALWAYS),
+    (libc::SYS_keyctl,          Act::Refuse(KEYS), ALWAYS),
+    (libc::SYS_add_key,         Act::Refuse(KEYS), ALWAYS),
+    (libc::SYS_request_key,     Act::Refuse(KEYS), ALWAYS),
+    (SYS_SETXATTRAT,            Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_GETXATTRAT,            Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_LISTXATTRAT,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_REMOVEXATTRAT,         Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_FILE_GETATTR,          Act::Ask { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
+    (SYS_FILE_SETATTR,          Act::Change { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
+];
+
+// The same number on every architecture.
+const SYS_FCHMODAT2: i64 = 452;
+const SYS_SETXATTRAT: i64 = 463;
+const SYS_GETXATTRAT: i64 = 464;
+const SYS_LISTXATTRAT: i64 = 465;
+const SYS_REMOVEXATTRAT: i64 = 466;
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+const SYS_FILE_GETATTR: i64 = 468;
+const SYS_FILE_SETATTR: i64 = 469;
+
+/// Calls of before there were folder descriptors, which AArch64 has never had.
+#[cfg(target_arch = "x86_64")]
+#[rustfmt::skip]
+pub const OLD_CALLS: &[Row] = &[
+    (libc::SYS_dup2,      Act::Inherited, READS),
+    (libc::SYS_open,      Act::Open { folder: CWD, path: 0, flags: 1 }, ALWAYS),
+    (libc::SYS_creat,     Act::Create { path: 0 }, ALWAYS),
+    (libc::SYS_stat,      Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lstat,     Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_access,    Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_readlink,  Act::ReadLink { folder: CWD, path: 0 }, ALWAYS),
+    (libc::SYS_getdents,  Act::List, ALWAYS),
+    (libc::SYS_rename,    Act::Rename { from: CWD, old: 0, to: CWD, new: 1, flags: None }, ALWAYS),
+    (libc::SYS_renameat,  Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS),
+    (libc::SYS_link,      Act::HardLink { from: CWD, old: 0, to: CWD, new: 1, flags: None }, ALWAYS),
+    (libc::SYS_symlink,   Act::Make { folder: CWD, path: 1 }, ALWAYS),
+    (libc::SYS_mknod,     Act::Make { folder: CWD, path: 0 }, ALWAYS),
+    (libc::SYS_mkdir,     Act::MakeFolder { folder: CWD, path: 0 }, ALWAYS),
+    (libc::SYS_unlink,    Act::Remove { folder: CWD, path: 0, flags: None }, ALWAYS),
+    (libc::SYS_rmdir,     Act::RemoveFolder { path: 0 }, ALWAYS),
+    (libc::SYS_chmod,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_chown,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lchown,    Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_utime,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_utimes,    Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_futimesat, Act::Change { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
+];
+
+/// `renameat` is a call of its own here too; the others are not.
+#[cfg(target_arch = "aarch64")]
+pub const OLD_CALLS: &[Row] = &[(38, Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS)];
+
+/// AUDIT_ARCH_* of the architecture whose numbers these are.
+#[cfg(target_arch = "x86_64")]
+pub const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+pub const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// Calls of the same processor's 32-bit programs that no such program does without: open, execve,
+/// socketcall, openat. One of them is enough to know that there is one.
+#[cfg(target_arch = "x86_64")]
+pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 102, 295];
+#[cfg(target_arch = "aarch64")]
+pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 281, 322];
+
+/// The row of a call.
+pub fn row(number: i64) -> Option<&'static Row> {
+    OLD_CALLS.iter().chain(CALLS).find(|row| row.0 == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_has_two_rows() {
+        let mut numbers: Vec<i64> = OLD_CALLS.iter().chain(CALLS).map(|row| row.0).collect();
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count);
+    }
+}

@@ -1,0 +1,211 @@
+//! Contents of files by hash, each file read as seldom as can be: what was hashed is remembered by the
+//! file's identity, within a run, and between runs by whoever provides the `Memory`.
+//!
+//! In: paths. Out: hashes, and the identities that they belong to.
+
+use crate::model::Hash;
+use rustc_hash::FxHashMap;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use xxhash_rust::xxh3::Xxh3;
+
+/// A file as it was at one time: another content has another identity, unless it was changed within the
+/// granularity of its file system's clock (`is_settled`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    /// Seconds and nanoseconds since 1970.
+    pub modified: (i64, i64),
+    pub changed: (i64, i64),
+}
+
+/// No file system that builds are done on has a clock as coarse.
+const COARSEST_CLOCK: i64 = 2;
+
+/// What is read at once. Tests read mostly small files.
+const BUFFER: usize = 128 * 1024;
+
+/// A larger file, such as the image of a disk, is not worth the time that its hash takes.
+const LARGEST: u64 = 4 << 30;
+
+/// Of files of the kernel, whose size nobody knows, no more than this is read.
+const MOST_OF_A_PSEUDO_FILE: u64 = 1 << 20;
+
+impl Identity {
+    /// The identity of what was found.
+    pub fn of(found: &Metadata) -> Identity {
+        Identity {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Whether a change from now on is sure to give it another identity: only then may it be remembered.
+    pub fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+        now - self.modified.0.max(self.changed.0) > COARSEST_CLOCK
+    }
+}
+
+/// What tells one file from another, whatever they are called.
+pub fn device_and_inode(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
+}
+
+/// Whether two names lead to the same file.
+pub fn same_file(one: &Metadata, other: &Metadata) -> bool {
+    device_and_inode(one) == device_and_inode(other)
+}
+
+/// What remembers contents between runs.
+pub trait Memory: Send + Sync {
+    /// The content that a file of this identity had.
+    fn recall(&self, identity: &Identity) -> Option<Hash>;
+    /// Called once, at the end of a run, with what was hashed in it and can be relied on.
+    fn remember(&self, learned: &[(Identity, Hash)]);
+}
+
+/// Remembers nothing.
+pub struct Forgetful;
+
+impl Memory for Forgetful {
+    fn recall(&self, _identity: &Identity) -> Option<Hash> {
+        None
+    }
+
+    fn remember(&self, _learned: &[(Identity, Hash)]) {}
+}
+
+/// Hashes files, and knows what it has hashed.
+pub struct Contents {
+    memory: Arc<dyn Memory>,
+    known: FxHashMap<Identity, Hash>,
+    learned: Vec<(Identity, Hash)>,
+    buffer: Vec<u8>,
+}
+
+impl Contents {
+    /// With a memory behind it.
+    pub fn new(memory: Arc<dyn Memory>) -> Contents {
+        Contents { memory, known: FxHashMap::default(), learned: Vec::new(), buffer: vec![0; BUFFER] }
+    }
+
+    /// The content of the regular file at `path`, of which `found` was just found out.
+    pub fn of(&mut self, path: &Path, found: &Metadata) -> io::Result<Hash> {
+        let identity = Identity::of(found);
+        if let Some(hash) = self.known.get(&identity) {
+            return Ok(*hash);
+        }
+        if let Some(hash) = self.memory.recall(&identity) {
+            self.known.insert(identity, hash);
+            return Ok(hash);
+        }
+        if identity.size > LARGEST {
+            return Err(io::Error::other("it is too large"));
+        }
+        let (identity, hash) = self.read(path)?;
+        self.known.insert(identity, hash);
+        if identity.is_settled() {
+            self.learned.push((identity, hash));
+        }
+        Ok(hash)
+    }
+
+    /// Reads and hashes a file; again, if it changed meanwhile.
+    fn read(&mut self, path: &Path) -> io::Result<(Identity, Hash)> {
+        for _ in 0..3 {
+            let mut file = open(path)?;
+            let before = Identity::of(&file.metadata()?);
+            let hash = self.hash(&mut file)?;
+            if Identity::of(&file.metadata()?) == before {
+                return Ok((before, hash));
+            }
+        }
+        Err(io::Error::other("it changes while it is read"))
+    }
+
+    /// The content of a file of the kernel, which has no identity.
+    pub fn of_pseudo_file(&mut self, path: &Path) -> io::Result<Hash> {
+        self.hash(&mut open(path)?.take(MOST_OF_A_PSEUDO_FILE))
+    }
+
+    fn hash(&mut self, file: &mut impl Read) -> io::Result<Hash> {
+        let mut hasher = Xxh3::new();
+        loop {
+            match file.read(&mut self.buffer) {
+                Ok(0) => return Ok(Hash(hasher.digest128().to_be_bytes())),
+                Ok(count) => hasher.update(&self.buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether a file that was found has this content.
+    pub fn is(&mut self, path: &Path, found: &Metadata, content: Hash) -> bool {
+        found.is_file()
+            && match super::policy::is_pseudo(path) {
+                true => self.of_pseudo_file(path),
+                false => self.of(path, found),
+            }
+            .is_ok_and(|now| now == content)
+    }
+
+    /// Whether this user may not read it.
+    pub fn is_denied(&self, path: &Path) -> bool {
+        open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    /// Hands what was learned to the memory.
+    pub fn remember(&mut self) {
+        if !self.learned.is_empty() {
+            self.memory.remember(&self.learned);
+            self.learned.clear();
+        }
+    }
+}
+
+/// Opens without following a link, waiting for a writer, or getting a terminal.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_changed_file_has_another_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut contents = Contents::new(Arc::new(Forgetful));
+        fs::write(&path, "one").unwrap();
+        let one = contents.of(&path, &fs::metadata(&path).unwrap()).unwrap();
+        assert_eq!(one, Hash::of(b"one"));
+        fs::write(&path, "other").unwrap();
+        let other = contents.of(&path, &fs::metadata(&path).unwrap()).unwrap();
+        assert_eq!(other, Hash::of(b"other"));
+        assert!(contents.learned.is_empty(), "the file is too young to be remembered");
+    }
+
+    #[test]
+    fn long_files_are_hashed_as_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let long = vec![7; 3 * BUFFER + 11];
+        fs::write(&path, &long).unwrap();
+        let mut contents = Contents::new(Arc::new(Forgetful));
+        assert_eq!(contents.of(&path, &fs::metadata(&path).unwrap()).unwrap(), Hash::of(&long));
+    }
+}

@@ -1,0 +1,322 @@
+//! Calls about files, folders and programs: what each of them lets the run see, and what it changes.
+//!
+//! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
+
+use super::calls::Act;
+use super::content::{Identity, same_file};
+use super::ledger::Sight;
+use super::memory;
+use super::programs;
+use super::resolve::{Found, Place, Trail};
+use super::supervisor::{Call, Supervisor};
+use super::used::{Kind, is_executable};
+use std::fs;
+use std::io;
+
+const RENAME_NOREPLACE: u64 = 1;
+const RENAME_EXCHANGE: u64 = 2;
+const RESOLVE_IN_ROOT: u64 = 0x10;
+const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
+
+/// As many scripts as the kernel lets interpret each other.
+const MOST_INTERPRETERS: usize = 5;
+
+impl Act {
+    /// Whether `note_file` knows it.
+    pub(super) fn is_about_files(&self) -> bool {
+        use Act::*;
+        matches!(
+            self,
+            Open { .. } | Create { .. } | OpenHow | Ask { .. } | ReadLink { .. } | Execute { .. } | ChangeFolder { .. }
+        ) || matches!(self, List | Rename { .. } | HardLink { .. } | Make { .. } | MakeFolder { .. })
+            || matches!(self, Remove { .. } | RemoveFolder { .. } | Change { .. })
+    }
+}
+
+impl Supervisor {
+    pub(super) fn note_file(&mut self, call: &Call, act: Act) -> io::Result<()> {
+        match act {
+            Act::Open { folder, path, flags } => self.open(call, folder, path, call.int(flags)),
+            Act::Create { path } => self.open(call, None, path, libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY),
+            Act::OpenHow => self.open_how(call),
+            Act::Ask { folder, path, follow, flags } => {
+                let follow = follow && !has(call, flags, NO_FOLLOW);
+                let place = self.place(call, folder, path, follow)?;
+                self.saw_if_any(place, Sight::Details)
+            }
+            Act::ChangeFolder { path } => {
+                let place = self.place(call, None, path, true)?;
+                self.saw_if_any(place, Sight::Kind)
+            }
+            Act::ReadLink { folder, path } => self.read_link(call, folder, path),
+            Act::Execute { folder, path, flags } => self.execute_call(call, folder, path, flags),
+            Act::List => self.list(call),
+            Act::Rename { .. } | Act::HardLink { .. } => self.two_names(call, act),
+            Act::Make { folder, path } => self.make(call, folder, path, false),
+            Act::MakeFolder { folder, path } => self.make(call, folder, path, true),
+            Act::Remove { folder, path, flags } => {
+                self.remove(call, folder, path, has(call, flags, libc::AT_REMOVEDIR))
+            }
+            Act::RemoveFolder { path } => self.remove(call, None, path, true),
+            Act::Change { folder, path, follow, flags } => {
+                let place = self.place(call, folder, path, follow && !has(call, flags, NO_FOLLOW))?;
+                self.change(place)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn saw_if_any(&mut self, place: Option<Place>, sight: Sight) -> io::Result<()> {
+        if let Some(place) = place {
+            self.saw(&place, sight);
+        }
+        Ok(())
+    }
+
+    fn open_how(&mut self, call: &Call) -> io::Result<()> {
+        let how = memory::bytes(call.thread(), call.argument(2), 24)?;
+        if memory::number_in(&how, 16) & RESOLVE_IN_ROOT != 0 {
+            let subject = self.name_of(call);
+            self.ledger.refuse(subject, "opens files below a root of its own (openat2)");
+        }
+        self.open(call, Some(0), 1, memory::number_in(&how, 0) as i32)
+    }
+
+    fn open(&mut self, call: &Call, folder: Option<usize>, path: usize, flags: i32) -> io::Result<()> {
+        let has = |flag: i32| flags & flag == flag;
+        let exclusive = has(libc::O_CREAT | libc::O_EXCL);
+        let Some(place) = self.place(call, folder, path, !has(libc::O_NOFOLLOW) && !exclusive)? else { return Ok(()) };
+        if has(libc::O_PATH) || has(libc::O_TMPFILE) {
+            self.saw(&place, Sight::Kind);
+            return Ok(());
+        }
+        let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
+        let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || has(libc::O_TRUNC);
+        if reads {
+            self.meets_foreign_at(&place);
+        }
+        match (&place.found, place.kind()) {
+            // Whatever was there is gone without a look at it, and a leftover of an earlier run is as good as nothing.
+            (Found::Missing, _) | (_, Some(Kind::File)) if has(libc::O_CREAT | libc::O_TRUNC) && !exclusive => {
+                self.touches(&place);
+            }
+            (Found::Missing, _) => {
+                self.saw(&place, Sight::Kind);
+                if has(libc::O_CREAT) {
+                    self.touches(&place);
+                }
+            }
+            (Found::There(_), Some(Kind::Folder | Kind::Link)) => self.saw(&place, Sight::Kind),
+            (Found::There(_), _) if exclusive => self.saw(&place, Sight::Kind),
+            (Found::There(_), Some(Kind::File)) if has(libc::O_TRUNC) => {
+                self.saw(&place, Sight::Kind);
+                self.touches(&place);
+            }
+            (Found::There(_), _) => {
+                self.saw(&place, Sight::Content);
+                if writes && place.kind() == Some(Kind::File) {
+                    self.touches(&place);
+                }
+            }
+            _ => self.saw(&place, Sight::Kind),
+        }
+        Ok(())
+    }
+
+    fn meets_foreign_at(&mut self, place: &Place) {
+        match &place.found {
+            Found::There(found) => self.meets_foreign(found),
+            Found::Nameless => {
+                if let Ok(found) = fs::metadata(&place.path) {
+                    self.meets_foreign(&found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn read_link(&mut self, call: &Call, folder: Option<usize>, path: usize) -> io::Result<()> {
+        let Some(place) = self.place(call, folder, path, false)? else { return Ok(()) };
+        match fs::read_link(&place.path) {
+            Ok(target) if place.kind() == Some(Kind::Link) => {
+                let trail = Trail { links: vec![(place.path, target)], ..Trail::default() };
+                self.ledger.passed(trail, &|process| self.processes.has(process));
+            }
+            _ => self.saw(&place, Sight::Kind),
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, call: &Call) -> io::Result<()> {
+        let link = format!("/proc/{}/fd/{}", call.thread(), call.int(0));
+        let (Ok(path), Ok(found)) = (fs::read_link(&link), fs::metadata(&link)) else { return Ok(()) };
+        match fs::symlink_metadata(&path) {
+            Ok(named) if same_file(&named, &found) => {
+                self.ledger.lists(&path, &found, &|process| self.processes.has(process));
+            }
+            // A folder that was removed while it was open has no entries.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, call: &Call, folder: Option<usize>, path: usize, is_folder: bool) -> io::Result<()> {
+        let Some(place) = self.place(call, folder, path, false)? else { return Ok(()) };
+        self.saw(&place, Sight::Kind);
+        if matches!(place.found, Found::Missing) {
+            self.touches(&place);
+            if is_folder {
+                self.ledger.owns_folder(&place.path);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, call: &Call, folder: Option<usize>, path: usize, is_folder: bool) -> io::Result<()> {
+        let Some(place) = self.place(call, folder, path, false)? else { return Ok(()) };
+        self.saw(&place, Sight::Kind);
+        let Found::There(found) = &place.found else { return Ok(()) };
+        if is_folder && found.is_dir() {
+            // Whether it can be removed depends on what is in it.
+            self.ledger.lists(&place.path, found, &|process| self.processes.has(process));
+            if fs::read_dir(&place.path).is_ok_and(|mut entries| entries.next().is_none()) {
+                self.touches(&place);
+                self.ledger.owns_folder(&place.path);
+            }
+        } else if !is_folder && !found.is_dir() {
+            self.touches(&place);
+        }
+        if found.is_dir() || found.is_symlink() {
+            self.resolver.forget(&place.path);
+        }
+        Ok(())
+    }
+
+    /// Content or attributes change. The content counts even then, because it is taken for the run's own later.
+    fn change(&mut self, place: Option<Place>) -> io::Result<()> {
+        if let Some(place) = place {
+            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Kind });
+            if matches!(place.found, Found::There(_)) {
+                self.touches(&place);
+            }
+        }
+        Ok(())
+    }
+
+    fn two_names(&mut self, call: &Call, act: Act) -> io::Result<()> {
+        let (Act::Rename { from, old, to, new, flags } | Act::HardLink { from, old, to, new, flags }) = act else {
+            return Ok(());
+        };
+        let renames = matches!(act, Act::Rename { .. });
+        let follow = !renames && has(call, flags, libc::AT_SYMLINK_FOLLOW);
+        let Some(old) = self.place(call, from, old, follow)? else { return Ok(()) };
+        let Some(new) = self.place(call, to, new, false)? else { return Ok(()) };
+        let flags = flags.map_or(0, |index| call.argument(index));
+        if !self.ledger.is_own(&old.path) && old.kind() == Some(Kind::Folder) {
+            self.ledger.refuse_path(&old.path, "is a folder from before the test, which renames it");
+        }
+        self.change(Some(old.clone()))?;
+        if !renames || flags & RENAME_NOREPLACE != 0 {
+            self.saw(&new, Sight::Kind);
+        } else if flags & RENAME_EXCHANGE != 0 {
+            self.change(Some(new.clone()))?;
+        }
+        if matches!(old.found, Found::There(_)) {
+            self.touches(&new);
+            if old.kind() == Some(Kind::Folder) {
+                self.ledger.owns_folder(&new.path);
+                self.ledger.owns_folder(&old.path);
+            }
+        }
+        for place in [&old, &new] {
+            if renames && matches!(old.kind(), Some(Kind::Folder | Kind::Link)) {
+                self.resolver.forget(&place.path);
+            }
+        }
+        Ok(())
+    }
+
+    fn execute_call(
+        &mut self,
+        call: &Call,
+        folder: Option<usize>,
+        path: usize,
+        flags: Option<usize>,
+    ) -> io::Result<()> {
+        let place = match self.place(call, folder, path, !has(call, flags, NO_FOLLOW))? {
+            Some(place) => Some(place),
+            // By its descriptor alone.
+            None if has(call, flags, libc::AT_EMPTY_PATH) => {
+                let link = format!("/proc/{}/fd/{}", call.thread(), call.int(0));
+                self.place_of(call, None, link.as_bytes(), true)
+            }
+            None => None,
+        };
+        match place {
+            Some(place) => self.execute(call, place, 0),
+            None => Ok(()),
+        }
+    }
+
+    /// A program is started: the file, and what the kernel opens with it.
+    fn execute(&mut self, call: &Call, place: Place, depth: usize) -> io::Result<()> {
+        let Found::There(found) = &place.found else {
+            self.saw(&place, Sight::Kind);
+            return self.refuse_if(call, matches!(place.found, Found::Nameless), "starts a program that has no name");
+        };
+        if !found.is_file() || !is_executable(found) {
+            self.saw(&place, Sight::Details);
+            return Ok(());
+        }
+        self.saw(&place, Sight::Program);
+        let Some((head, privileged)) = self.head(&place, found) else {
+            self.ledger.refuse_path(&place.path, "is a program that cannot be read");
+            return Ok(());
+        };
+        if privileged {
+            self.gives_privileges(&place);
+        }
+        if head.is_32_bit {
+            self.ledger.refuse_path(&place.path, "is of another architecture, whose calls are not watched");
+        }
+        if !head.known && has_other_formats() {
+            self.ledger.refuse_path(&place.path, "may be run by an interpreter that is registered with the kernel");
+        }
+        match head.interpreter {
+            Some(interpreter) if depth < MOST_INTERPRETERS => match self.place_of(call, None, &interpreter, true) {
+                Some(place) => self.execute(call, place, depth + 1),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// What kind of program it is, and whether it has privileges to give; each file is looked at once.
+    fn head(&mut self, place: &Place, found: &fs::Metadata) -> Option<(programs::Head, bool)> {
+        let identity = Identity::of(found);
+        if let Some(known) = self.heads.get(&identity) {
+            return Some(known.clone());
+        }
+        let head = (programs::head(&place.path).ok()?, programs::gives_privileges(&place.path, found));
+        self.heads.insert(identity, head.clone());
+        Some(head)
+    }
+
+    fn gives_privileges(&mut self, place: &Place) {
+        let path = place.path.to_string_lossy().into_owned();
+        match self.powerless {
+            true => self.disturb(path, "needs privileges that a watched program cannot get (set-user-id)"),
+            false => self.ledger.refuse(path, "runs with privileges of another user (set-user-id)"),
+        }
+    }
+}
+
+fn has(call: &Call, flags: Option<usize>, flag: i32) -> bool {
+    flags.is_some_and(|index| call.int(index) & flag != 0)
+}
+
+/// Whether the kernel knows program formats beside ELF and `#!`.
+fn has_other_formats() -> bool {
+    const OWN_FILES: usize = 2;
+    fs::read_dir("/proc/sys/fs/binfmt_misc").is_ok_and(|entries| entries.count() > OWN_FILES)
+}

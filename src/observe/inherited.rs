@@ -1,0 +1,107 @@
+//! What a test is given beside its arguments: standard input, and other descriptors that whoever started us
+//! left open. What comes through them is no file with a path, so that using one is noticed and refused.
+//!
+//! In: our own descriptors, before the test is started. Out: what they are.
+
+use super::content::{Contents, device_and_inode};
+use super::kernel;
+use crate::model::Hash;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::PathBuf;
+
+/// What standard input is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Closed, or `/dev/null`: nothing can come from there.
+    Empty,
+    /// A file, from this position on.
+    File {
+        path: PathBuf,
+        content: Hash,
+        position: u64,
+    },
+    Terminal,
+    Pipe,
+    Socket,
+    /// A device, a folder, or a file without a name.
+    Other,
+    /// What the caller gave, who has to know about it.
+    Given,
+}
+
+/// A descriptor from outside that is not to be used.
+#[derive(Clone, Debug)]
+pub struct Foreign {
+    pub number: i32,
+    /// What tells it apart, wherever else it turns up.
+    pub file: (u64, u64),
+    pub name: String,
+}
+
+/// More leaked descriptors than this make the filter too long.
+pub const MOST_FOREIGN: usize = 48;
+
+/// What standard input is, and whether using it has to be noticed.
+pub fn standard_input(contents: &mut Contents) -> (Input, Option<Foreign>) {
+    let Some(file) = kernel::duplicate(0) else { return (Input::Empty, None) };
+    let Ok(found) = file.metadata() else { return (Input::Other, None) };
+    let kind = found.file_type();
+    if kind.is_char_device() && found.rdev() == NULL_DEVICE {
+        return (Input::Empty, None);
+    }
+    if kind.is_file()
+        && let Some(input) = regular(&file, contents)
+    {
+        return (input, None);
+    }
+    let (input, name) = match kind {
+        kind if kind.is_fifo() => (Input::Pipe, "a pipe"),
+        kind if kind.is_socket() => (Input::Socket, "a socket"),
+        kind if kind.is_char_device() && io::IsTerminal::is_terminal(&file) => (Input::Terminal, "a terminal"),
+        _ => (Input::Other, "no ordinary file"),
+    };
+    let name = format!("standard input ({name})");
+    (input, Some(Foreign { number: 0, file: device_and_inode(&found), name }))
+}
+
+/// Linux has given it this number for ever.
+const NULL_DEVICE: u64 = 1 << 8 | 3;
+
+fn regular(file: &File, contents: &mut Contents) -> Option<Input> {
+    use std::io::Seek;
+    let path = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()?;
+    let named = fs::symlink_metadata(&path).ok()?;
+    if !super::content::same_file(&named, &file.metadata().ok()?) {
+        return None;
+    }
+    let content = contents.of(&path, &named).ok()?;
+    let position = (&*file).stream_position().ok()?;
+    Some(Input::File { path, content, position })
+}
+
+/// The other descriptors that the test will inherit: pipes and sockets of whoever started us. Folders are
+/// left out, since what is opened from there has a path. Standard output and error are the outcome.
+pub fn others() -> Vec<Foreign> {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut foreign: Vec<Foreign> = numbers.filter(|&number| number > 2).filter_map(inherited).collect();
+    foreign.sort_by_key(|foreign| foreign.number);
+    foreign
+}
+
+fn inherited(number: i32) -> Option<Foreign> {
+    let (mode, closed_on_exec) = kernel::descriptor_flags(number)?;
+    if closed_on_exec || mode & libc::O_PATH != 0 {
+        return None;
+    }
+    let found = kernel::duplicate(number)?.metadata().ok()?;
+    let is_null = found.file_type().is_char_device() && found.rdev() == NULL_DEVICE;
+    if found.is_dir() || is_null {
+        return None;
+    }
+    let target = fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default();
+    let name = format!("descriptor {number} ({})", target.display());
+    Some(Foreign { number, file: device_and_inode(&found), name })
+}

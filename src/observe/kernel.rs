@@ -1,0 +1,260 @@
+//! The system calls of the watcher: installing the filter, receiving and answering notifications, reading
+//! another process's memory. With `process/sys.rs` the only unsafe code of the crate, and by the same rule:
+//! each call is wrapped so that the rest of the crate cannot misuse it.
+//!
+//! In: filters, descriptors, process ids, addresses in other processes. Out: notifications, bytes.
+
+#![expect(unsafe_code, reason = "seccomp, its ioctls, process_vm_readv, prctl and fork have no safe wrapper in std")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// One call that waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Notification {
+    pub id: u64,
+    /// The thread that makes the call.
+    pub thread: u32,
+    pub architecture: u32,
+    pub number: i64,
+    pub arguments: [u64; 6],
+}
+
+/// The receiving end of a filter.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+/// What `Listener::wait` saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ready {
+    /// A notification can be received.
+    pub call: bool,
+    /// No task is left that has the filter.
+    pub nobody_left: bool,
+    /// The other descriptor was closed at its far end.
+    pub told_to_stop: bool,
+}
+
+/// Puts the filter on the calling thread, which all that it starts inherits. Without CAP_SYS_ADMIN that needs
+/// `no_new_privs`, which is therefore set only where it has to be: it takes set-user-id programs their power.
+pub fn install(program: &[libc::sock_filter]) -> io::Result<Listener> {
+    let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    let attempt = |flags| {
+        set_filter(program, flags).or_else(|error| match error.raw_os_error() {
+            Some(libc::EACCES) => give_up_privileges().and_then(|()| set_filter(program, flags)),
+            _ => Err(error),
+        })
+    };
+    // Kernels before 5.19 know no killable waiting: a signal that meets a waiting call restarts it.
+    let result = attempt(listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+        .or_else(|error| if error.raw_os_error() == Some(libc::EINVAL) { attempt(listening) } else { Err(error) });
+    let listener = Listener(result?);
+    listener.wake_on_the_same_processor();
+    Ok(listener)
+}
+
+fn set_filter(program: &[libc::sock_filter], flags: libc::c_ulong) -> io::Result<OwnedFd> {
+    let length = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the program lives through the call, which only reads it.
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &program) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a success returns a new descriptor, which belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(result as libc::c_int) })
+}
+
+fn give_up_privileges() -> io::Result<()> {
+    // SAFETY: this prctl takes no pointers.
+    match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the calling thread, and all that it starts, can gain no privileges.
+pub fn has_no_new_privileges() -> bool {
+    // SAFETY: this prctl takes no pointers.
+    unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 }
+}
+
+impl Listener {
+    /// Who waits for an answer sleeps anyway: the kernel may run us at once in its place (6.6 and newer).
+    fn wake_on_the_same_processor(&self) {
+        const SYNC_WAKE_UP: libc::c_ulong = 1;
+        // SAFETY: the argument is a number. A kernel that does not know the call refuses it, which is fine.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
+    }
+
+    /// Waits for a notification, the end of all tasks, or the far end of `stop` being closed.
+    pub fn wait(&self, stop: Option<BorrowedFd>, limit: Option<Duration>) -> Ready {
+        let other = stop.map_or(-1, |stop| stop.as_raw_fd());
+        let mut polled = [
+            libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 },
+            libc::pollfd { fd: other, events: 0, revents: 0 },
+        ];
+        let limit = limit.map_or(-1, |limit| i32::try_from(limit.as_millis()).unwrap_or(i32::MAX));
+        // SAFETY: the two structs live through the call.
+        if unsafe { libc::poll(polled.as_mut_ptr(), 2, limit) } <= 0 {
+            return Ready::default();
+        }
+        Ready {
+            call: polled[0].revents & libc::POLLIN != 0,
+            nobody_left: polled[0].revents & libc::POLLHUP != 0,
+            told_to_stop: polled[1].revents != 0,
+        }
+    }
+
+    /// The next notification; `None` if the caller died meanwhile.
+    pub fn receive(&self) -> Option<Notification> {
+        // SAFETY: the struct is plain data, which the kernel demands to be zeroed; it lives through the call.
+        // The kernel's own may be larger only if it says so by another ioctl number.
+        let notification = unsafe {
+            let mut notification: libc::seccomp_notif = std::mem::zeroed();
+            let result = libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut notification);
+            (result == 0).then_some(notification)?
+        };
+        Some(Notification {
+            id: notification.id,
+            thread: notification.pid,
+            architecture: notification.data.arch,
+            number: i64::from(notification.data.nr),
+            arguments: notification.data.args,
+        })
+    }
+
+    /// Whether the call still waits: if so, what was read of its process by number was read of the right one.
+    pub fn still_waits(&self, call: &Notification) -> bool {
+        let id = call.id;
+        // SAFETY: the number lives through the call, which only reads it.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const id) == 0 }
+    }
+
+    /// Lets the call happen as if there were no filter.
+    pub fn let_go(&self, call: &Notification) {
+        self.answer(call.id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
+    }
+
+    /// Makes the call fail.
+    pub fn fail(&self, call: &Notification, errno: i32) {
+        self.answer(call.id, -errno, 0);
+    }
+
+    /// An answer that comes too late, for a call whose process was killed, has no effect.
+    fn answer(&self, id: u64, error: i32, flags: u32) {
+        let answer = libc::seccomp_notif_resp { id, val: 0, error, flags };
+        // SAFETY: the struct lives through the call.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
+    }
+
+    /// Leaves a process behind that does nothing but answer, until no task with the filter is left. Without
+    /// it, every filtered call of a process that outlives the test would fail (ENOSYS). It holds none of our
+    /// descriptors, is in a session of its own, and is nobody's child.
+    pub fn leave_behind(&self) -> io::Result<()> {
+        // SAFETY: after fork, the child makes only async-signal-safe calls and never returns from here.
+        let child = unsafe { libc::fork() };
+        match child {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => self.keep_answering(),
+            _ => {}
+        }
+        // SAFETY: waits for the child just made, which ends at once; no status is asked for.
+        while unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) } < 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+        Ok(())
+    }
+
+    /// The left-behind process: a grandchild, so that whoever inherits orphans cleans up after it.
+    fn keep_answering(&self) -> ! {
+        let listener = self.0.as_raw_fd();
+        // SAFETY: only async-signal-safe calls: of the other threads of this process nothing is left but
+        // their memory, and their locks may be held for ever.
+        unsafe {
+            if libc::fork() != 0 {
+                libc::_exit(0);
+            }
+            libc::setsid();
+            libc::chdir(c"/".as_ptr());
+            if listener > 0 {
+                libc::syscall(libc::SYS_close_range, 0, listener - 1, 0);
+            }
+            libc::syscall(libc::SYS_close_range, listener + 1, u32::MAX, 0);
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+        loop {
+            let ready = self.wait(None, None);
+            if ready.call {
+                if let Some(call) = self.receive() {
+                    self.let_go(&call);
+                }
+            } else if ready.nobody_left {
+                // SAFETY: ends this process without running anything of the process it was forked from.
+                unsafe { libc::_exit(0) };
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The number of the calling thread.
+pub fn own_thread() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// Makes the command's process die with the thread that starts it: nobody would answer its calls any more.
+pub fn dies_with_us(command: &mut Command) {
+    // SAFETY: prctl is async-signal-safe and takes no pointers here.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+}
+
+/// Reads memory of another thread's process; fewer bytes than asked for where the rest is not mapped.
+pub fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
+    // SAFETY: the local range is the buffer; the remote one is checked by the kernel.
+    let count = unsafe { libc::process_vm_readv(thread as libc::pid_t, &local, 1, &remote, 1, 0) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Whether a file carries capabilities, which running it gives away like a set-user-id bit.
+pub fn has_capabilities(path: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: both strings live through the call; a length of 0 asks for the size only.
+    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+/// A duplicate of one of our own descriptors, to look at; `None` if the number is not open.
+pub fn duplicate(descriptor: i32) -> Option<File> {
+    // SAFETY: F_DUPFD_CLOEXEC takes no pointers; a number that is not open gives an error.
+    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
+    // SAFETY: the copy was just made and belongs to nobody else.
+    (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
+}
+
+/// The flags of one of our own descriptors: its access mode, and whether it is closed on exec.
+pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
+    // SAFETY: neither call takes pointers; a number that is not open gives an error.
+    let (mode, own) = unsafe { (libc::fcntl(descriptor, libc::F_GETFL), libc::fcntl(descriptor, libc::F_GETFD)) };
+    (mode >= 0 && own >= 0).then_some((mode, own & libc::FD_CLOEXEC != 0))
+}

@@ -1,0 +1,329 @@
+//! The account of one run: what was met first at each path, what of it the run can have seen, and what the
+//! run itself has made or changed. What is the run's own is no input, whatever it reads of it later.
+//!
+//! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
+
+use super::content::{Contents, Identity, device_and_inode};
+use super::listing::{self, Listing};
+use super::policy::{self, Treatment};
+use super::resolve::{Found, Place, Trail};
+use super::used::{Kind, Use, What};
+use crate::model::{Hash, Refusal};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How much of a place the run can have seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sight {
+    /// That it is there, and what kind of thing it is.
+    Kind,
+    /// Its attributes.
+    Details,
+    /// Its content.
+    Content,
+    /// Its content, which was run.
+    Program,
+}
+
+/// What is known of one path that is not the run's own.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub first: First,
+    pub sight: Sight,
+    pub content: Option<Hash>,
+    /// Effective entries, and the identity of the folder when they were read.
+    pub listing: Option<(Listing, Identity)>,
+}
+
+/// What was met at a path first.
+#[derive(Debug)]
+pub(super) enum First {
+    There(Identity, What),
+    Absent,
+    Denied,
+}
+
+/// What the run did to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// It was not there before.
+    Made,
+    /// It was, as a thing of this kind and identity.
+    Changed(Kind, Identity),
+}
+
+/// More reasons than this tell nobody more.
+const MOST_REFUSALS: usize = 64;
+
+/// The account.
+pub struct Ledger {
+    pub(super) entries: FxHashMap<PathBuf, Entry>,
+    pub(super) links: FxHashMap<PathBuf, PathBuf>,
+    pub(super) touched: FxHashMap<PathBuf, Touch>,
+    pub(super) own_folders: FxHashSet<PathBuf>,
+    /// Files that were there before and have been changed: they may have other names.
+    changed: FxHashSet<(u64, u64)>,
+    pub(super) refusals: Vec<Refusal<'static>>,
+    pub(super) contents: Contents,
+}
+
+impl Ledger {
+    /// An empty account.
+    pub fn new(contents: Contents) -> Ledger {
+        Ledger {
+            entries: FxHashMap::default(),
+            links: FxHashMap::default(),
+            touched: FxHashMap::default(),
+            own_folders: FxHashSet::default(),
+            changed: FxHashSet::default(),
+            refusals: Vec::new(),
+            contents,
+        }
+    }
+
+    /// Notes a reason why the run cannot be reused.
+    pub fn refuse(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
+        let refusal = Refusal::new(subject.into(), reason.into());
+        if self.refusals.len() < MOST_REFUSALS && !self.refusals.contains(&refusal) {
+            self.refusals.push(refusal);
+        }
+    }
+
+    /// The same about a path.
+    pub fn refuse_path(&mut self, path: &Path, reason: impl Into<String>) {
+        self.refuse(path.to_string_lossy(), reason);
+    }
+
+    /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
+    /// what still is as it was is not the run's.
+    pub fn is_own(&self, path: &Path) -> bool {
+        let touched = self.touched.get(path).is_some_and(|touch| match touch {
+            Touch::Made => true,
+            // A folder whose attributes were changed still has the entries that it had.
+            Touch::Changed(Kind::Folder, _) => false,
+            Touch::Changed(_, before) => !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before),
+        });
+        touched || (!self.own_folders.is_empty() && path.ancestors().any(|folder| self.own_folders.contains(folder)))
+    }
+
+    /// What a walk met on its way.
+    pub fn passed(&mut self, trail: Trail, is_own: policy::IsOwn) {
+        for (link, target) in trail.links {
+            if link.starts_with("/proc") || self.is_own(&link) {
+                continue;
+            }
+            match self.links.get(&link) {
+                None => _ = self.links.insert(link, target),
+                Some(first) if *first != target => self.refuse_path(&link, CHANGED),
+                Some(_) => {}
+            }
+        }
+        for folder in trail.folders {
+            if !self.entries.contains_key(&folder) {
+                let found = fs::symlink_metadata(&folder).map_or(Found::Denied, Found::There);
+                self.saw(&Place { path: folder, found }, Sight::Kind, is_own);
+            }
+        }
+    }
+
+    /// The run gets to see something of a place.
+    pub fn saw(&mut self, place: &Place, sight: Sight, is_own: policy::IsOwn) {
+        let path = &place.path;
+        if matches!(place.found, Found::Nameless) || self.is_own(path) {
+            return;
+        }
+        match policy::of(path, is_own) {
+            Treatment::Ignored => {}
+            // To see that a device is there is not to use it.
+            Treatment::Refused(_) if sight <= Sight::Details && path.starts_with("/dev") => self.enter(place, sight),
+            Treatment::Refused(reason) => self.refuse_path(path, reason),
+            Treatment::ByContent => self.enter_pseudo(place, sight),
+            Treatment::Ordinary => self.enter(place, sight),
+        }
+    }
+
+    fn enter(&mut self, place: &Place, sight: Sight) {
+        let first = match &place.found {
+            Found::There(found) | Found::Blocks(found) => First::There(Identity::of(found), What::of(found)),
+            Found::Missing | Found::MissingFolder => First::Absent,
+            Found::Denied | Found::Nameless => First::Denied,
+        };
+        let changed = match self.entries.get(&place.path) {
+            Some(entry) => entry.differs(&first),
+            None => {
+                let entry = Entry { first, sight, content: None, listing: None };
+                self.entries.insert(place.path.clone(), entry);
+                false
+            }
+        };
+        if changed {
+            self.refuse_path(&place.path, CHANGED);
+            return;
+        }
+        if let Some(entry) = self.entries.get_mut(&place.path) {
+            entry.sight = entry.sight.max(sight);
+        }
+        if let Found::There(found) = &place.found {
+            self.enter_content(&place.path, found, sight);
+        }
+    }
+
+    /// Takes note of the content, before the run can have changed it.
+    fn enter_content(&mut self, path: &Path, found: &Metadata, sight: Sight) {
+        if sight < Sight::Content {
+            return;
+        }
+        match Kind::of(found.file_type()) {
+            Kind::File => {}
+            Kind::Folder | Kind::Link => return,
+            kind => return self.refuse_path(path, format!("uses a {} from outside", name_of(kind))),
+        }
+        if self.changed.contains(&device_and_inode(found)) && !self.touched.contains_key(path) {
+            return self.refuse_path(path, "is read after it was changed under another name");
+        }
+        if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
+            return;
+        }
+        let content = self.contents.of(path, found);
+        self.settle(path, content);
+    }
+
+    fn settle(&mut self, path: &Path, content: io::Result<Hash>) {
+        let Some(entry) = self.entries.get_mut(path) else { return };
+        match content {
+            Ok(hash) => entry.content = Some(hash),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => entry.first = First::Denied,
+            Err(error) => self.refuse_path(path, format!("cannot be hashed: {error}")),
+        }
+    }
+
+    /// A file of the kernel, whose identity says nothing.
+    fn enter_pseudo(&mut self, place: &Place, sight: Sight) {
+        match &place.found {
+            Found::There(found) if found.is_file() && sight >= Sight::Content => {
+                if self.entries.contains_key(&place.path) {
+                    return;
+                }
+                let first = First::There(Identity::of(found), What::of(found));
+                let entry = Entry { first, sight: Sight::Content, content: None, listing: None };
+                self.entries.insert(place.path.clone(), entry);
+                let content = self.contents.of_pseudo_file(&place.path);
+                self.settle(&place.path, content);
+            }
+            // Sizes mean nothing there.
+            _ if !self.entries.contains_key(&place.path) => self.enter(place, Sight::Kind),
+            _ => {}
+        }
+    }
+
+    /// The run lists a folder.
+    pub fn lists(&mut self, folder: &Path, found: &Metadata, is_own: policy::IsOwn) {
+        if self.is_own(folder) || self.entries.get(folder).is_some_and(|entry| entry.listing.is_some()) {
+            return;
+        }
+        match policy::of_listing(folder, is_own) {
+            Treatment::Ignored => return,
+            Treatment::Refused(reason) => return self.refuse_path(folder, reason),
+            Treatment::Ordinary | Treatment::ByContent => {}
+        }
+        let place = Place { path: folder.to_owned(), found: Found::There(found.clone()) };
+        self.enter(&place, Sight::Kind);
+        match self.effective_listing(folder) {
+            Ok(now) => {
+                if let Some(entry) = self.entries.get_mut(folder) {
+                    entry.listing = Some((now, Identity::of(found)));
+                }
+            }
+            Err(error) => self.refuse_path(folder, format!("cannot be listed: {error}")),
+        }
+    }
+
+    /// The entries that a folder would have, had the run not touched it.
+    pub(super) fn effective_listing(&self, folder: &Path) -> io::Result<Listing> {
+        let mut now = listing::of(folder)?;
+        for (path, touch) in self.touched.iter().filter(|(path, _)| path.parent() == Some(folder)) {
+            let Some(name) = path.file_name() else { continue };
+            match touch {
+                Touch::Made => _ = now.remove(name),
+                Touch::Changed(kind, _) => _ = now.insert(name.to_owned(), *kind),
+            }
+        }
+        Ok(now)
+    }
+
+    /// The run changes or makes what is at a place, without getting to see what was there.
+    pub fn touches(&mut self, place: &Place, is_own: policy::IsOwn) {
+        if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) || self.is_own(&place.path)
+        {
+            return;
+        }
+        match policy::of(&place.path, is_own) {
+            Treatment::Ignored => return,
+            Treatment::Refused(reason) => return self.refuse_path(&place.path, reason),
+            Treatment::ByContent => return self.refuse_path(&place.path, "changes the machine's settings"),
+            Treatment::Ordinary => {}
+        }
+        // The second change does not make the first one undone.
+        if self.touched.contains_key(&place.path) {
+            return;
+        }
+        let touch = match &place.found {
+            Found::There(found) => {
+                self.changed.insert(device_and_inode(found));
+                Touch::Changed(Kind::of(found.file_type()), Identity::of(found))
+            }
+            _ => Touch::Made,
+        };
+        self.touched.insert(place.path.clone(), touch);
+    }
+
+    /// From now on, everything below is the run's own.
+    pub fn owns_folder(&mut self, path: &Path) {
+        self.own_folders.insert(path.to_owned());
+    }
+}
+
+/// Said of inputs that others change, or that differ at the end.
+pub(super) const CHANGED: &str = "changed while the test ran";
+
+impl Entry {
+    /// Whether what is met now is not what was met first.
+    fn differs(&self, now: &First) -> bool {
+        match (&self.first, now) {
+            (First::There(first, what), First::There(now, new)) => {
+                what.kind != new.kind || (what.kind == Kind::File && first != now)
+            }
+            (First::Absent, First::Absent) | (First::Denied, _) => false,
+            (_, First::Denied) => false,
+            _ => true,
+        }
+    }
+}
+
+fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Fifo => "named pipe",
+        Kind::Socket => "socket",
+        _ => "device",
+    }
+}
+
+/// The uses that an entry stands for.
+pub(super) fn uses(path: &Path, entry: &Entry) -> Vec<Use> {
+    let path = path.to_owned();
+    let listed = entry.listing.as_ref();
+    let listed = listed.map(|(now, _)| Use::Listed { path: path.clone(), listing: listing::hash(now) });
+    let seen = match (&entry.first, entry.content) {
+        (First::Absent, _) => Use::Absent { path },
+        (First::Denied, _) => Use::Denied { path },
+        (First::There(..), Some(content)) if entry.sight == Sight::Program => Use::Executed { path, content },
+        (First::There(..), Some(content)) => Use::Read { path, content },
+        (First::There(_, what), None) if entry.sight == Sight::Kind => {
+            Use::Exists { path, what: What::kind(what.kind) }
+        }
+        (First::There(_, what), None) => Use::Exists { path, what: *what },
+    };
+    std::iter::once(seen).chain(listed).collect()
+}

@@ -1,0 +1,202 @@
+//! Calls that are not about files: sockets, shared memory and queues, other processes, users, filters.
+//!
+//! In: stopped calls. Out: refusals, and notes of what is the test's own.
+
+use super::calls::{Act, MOUNTS, NEW_NAMESPACES};
+use super::ledger::Sight;
+use super::memory;
+use super::resolve::Found;
+use super::sockets::{Partner, partner};
+use super::supervisor::{Call, Supervisor};
+use super::used::Kind;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// More is not read of an address.
+const LONGEST_ADDRESS: u64 = 128;
+/// The size of `struct msghdr`, and of the entries of an array of them.
+const HEADER: u64 = 56;
+const HEADER_OF_MANY: u64 = 64;
+/// No more messages than this are looked at in one call.
+const MOST_MESSAGES: u64 = 64;
+/// As many instructions as a filter may have.
+const LONGEST_FILTER: usize = 4096;
+
+const NETWORK: &str = "is on the network";
+
+impl Supervisor {
+    pub(super) fn note_other(&mut self, call: &Call, act: Act) -> io::Result<()> {
+        match act {
+            Act::Socket => self.socket(call),
+            Act::Connect => self.talks(call, call.argument(1), call.argument(2)),
+            Act::SendTo => self.talks(call, call.argument(4), call.argument(5)),
+            Act::SendMessage { many } => self.sends(call, many),
+            Act::Bind => self.bind(call),
+            Act::Listen => {
+                self.sockets.owns(call.thread(), call.argument(0));
+                Ok(())
+            }
+            Act::Key(table) => self.key(call, table),
+            Act::Queue => self.queue(call),
+            Act::CloneHow => {
+                let flags = memory::number(call.thread(), call.argument(0))?;
+                let lost = flags as u32 & NEW_NAMESPACES != 0;
+                self.lost |= lost;
+                self.refuse_if(call, lost, MOUNTS)
+            }
+            Act::LookInto { process } => {
+                let process = call.int(process) as u32;
+                let outside = !self.processes.has(process);
+                self.refuse_if(call, outside, "looks into a process that is not its own")
+            }
+            Act::Filter { flags } => self.filter(call, flags),
+            Act::Become { group, count } => self.becomes(call, group, count),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {
+        if condition {
+            let subject = self.name_of(call);
+            self.ledger.refuse(subject, reason);
+        }
+        Ok(())
+    }
+
+    /// Routes and addresses of this machine may be asked for; the crypto functions of the kernel too.
+    fn socket(&mut self, call: &Call) -> io::Result<()> {
+        let (family, protocol) = (call.int(0), call.int(2));
+        let harmless = family == libc::AF_ALG || (family == libc::AF_NETLINK && protocol == libc::NETLINK_ROUTE);
+        self.refuse_if(call, !harmless, &format!("makes a socket that is not watched (family {family})"))
+    }
+
+    fn talks(&mut self, call: &Call, address: u64, length: u64) -> io::Result<()> {
+        self.sockets.owns(call.thread(), call.argument(0));
+        if address == 0 {
+            return Ok(());
+        }
+        let address = memory::bytes(call.thread(), address, length.min(LONGEST_ADDRESS) as usize)?;
+        match partner(&address) {
+            Partner::Nobody => {}
+            Partner::Path(path) => self.talks_to_path(call, &path),
+            Partner::Abstract(name) if self.sockets.has_name(&name) => {}
+            Partner::Abstract(name) => {
+                let name = format!("@{}", String::from_utf8_lossy(&name));
+                self.ledger.refuse(name, "is a socket of somebody outside the test");
+            }
+            Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {}
+            Partner::Port(port) => {
+                self.ledger.refuse(format!("port {port}"), "is connected to, and no process of the test listens there");
+            }
+            Partner::Machine(address) => self.ledger.refuse(address.to_string(), NETWORK),
+            Partner::Family(family) => {
+                self.ledger.refuse("a socket", format!("has an address that is not watched (family {family})"));
+            }
+        }
+        Ok(())
+    }
+
+    fn talks_to_path(&mut self, call: &Call, path: &Path) {
+        let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), true) else { return };
+        match place.kind() {
+            Some(Kind::Socket) => self.saw(&place, Sight::Content),
+            _ => self.saw(&place, Sight::Kind),
+        }
+    }
+
+    fn sends(&mut self, call: &Call, many: bool) -> io::Result<()> {
+        self.uses_descriptor(call, 0);
+        let (size, count) = match many {
+            true => (HEADER_OF_MANY, call.argument(2).min(MOST_MESSAGES)),
+            false => (HEADER, 1),
+        };
+        for index in 0..count {
+            let header = memory::bytes(call.thread(), call.argument(1) + index * size, HEADER as usize)?;
+            let (address, length) = (memory::number_in(&header, 0), memory::number_in(&header, 8));
+            if address != 0 {
+                self.talks(call, address, length & u64::from(u32::MAX))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, call: &Call) -> io::Result<()> {
+        self.sockets.owns(call.thread(), call.argument(0));
+        let length = call.argument(2).min(LONGEST_ADDRESS) as usize;
+        match partner(&memory::bytes(call.thread(), call.argument(1), length)?) {
+            Partner::Abstract(name) => self.sockets.owns_name(name),
+            Partner::Path(path) => {
+                let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), false) else { return Ok(()) };
+                self.saw(&place, Sight::Kind);
+                if matches!(place.found, Found::Missing) {
+                    self.touches(&place);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A key of System V IPC is the test's own if it was not there when the test made it.
+    fn key(&mut self, call: &Call, table: &'static str) -> io::Result<()> {
+        let key = call.argument(0) & u64::from(u32::MAX);
+        let flags = call.int(if table == "msg" { 1 } else { 2 });
+        if self.keys.contains(&(table, key)) {
+            return Ok(());
+        }
+        let text = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
+        let is_there = text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse::<i32>().ok());
+        if flags & libc::IPC_CREAT != 0 && !is_there.into_iter().any(|other| other as u32 == key as u32) {
+            self.keys.insert((table, key));
+            return Ok(());
+        }
+        self.ledger.refuse(format!("{table} key {key:#x}"), "is shared with processes outside the test");
+        Ok(())
+    }
+
+    fn queue(&mut self, call: &Call) -> io::Result<()> {
+        let Some(name) = memory::string(call.thread(), call.argument(0))? else { return Ok(()) };
+        let exclusive = libc::O_CREAT | libc::O_EXCL;
+        if call.int(1) & exclusive == exclusive {
+            self.queues.insert(name);
+        } else if !self.queues.contains(&name) {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            self.ledger.refuse(name, "is a message queue that others can use");
+        }
+        Ok(())
+    }
+
+    /// A filter of the test's own works together with ours, with two exceptions: a second listener is
+    /// impossible, and calls that it wants to show to a tracer do not get there when we let them go.
+    fn filter(&mut self, call: &Call, flags: Option<usize>) -> io::Result<()> {
+        let listens = flags.is_some_and(|index| call.argument(index) & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0);
+        if listens || self.traces(call)? {
+            let subject = self.name_of(call);
+            self.disturb(subject, "filters system calls itself, which does not work below another watcher");
+        }
+        Ok(())
+    }
+
+    fn traces(&self, call: &Call) -> io::Result<bool> {
+        const RETURN: u16 = 0x06;
+        let program = memory::bytes(call.thread(), call.argument(2), 16)?;
+        let [low, high, ..] = program[..] else { return Ok(false) };
+        let length = usize::from(u16::from_ne_bytes([low, high])).min(LONGEST_FILTER);
+        let steps = memory::bytes(call.thread(), memory::number_in(&program, 8), 8 * length)?;
+        Ok(steps.chunks_exact(8).any(|step| {
+            let code = u16::from_ne_bytes([step[0], step[1]]);
+            let value = u32::from_ne_bytes([step[4], step[5], step[6], step[7]]);
+            code == RETURN && value & libc::SECCOMP_RET_ACTION_FULL == libc::SECCOMP_RET_TRACE
+        }))
+    }
+
+    /// Another user may read other files; we look with our own eyes.
+    fn becomes(&mut self, call: &Call, group: bool, count: usize) -> io::Result<()> {
+        const UNCHANGED: u32 = u32::MAX;
+        let own = if group { self.group } else { self.user };
+        let other = (0..count).map(|index| call.argument(index) as u32).any(|id| id != own && id != UNCHANGED);
+        self.refuse_if(call, other, "becomes another user, who may read other files")
+    }
+}

@@ -1,0 +1,114 @@
+//! How paths outside of ordinary file systems are treated: `/dev`, `/proc`, `/sys` and a few sockets. One table, the
+//! first line that fits counts; `docs/observing.md` tells it to users.
+//!
+//! The thought behind it: what a program can equally ask without any file (the clock, the number of
+//! processors, free memory, the kernel's version, random numbers) is no input when it is asked through a
+//! file. Verdicts that depend on it differ from run to run as well.
+
+use std::path::Path;
+
+/// How a path counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    /// As every file does.
+    Ordinary,
+    /// Not at all.
+    Ignored,
+    /// A file of the kernel: by what it says, since it has no times and no size.
+    ByContent,
+    /// It makes a run impossible to reuse.
+    Refused(&'static str),
+}
+
+use Treatment::{ByContent, Ignored, Ordinary, Refused};
+
+/// Asks whether a process belongs to the test.
+pub type IsOwn<'a> = &'a dyn Fn(u32) -> bool;
+
+/// Paths, or whole trees (with a `/` at the end), and how they are treated. A line without any is the rest.
+#[rustfmt::skip]
+const TABLE: &[(Treatment, &[&str])] = &[
+    // Devices that are the same everywhere, or the test's own. What is random is so in every run.
+    (Ignored, &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
+                "/dev/pts/", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/log", "/dev/console"]),
+    // Logs, which nothing comes back from, and what answers in the place of /etc/passwd and /etc/hosts.
+    (Ignored, &["/run/systemd/journal/", "/run/nscd/", "/run/systemd/userdb/"]),
+    // Files in memory are files.
+    (Ordinary, &["/dev/shm/", "/dev/mqueue/", "/dev/hugepages/", "/dev"]),
+    // The machine, which can be asked by instructions and system calls too: sysinfo, sysconf, uname, cpuid.
+    (Ignored, &["/proc/cpuinfo", "/proc/meminfo", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/vmstat",
+                "/proc/version", "/proc/diskstats", "/proc/interrupts", "/proc/softirqs", "/proc/zoneinfo",
+                "/proc/pressure/", "/proc/sys/kernel/random/", "/proc/sys/kernel/hostname",
+                "/proc/sys/kernel/domainname", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype",
+                "/proc/sys/kernel/version", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-nr", "/proc/sys/fs/dentry-state",
+                "/proc/sys/kernel/ngroups_max", "/proc/sys/kernel/cap_last_cap", "/proc/sys/kernel/pid_max",
+                "/proc/filesystems", "/proc/sysvipc/", "/proc/cgroups",
+                "/sys/devices/system/cpu/", "/sys/devices/system/node/", "/sys/devices/system/memory/",
+                "/sys/fs/cgroup/", "/sys/kernel/mm/"]),
+    // Folders on the way.
+    (Ignored, &["/proc", "/proc/self", "/proc/thread-self", "/proc/sys", "/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs", "/proc/sys/net",
+                "/sys", "/sys/devices", "/sys/devices/system", "/sys/fs", "/sys/kernel"]),
+    // Reading them waits, takes something away, or shows the whole machine's memory or doings.
+    (Refused("reads the kernel's log, memory or traces"), &["/proc/kmsg", "/proc/kcore", "/proc/kpagecount", "/proc/kpageflags",
+                "/sys/kernel/debug/", "/sys/kernel/tracing/", "/sys/kernel/security/"]),
+    (ByContent, &["/proc/", "/sys/"]),
+    (Refused("uses a device"), &["/dev/"]),
+];
+
+/// How a path is treated that links have been followed of.
+pub fn of(path: &Path, is_own: IsOwn) -> Treatment {
+    let Some(text) = path.to_str() else { return Ordinary };
+    if !["/dev", "/proc", "/sys", "/run/"].iter().any(|tree| text.starts_with(tree)) {
+        return Ordinary;
+    }
+    if let Some(process) = process_of(text) {
+        return if is_own(process) { Ignored } else { Refused("looks at a process that is not its own") };
+    }
+    let fits = |line: &&str| text == *line || (line.ends_with('/') && text.starts_with(*line)) || is_tree(line, text);
+    TABLE.iter().find(|(_, lines)| lines.iter().any(fits)).map_or(Ordinary, |(treatment, _)| *treatment)
+}
+
+/// Whether `text` is the folder that a line for a tree is about.
+fn is_tree(line: &str, text: &str) -> bool {
+    line.strip_suffix('/') == Some(text)
+}
+
+/// The number of the process that a path of `/proc` is about.
+fn process_of(text: &str) -> Option<u32> {
+    text.strip_prefix("/proc/")?.split('/').next()?.parse().ok()
+}
+
+/// How listing a folder is treated.
+pub fn of_listing(path: &Path, is_own: IsOwn) -> Treatment {
+    match path.to_str() {
+        Some("/proc") => Refused("lists the processes of the machine"),
+        _ => of(path, is_own),
+    }
+}
+
+/// Whether a file is the kernel's, without times or size of its own.
+pub fn is_pseudo(path: &Path) -> bool {
+    path.starts_with("/proc") || path.starts_with("/sys")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_fits_counts() {
+        let treated = |path: &str| of(Path::new(path), &|process| process == 12);
+        assert_eq!(treated("/etc/passwd"), Ordinary);
+        assert_eq!(treated("/device"), Ordinary);
+        assert_eq!(treated("/dev/null"), Ignored);
+        assert_eq!(treated("/dev/shm/x"), Ordinary);
+        assert_eq!(treated("/dev/sda"), Refused("uses a device"));
+        assert_eq!(treated("/proc/12/maps"), Ignored);
+        assert!(matches!(treated("/proc/13/maps"), Refused(_)));
+        assert_eq!(treated("/proc/meminfo"), Ignored);
+        assert_eq!(treated("/proc/sys/vm/overcommit_memory"), ByContent);
+        assert_eq!(treated("/sys/devices/system/cpu/online"), Ignored);
+        assert_eq!(treated("/sys/class/net/lo/mtu"), ByContent);
+        assert!(matches!(of_listing(Path::new("/proc"), &|_| true), Refused(_)));
+    }
+}

@@ -1,0 +1,270 @@
+//! The thread that answers: it receives each call that the filter stops, has it noted down, and lets it go.
+//!
+//! A call that was let go is done by the kernel with arguments that it reads anew, so a program could
+//! change a path between our look and the kernel's. One that does so on purpose is out of scope: this is an
+//! account of what honest programs do, not a jail. Threads that open files at the same time are no problem,
+//! since none of them writes into the path that another is opening.
+//!
+//! In: notifications. Out: the ledger, complete when nobody is left to make calls.
+
+use super::calls::{self, Act, When};
+use super::content::{Identity, device_and_inode};
+use super::inherited::Foreign;
+use super::kernel::{Listener, Notification};
+use super::ledger::{Ledger, Sight};
+use super::memory;
+use super::processes::Processes;
+use super::programs::Head;
+use super::resolve::{Place, Resolver};
+use super::sockets::Sockets;
+use crate::process::sys;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// So long after the test's end its processes may take to be gone.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// What the supervisor knows of the run.
+pub struct Supervisor {
+    /// The thread that starts the test: what it does is ours.
+    pub launcher: u32,
+    pub ledger: Ledger,
+    pub foreign: Vec<Foreign>,
+    /// The filter took away the power of set-user-id programs.
+    pub powerless: bool,
+    /// Watching can have changed what the test does: its verdict is to be had without.
+    pub disturbed: bool,
+    /// Why the test's memory cannot be read, if that is so.
+    pub blind: Option<io::Error>,
+    pub processes: Processes,
+    /// Paths may mean something else to the test than to us. They are not looked up from then on: the file
+    /// system may even be one that the test itself serves, and waits for us.
+    pub(super) lost: bool,
+    pub(super) resolver: Resolver,
+    pub(super) sockets: Sockets,
+    pub(super) heads: FxHashMap<Identity, (Head, bool)>,
+    pub(super) keys: FxHashSet<(&'static str, u64)>,
+    pub(super) queues: FxHashSet<Vec<u8>>,
+    pub(super) user: u32,
+    pub(super) group: u32,
+    proven: bool,
+}
+
+/// One call under our eyes.
+pub(super) struct Call<'a> {
+    pub listener: &'a Listener,
+    pub notification: &'a Notification,
+}
+
+impl Call<'_> {
+    pub fn thread(&self) -> u32 {
+        self.notification.thread
+    }
+
+    pub fn argument(&self, index: usize) -> u64 {
+        self.notification.arguments[index]
+    }
+
+    /// An argument of 32 bits; what stands in the upper half of the register means nothing.
+    pub fn int(&self, index: usize) -> i32 {
+        self.argument(index) as i32
+    }
+}
+
+impl Supervisor {
+    /// For a test that is about to be started.
+    pub fn new(ledger: Ledger, foreign: Vec<Foreign>) -> Supervisor {
+        Supervisor {
+            launcher: 0,
+            ledger,
+            foreign,
+            powerless: false,
+            disturbed: false,
+            blind: None,
+            processes: Processes::default(),
+            lost: false,
+            resolver: Resolver::default(),
+            sockets: Sockets::default(),
+            heads: FxHashMap::default(),
+            keys: FxHashSet::default(),
+            queues: FxHashSet::default(),
+            user: sys::user(),
+            group: sys::group(),
+            proven: false,
+        }
+    }
+
+    /// Answers until nobody is left, or until the far end of `stop` is closed and a little longer. Says whether
+    /// nobody is left.
+    pub fn serve(&mut self, listener: &Listener, stop: BorrowedFd) -> bool {
+        let mut end: Option<Instant> = None;
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let ready = listener.wait(end.is_none().then_some(stop), left);
+            if ready.call {
+                if let Some(notification) = listener.receive() {
+                    self.answer(listener, &notification);
+                }
+            } else if ready.nobody_left {
+                return true;
+            }
+            if ready.told_to_stop && end.is_none() {
+                end = Some(Instant::now() + GRACE);
+            }
+            if end.is_some_and(|end| end <= Instant::now()) {
+                return false;
+            }
+        }
+    }
+
+    /// Notes a call down and lets it go. Whatever goes wrong with the note, the call goes on.
+    fn answer(&mut self, listener: &Listener, notification: &Notification) {
+        if notification.thread != self.launcher {
+            let call = Call { listener, notification };
+            let noted = catch_unwind(AssertUnwindSafe(|| self.note(&call)));
+            match noted {
+                Ok(Ok(())) => self.proven = true,
+                Ok(Err(error)) if !self.proven => {
+                    // The first call of the test: better not to start it than to watch it blindly.
+                    self.blind = Some(error);
+                    return listener.fail(notification, libc::EPERM);
+                }
+                Ok(Err(error)) => self.ledger.refuse("a process", format!("cannot be looked into: {error}")),
+                Err(_) => self.ledger.refuse("the watcher", "failed; please report it"),
+            }
+        }
+        listener.let_go(notification);
+    }
+
+    fn note(&mut self, call: &Call) -> io::Result<()> {
+        self.processes.saw(call.thread());
+        if call.notification.architecture != calls::ARCHITECTURE {
+            self.ledger.refuse("a program", "is of another architecture, whose calls are not watched");
+            return Ok(());
+        }
+        let Some((_, act, whens)) = calls::row(call.notification.number) else {
+            self.ledger.refuse("a program", "makes calls of the x32 interface, which are not watched");
+            return Ok(());
+        };
+        for when in *whens {
+            if let When::Foreign(index) = when {
+                self.uses_descriptor(call, *index);
+            }
+        }
+        match *act {
+            Act::Inherited => Ok(()),
+            Act::Refuse(reason) => {
+                self.lost |= reason == calls::MOUNTS;
+                self.refuse_if(call, true, reason)
+            }
+            act if act.is_about_files() && self.lost => Ok(()),
+            act if act.is_about_files() => self.note_file(call, act),
+            act => self.note_other(call, act),
+        }
+    }
+
+    /// The program that makes a call, for people.
+    pub(super) fn name_of(&self, call: &Call) -> String {
+        let program = fs::read_link(format!("/proc/{}/exe", call.thread()));
+        program.map_or_else(|_| "a program".to_owned(), |path| path.to_string_lossy().into_owned())
+    }
+
+    /// Watching stands in the test's way.
+    pub(super) fn disturb(&mut self, subject: String, reason: &str) {
+        self.disturbed = true;
+        self.ledger.refuse(subject, reason);
+    }
+
+    /// A descriptor is used that has the number of one from outside; it may be another thing by now.
+    pub(super) fn uses_descriptor(&mut self, call: &Call, index: usize) {
+        let number = call.int(index);
+        let Some(foreign) = self.foreign.iter().find(|foreign| foreign.number == number) else { return };
+        let now = fs::metadata(format!("/proc/{}/fd/{number}", call.thread()));
+        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) {
+            let name = foreign.name.clone();
+            self.ledger.refuse(name, "is used, and comes from outside the test");
+        }
+    }
+
+    /// A file that was reached by a path may be one from outside too: `/dev/stdin`.
+    pub(super) fn meets_foreign(&mut self, found: &Metadata) {
+        let file = device_and_inode(found);
+        if let Some(foreign) = self.foreign.iter().find(|foreign| foreign.file == file) {
+            let name = foreign.name.clone();
+            self.ledger.refuse(name, "is used, and comes from outside the test");
+        }
+    }
+
+    /// What a path argument means.
+    pub(super) fn place(
+        &mut self,
+        call: &Call,
+        folder: Option<usize>,
+        path: usize,
+        follow: bool,
+    ) -> io::Result<Option<Place>> {
+        let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(None) };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.place_of(call, folder, &text, follow))
+    }
+
+    /// What a path means that starts at the folder of an argument, or at the working folder.
+    pub(super) fn place_of(&mut self, call: &Call, folder: Option<usize>, text: &[u8], follow: bool) -> Option<Place> {
+        if self.lost {
+            return None;
+        }
+        let start = match text.first() {
+            Some(b'/') => PathBuf::new(),
+            _ => self.start(call, folder)?,
+        };
+        // What was read so far was the memory of the caller only if it still waits.
+        if !call.listener.still_waits(call.notification) {
+            return None;
+        }
+        let (place, trail) = self.resolver.walk(call.thread(), start, text, follow);
+        self.ledger.passed(trail, &|process| self.processes.has(process));
+        Some(place)
+    }
+
+    fn start(&self, call: &Call, folder: Option<usize>) -> Option<PathBuf> {
+        let descriptor = folder.map(|index| call.int(index)).filter(|&number| number != libc::AT_FDCWD);
+        let link = match descriptor {
+            Some(number) => format!("/proc/{}/fd/{number}", call.thread()),
+            None => format!("/proc/{}/cwd", call.thread()),
+        };
+        // A removed folder has nothing in it; a descriptor that is no folder leads nowhere.
+        fs::read_link(link)
+            .ok()
+            .filter(|path| path.is_absolute() && !path.as_os_str().as_bytes().ends_with(b" (deleted)"))
+    }
+
+    /// The run gets to see something of a place.
+    pub(super) fn saw(&mut self, place: &Place, sight: Sight) {
+        self.ledger.saw(place, sight, &|process| self.processes.has(process));
+    }
+
+    /// The run changes what is at a place.
+    pub(super) fn touches(&mut self, place: &Place) {
+        self.ledger.touches(place, &|process| self.processes.has(process));
+    }
+}
+
+/// Shells put descriptors aside under high numbers while they redirect, and do not read there.
+fn is_put_aside(call: &Call) -> bool {
+    const HIGH: u64 = 10;
+    if call.notification.number != libc::SYS_fcntl {
+        return false;
+    }
+    match call.int(1) {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => call.argument(2) >= HIGH,
+        _ => true,
+    }
+}

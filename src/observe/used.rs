@@ -1,0 +1,136 @@
+//! What a run used, as values: files, programs, folders, links, and what was looked for in vain. Each one
+//! can be asked later whether it is still so.
+//!
+//! Paths are absolute and name the thing itself: what links were followed on the way is listed on its own.
+//! The uses of a run are sorted, and no two are the same, so that two runs which used the same give the same list.
+
+use super::content::Contents;
+use super::listing;
+use crate::model::Hash;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// One thing that a run depended on, or left behind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// A file was opened for reading, or for writing into what it held. The content is that of before the
+    /// run's own changes to it.
+    Read { path: PathBuf, content: Hash },
+    /// A program was started, or was the interpreter of one that was.
+    Executed { path: PathBuf, content: Hash },
+    /// Something was found there, and no more than its attributes can have been seen.
+    Exists { path: PathBuf, what: What },
+    /// Something was looked for, and neither it nor anything below it was there.
+    Absent { path: PathBuf },
+    /// Something is there that this user may not look at.
+    Denied { path: PathBuf },
+    /// A folder's entries were read: their names and kinds.
+    Listed { path: PathBuf, listing: Hash },
+    /// A symbolic link was followed or read.
+    Link { path: PathBuf, target: PathBuf },
+    /// The run made or changed it, and it is there at the end.
+    Written { path: PathBuf, kind: Kind },
+    /// It was there before the run, which has removed it.
+    Removed { path: PathBuf },
+}
+
+/// What of a file's attributes counts. Times, owners, numbers of links and inodes do not: they differ in
+/// every checkout. Of the permissions only "may be executed" does, for the rest follows the user's umask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct What {
+    pub kind: Kind,
+    /// Where the run can have seen them; of regular files only.
+    pub details: Option<Details>,
+}
+
+/// The attributes of a regular file that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Details {
+    pub size: u64,
+    pub executable: bool,
+}
+
+/// What a name in a folder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    File,
+    Folder,
+    Link,
+    Fifo,
+    Socket,
+    Device,
+}
+
+impl Kind {
+    /// The kind of what was found.
+    pub fn of(kind: fs::FileType) -> Kind {
+        match kind {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Folder,
+            kind if kind.is_symlink() => Kind::Link,
+            kind if kind.is_fifo() => Kind::Fifo,
+            kind if kind.is_socket() => Kind::Socket,
+            _ => Kind::Device,
+        }
+    }
+}
+
+impl What {
+    /// The kind alone.
+    pub fn kind(kind: Kind) -> What {
+        What { kind, details: None }
+    }
+
+    /// All that counts.
+    pub fn of(found: &Metadata) -> What {
+        let kind = Kind::of(found.file_type());
+        let details = Details { size: found.len(), executable: is_executable(found) };
+        What { kind, details: (kind == Kind::File).then_some(details) }
+    }
+}
+
+/// Whether anybody may execute it.
+pub fn is_executable(found: &Metadata) -> bool {
+    found.permissions().mode() & 0o111 != 0
+}
+
+/// Whether an error says that nothing is there.
+pub fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+impl Use {
+    /// What it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Use::Read { path, .. } | Use::Executed { path, .. } | Use::Exists { path, .. } => path,
+            Use::Absent { path } | Use::Denied { path } | Use::Removed { path } => path,
+            Use::Listed { path, .. } | Use::Link { path, .. } | Use::Written { path, .. } => path,
+        }
+    }
+
+    /// Whether a run that starts now would meet the same. What a run leaves behind asks for nothing.
+    pub fn holds(&self, contents: &mut Contents) -> bool {
+        let now = fs::symlink_metadata(self.path());
+        match self {
+            Use::Read { path, content } => now.is_ok_and(|now| contents.is(path, &now, *content)),
+            Use::Executed { path, content } => {
+                now.is_ok_and(|now| is_executable(&now) && contents.is(path, &now, *content))
+            }
+            Use::Exists { what, .. } => now.is_ok_and(|now| match what.details {
+                Some(_) => What::of(&now) == *what,
+                None => Kind::of(now.file_type()) == what.kind,
+            }),
+            Use::Absent { .. } => now.is_err_and(|error| is_absence(&error)),
+            Use::Denied { path } => match now {
+                Ok(_) => contents.is_denied(path),
+                Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+            },
+            Use::Listed { path, listing } => listing::of(path).is_ok_and(|now| listing::hash(&now) == *listing),
+            Use::Link { path, target } => fs::read_link(path).is_ok_and(|now| now == *target),
+            Use::Written { .. } | Use::Removed { .. } => true,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Watching one execution from its start to its end.
+//!
+//! In: a command. Out: how it ended, what it used, and why the run cannot be reused if it cannot.
+//!
+//! Three threads of this process work together. The *launcher* puts the filter on itself and starts the
+//! command, which inherits it: so the listening end is ours at once, and need not be passed between
+//! processes. It stays until the command has ended, because the command is to die with it. The
+//! *supervisor* answers the calls. The caller's thread waits for the command.
+
+use super::content::{Contents, Forgetful, Memory};
+use super::filter;
+use super::inherited::{self, Input, MOST_FOREIGN};
+use super::kernel::{self, Listener};
+use super::ledger::Ledger;
+use super::supervisor::Supervisor;
+use super::used::Use;
+use crate::model::Refusal;
+use crate::process::sys;
+use std::fmt;
+use std::io::{self, PipeWriter};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How to watch.
+#[derive(Clone)]
+pub struct Watch {
+    /// What remembers the contents of files between runs.
+    pub memory: Arc<dyn Memory>,
+    /// The command gets our own standard input, as `Command` does it unless told otherwise. If not, the caller
+    /// gives it something, and has to account for it.
+    pub inherits_input: bool,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch { memory: Arc::new(Forgetful), inherits_input: true }
+    }
+}
+
+/// Why there is nothing to watch.
+pub enum CannotWatch {
+    /// Watching is not possible here, and the command has not run: the caller can run it plainly.
+    Unavailable { reason: String, command: Box<Command> },
+    /// The command cannot be started, watched or not.
+    CannotRun(io::Error),
+}
+
+impl fmt::Debug for CannotWatch {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CannotWatch::Unavailable { reason, .. } => write!(out, "watching is not possible: {reason}"),
+            CannotWatch::CannotRun(error) => write!(out, "the command cannot be started: {error}"),
+        }
+    }
+}
+
+/// A command that runs and is watched. Dropping it kills the command.
+pub struct Watching {
+    /// The command's process, for its pipes. Waiting is for `Watching::wait`.
+    pub child: Child,
+    started: Instant,
+    input: Input,
+    launcher: JoinHandle<()>,
+    /// Dropping them tells the launcher and the supervisor that the command has ended.
+    hold: Sender<()>,
+    stop: PipeWriter,
+    supervisor: JoinHandle<(Supervisor, Listener, bool)>,
+}
+
+/// What was seen of a run.
+#[derive(Debug)]
+pub struct Watched {
+    pub status: ExitStatus,
+    pub duration: Duration,
+    /// Standard input, as it was when the command started.
+    pub input: Input,
+    /// All that the run used, sorted.
+    pub used: Vec<Use>,
+    /// Why the run must not be reused; none if it can be.
+    pub refusals: Vec<Refusal<'static>>,
+    /// Watching can have changed the verdict: before anyone hears of a failure, run it again plainly.
+    pub disturbed: bool,
+}
+
+/// What the launcher reports once the filter is in place.
+struct Installed {
+    listener: Listener,
+    thread: u32,
+    powerless: bool,
+}
+
+/// Runs a command to its end.
+pub fn watch(command: Command, how: &Watch) -> Result<Watched, CannotWatch> {
+    start(command, how)?.wait().map_err(CannotWatch::CannotRun)
+}
+
+/// Starts a command under watch.
+pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
+    let mut contents = Contents::new(how.memory.clone());
+    let (input, foreign) = match how.inherits_input {
+        true => inherited::standard_input(&mut contents),
+        false => (Input::Given, None),
+    };
+    let mut foreign: Vec<_> = foreign.into_iter().chain(inherited::others()).collect();
+    let mut ledger = Ledger::new(contents);
+    if foreign.len() > MOST_FOREIGN {
+        ledger.refuse("descriptors", format!("more than {MOST_FOREIGN} are inherited from outside"));
+        foreign.truncate(MOST_FOREIGN);
+    }
+    let numbers: Vec<i32> = foreign.iter().map(|foreign| foreign.number).collect();
+    let program = filter::program(&numbers);
+    let (stop_seen, stop) = match io::pipe() {
+        Ok(pipe) => pipe,
+        Err(error) => return Err(unavailable(command, format!("no pipe: {error}"))),
+    };
+
+    let (installed, is_installed) = mpsc::channel();
+    let (spawned, is_spawned) = mpsc::channel();
+    let (hold, held) = mpsc::channel();
+    sys::survive_signals();
+    let started = Instant::now();
+    let launcher = std::thread::spawn(move || launch(command, &program, &installed, &spawned, held));
+    let Installed { listener, thread, powerless } = match is_installed.recv() {
+        Ok(Ok(installed)) => installed,
+        Ok(Err((error, command))) => return Err(unavailable(*command, why(&error))),
+        Err(_) => return Err(CannotWatch::CannotRun(io::Error::other("the launching thread failed"))),
+    };
+    let mut supervisor = Supervisor::new(ledger, foreign);
+    (supervisor.launcher, supervisor.powerless) = (thread, powerless);
+    let supervisor = std::thread::spawn(move || {
+        let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
+        (supervisor, listener, nobody_left)
+    });
+    match is_spawned.recv() {
+        Ok(Ok(child)) => {
+            sys::forward_signals_to(Some(child.id()));
+            Ok(Watching { child, started, input, launcher, hold, stop, supervisor })
+        }
+        Ok(Err((error, command))) => {
+            drop((hold, stop));
+            let (supervisor, ..) = supervisor.join().map_err(|_| failed())?;
+            match supervisor.blind {
+                Some(blind) => Err(unavailable(*command, format!("the test's memory cannot be read: {blind}"))),
+                None => Err(CannotWatch::CannotRun(error)),
+            }
+        }
+        Err(_) => Err(failed()),
+    }
+}
+
+fn failed() -> CannotWatch {
+    CannotWatch::CannotRun(io::Error::other("a watching thread failed"))
+}
+
+fn unavailable(command: Command, reason: String) -> CannotWatch {
+    CannotWatch::Unavailable { reason, command: Box::new(command) }
+}
+
+/// What the kernel's refusal of a filter means.
+fn why(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EBUSY) => "this process is itself watched".to_owned(),
+        Some(libc::ENOSYS | libc::EINVAL) => "the kernel has no seccomp notifications (Linux 5.5 has)".to_owned(),
+        Some(libc::EPERM | libc::EACCES) => "seccomp filters are not allowed here".to_owned(),
+        _ => format!("the filter cannot be installed: {error}"),
+    }
+}
+
+type Failure = (io::Error, Box<Command>);
+
+/// The launcher's life.
+fn launch(
+    mut command: Command,
+    program: &[libc::sock_filter],
+    installed: &Sender<Result<Installed, Failure>>,
+    spawned: &Sender<Result<Child, Failure>>,
+    held: Receiver<()>,
+) {
+    let listener = match kernel::install(program) {
+        Ok(listener) => listener,
+        Err(error) => {
+            let _ = installed.send(Err((error, Box::new(command))));
+            return;
+        }
+    };
+    let (thread, powerless) = (kernel::own_thread(), kernel::has_no_new_privileges());
+    let _ = installed.send(Ok(Installed { listener, thread, powerless }));
+    kernel::dies_with_us(&mut command);
+    let child = command.spawn();
+    let started = child.is_ok();
+    let _ = spawned.send(child.map_err(|error| (error, Box::new(command))));
+    if started {
+        // Nothing is ever sent: it ends when the other side is dropped.
+        let _ = held.recv();
+    }
+}
+
+impl Watching {
+    /// Waits for the command's end, and closes the account. What the command has started and left running is
+    /// not waited for.
+    pub fn wait(mut self) -> io::Result<Watched> {
+        let status = self.child.wait();
+        sys::forward_signals_to(None);
+        let duration = self.started.elapsed();
+        drop(self.hold);
+        let _ = self.launcher.join();
+        drop(self.stop);
+        let (supervisor, listener, nobody_left) =
+            self.supervisor.join().map_err(|_| io::Error::other("the watching thread failed"))?;
+        let Supervisor { mut ledger, mut disturbed, processes, .. } = supervisor;
+        if !nobody_left {
+            disturbed |= listener.leave_behind().is_err();
+            ledger.refuse(processes.alive().join(", "), "still runs after the test's end");
+        }
+        if let Some(signal) = sys::survived_signal() {
+            ledger.refuse("the test", format!("was interrupted by signal {signal}"));
+        }
+        let (used, refusals) = ledger.close();
+        Ok(Watched { status: status?, duration, input: self.input, used, refusals, disturbed })
+    }
+}

@@ -1,0 +1,205 @@
+//! The store that comes with Tasting: plain files in one folder, written aside and put into place whole. There is no lock that a
+//! killed process could hold, no server, and no file whose damage reaches further than one entry. docs/store.md has the
+//! measurements against SQLite and LMDB.
+//!
+//! ```text
+//! results-1/ab/cdef….o      an outcome, under its key       results-1/log/…         decisions and their sums
+//! results-1/ab/cdef….s0…sf  shapes of a test                results-1/quarantine/…  marks
+//! results-1/sizes           of the folders, about           results-1/contents      hashes of files
+//! ```
+
+use super::aside::{self, Aside};
+use super::contents::Contents;
+use super::entry::{self, LARGEST_FILE, OUTCOME};
+use super::journal::Journal;
+use super::marks::Marks;
+use super::retention::{self, Retention};
+use super::shapes::{self, Stem};
+use super::{DEFAULT_LIMIT, LARGEST, Store, StoreError, Volume};
+use crate::model::{Decision, FileIdentity, Hash, Mark, Outcome, Shape, Stats};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+/// The version of the layout: another version of Tasting with another layout has a folder of its own.
+const FOLDER: &str = "results-1";
+
+/// A use is noted at most this often, so that reusing writes next to nothing.
+const NOTED: Duration = Duration::from_secs(3600);
+
+/// How a store is to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many bytes the entries may take on disk.
+    pub limit: u64,
+    /// Never write.
+    pub read_only: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { limit: DEFAULT_LIMIT, read_only: false }
+    }
+}
+
+/// A store in a folder.
+pub struct FileStore {
+    root: PathBuf,
+    options: Options,
+    contents: OnceLock<Option<Contents>>,
+}
+
+impl FileStore {
+    /// The store below `TASTING_DIR`. Nothing is touched before something is asked for.
+    pub fn new(folder: &Path, options: Options) -> Self {
+        FileStore { root: folder.join(FOLDER), options, contents: OnceLock::new() }
+    }
+
+    fn stem(&self, name: Hash) -> Stem {
+        let name_text = name.to_string();
+        Stem { folder: retention::folder(&self.root, name.0[0]), name: name_text[2..].to_owned() }
+    }
+
+    fn outcome_path(&self, key: Hash) -> PathBuf {
+        self.stem(key).file(".o")
+    }
+
+    fn retention(&self, limit: u64) -> Retention<'_> {
+        Retention { root: &self.root, limit }
+    }
+
+    fn writable(&self) -> Result<(), StoreError> {
+        if self.options.read_only { Err(StoreError::ReadOnly) } else { Ok(()) }
+    }
+
+    fn contents(&self) -> Option<&Contents> {
+        let path = self.root.join("contents");
+        self.contents.get_or_init(|| Contents::open(&path, !self.options.read_only)).as_ref()
+    }
+}
+
+impl Store for FileStore {
+    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError> {
+        shapes::read(&self.stem(test), test)
+    }
+
+    fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError> {
+        let path = self.outcome_path(key);
+        let Some((file, _)) = aside::read(&path, LARGEST_FILE)? else { return Ok(None) };
+        let outcome = entry::decode(&OUTCOME, key, &file).and_then(|raw| Outcome::from_bytes(&raw));
+        outcome.map(Some).map_err(|error| StoreError::damaged(&path, error))
+    }
+
+    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+        self.writable()?;
+        if outcome.size() > LARGEST {
+            return Err(StoreError::TooLarge { size: outcome.size(), limit: LARGEST });
+        }
+        let path = self.outcome_path(key);
+        let raw = outcome.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
+        let raw_shape = shape.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
+        let file = entry::encode(&OUTCOME, key, &raw)?;
+        // The outcome first: who sees the shape finds it.
+        Aside::write(&retention::folder(&self.root, key.0[0]), &file)?.replace(&path)?;
+        let shape_size = shapes::add(&self.stem(test), test, &raw_shape)?;
+        self.retention(self.options.limit).added(&[(key.0[0], file.len() as u64), (test.0[0], shape_size)]);
+        Ok(())
+    }
+
+    fn used(&self, test: Hash, shape: &Shape, key: Hash) {
+        let Ok(file) = aside::open(&self.outcome_path(key)) else { return };
+        let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let recently =
+            noted.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age < NOTED);
+        if recently || self.options.read_only {
+            return;
+        }
+        shapes::use_now(&file);
+        if let Ok(raw) = shape.to_bytes() {
+            shapes::touch(&self.stem(test), test, &raw);
+        }
+    }
+
+    fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError> {
+        self.writable()?;
+        let path = self.outcome_path(key);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::io("remove", &path, error)),
+        }
+    }
+
+    fn log(&self, decision: &Decision) -> Result<(), StoreError> {
+        self.writable()?;
+        Journal::new(&self.root).append(decision)
+    }
+
+    fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError> {
+        Journal::new(&self.root).last(last)
+    }
+
+    fn stats(&self) -> Result<Stats, StoreError> {
+        Journal::new(&self.root).stats()
+    }
+
+    fn zero_stats(&self) -> Result<(), StoreError> {
+        self.writable()?;
+        Journal::new(&self.root).zero()
+    }
+
+    fn content(&self, file: &FileIdentity) -> Option<Hash> {
+        self.contents()?.get(file.hash())
+    }
+
+    fn remember_content(&self, file: &FileIdentity, content: Hash) {
+        if self.options.read_only || !file.settled(SystemTime::now()) {
+            return;
+        }
+        if let Some(contents) = self.contents() {
+            contents.set(file.hash(), content);
+        }
+    }
+
+    fn mark(&self, mark: &Mark) -> Result<(), StoreError> {
+        self.writable()?;
+        Marks::new(&self.root).set(mark)
+    }
+
+    fn mark_of(&self, test: Hash) -> Result<Option<Mark>, StoreError> {
+        Marks::new(&self.root).get(test)
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, StoreError> {
+        Marks::new(&self.root).all()
+    }
+
+    fn unmark(&self, test: Hash) -> Result<(), StoreError> {
+        self.writable()?;
+        Marks::new(&self.root).remove(test)
+    }
+
+    fn volume(&self) -> Result<Volume, StoreError> {
+        self.retention(0).volume()
+    }
+
+    fn clean(&self, limit: u64) -> Result<u64, StoreError> {
+        self.writable()?;
+        self.retention(limit).clean()
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        self.writable()?;
+        let contents = self.root.join("contents");
+        match fs::remove_file(&contents) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &contents, error)),
+            _ => self.retention(0).clear(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! The store: what is remembered of executions. A look-up goes in two steps, as in a compiler cache's direct mode: the
+//! test's identity → the shapes of earlier executions → (the caller hashes a shape's values in the build at hand) →
+//! the outcome with that key.
+//!
+//! In: shapes, outcomes, decisions. Out: the same, whole and as they were put in, or a reason why not. Whatever is the
+//! matter with a store, the worst that comes of it is that a test runs.
+
+pub mod files;
+
+mod aside;
+mod contents;
+mod entry;
+mod journal;
+mod marks;
+mod retention;
+mod shapes;
+mod sizes;
+
+pub use files::{FileStore, Options};
+
+use crate::model::{Decision, FileIdentity, FormatError, Hash, Mark, Outcome, Shape, Stats};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// How many bytes an outcome or a shape may have before it is packed.
+pub const LARGEST: usize = 64 << 20;
+
+/// How many shapes are kept of one test.
+pub const MOST_SHAPES: usize = 16;
+
+/// What `Options::limit` is unless somebody says otherwise.
+pub const DEFAULT_LIMIT: u64 = 5 << 30;
+
+/// Why the store could not do what it was asked for. The caller runs the test, and shows this as the reason.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    #[error("the store cannot {action} {}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("the store's file {} is of no use: {source}", path.display())]
+    Damaged { path: PathBuf, source: FormatError },
+    #[error("{size} bytes are more than the store takes in one piece ({limit})")]
+    TooLarge { size: usize, limit: usize },
+    #[error("the store is not to be written (TASTING_READONLY)")]
+    ReadOnly,
+}
+
+impl StoreError {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        StoreError::Io { action, path: path.to_owned(), source }
+    }
+
+    fn damaged(path: &Path, source: FormatError) -> Self {
+        StoreError::Damaged { path: path.to_owned(), source }
+    }
+}
+
+/// What a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    pub shapes: u64,
+    pub outcomes: u64,
+    /// On disk.
+    pub bytes: u64,
+}
+
+/// Something that remembers executions, for many processes at once.
+pub trait Store {
+    /// The shapes of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
+    /// are no others.
+    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError>;
+
+    /// The outcome of the execution with this key.
+    fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError>;
+
+    /// Remembers an execution. Once this has returned `Ok`, every process finds it, whatever happens to this one.
+    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError>;
+
+    /// Notes that an outcome was reused, so that it is not the next to be cleaned away. Cheap, and never fails.
+    fn used(&self, test: Hash, shape: &Shape, key: Hash);
+
+    /// Forgets an outcome. Says whether there was one.
+    fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError>;
+
+    /// Adds a decision to the log.
+    fn log(&self, decision: &Decision) -> Result<(), StoreError>;
+
+    /// The last decisions, the newest last.
+    fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError>;
+
+    /// The sums over all decisions since they were last set to zero.
+    fn stats(&self) -> Result<Stats, StoreError>;
+
+    /// Sets the sums to zero. The log stays.
+    fn zero_stats(&self) -> Result<(), StoreError>;
+
+    /// The content hash that was remembered of a file. What cannot be read counts as not remembered.
+    fn content(&self, file: &FileIdentity) -> Option<Hash>;
+
+    /// Remembers a file's content hash, unless the file has changed a moment ago. Never fails: it is hashed again then.
+    fn remember_content(&self, file: &FileIdentity, content: Hash);
+
+    /// Puts a test in quarantine, or changes its mark.
+    fn mark(&self, mark: &Mark) -> Result<(), StoreError>;
+
+    /// The mark of a test, if it is in quarantine. After an error the test must be treated as if it were.
+    fn mark_of(&self, test: Hash) -> Result<Option<Mark>, StoreError>;
+
+    /// All tests in quarantine.
+    fn marks(&self) -> Result<Vec<Mark>, StoreError>;
+
+    /// Takes a test out of quarantine.
+    fn unmark(&self, test: Hash) -> Result<(), StoreError>;
+
+    /// What there is.
+    fn volume(&self) -> Result<Volume, StoreError>;
+
+    /// Removes what was used longest ago, until no more than `limit` bytes are left. Gives the bytes that were freed.
+    fn clean(&self, limit: u64) -> Result<u64, StoreError>;
+
+    /// Forgets all executions and content hashes. The log, the sums and the quarantine stay.
+    fn clear(&self) -> Result<(), StoreError>;
+}

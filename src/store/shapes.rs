@@ -1,0 +1,126 @@
+//! The shapes of one test: up to 16 files, one shape each, so that nobody has to read, change and write a list that somebody
+//! else is changing too. A new shape claims a free place; when there is none, it takes that of the one used longest ago.
+
+use super::aside::{self, Aside};
+use super::entry::{self, LARGEST_FILE, SHAPE};
+use super::{MOST_SHAPES, StoreError};
+use crate::model::{Hash, Shape};
+use std::fs::{File, FileTimes};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The folder and the name of an entry's file.
+pub struct Stem {
+    pub folder: PathBuf,
+    pub name: String,
+}
+
+impl Stem {
+    /// The file with this ending.
+    pub fn file(&self, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}{ending}", self.name))
+    }
+
+    fn place(&self, number: usize) -> PathBuf {
+        self.file(&format!(".s{number:x}"))
+    }
+}
+
+/// A place that is taken.
+struct Taken {
+    path: PathBuf,
+    used: SystemTime,
+    content: Result<(Vec<u8>, File), StoreError>,
+}
+
+/// The places of a test: those that are taken, and those that are not.
+fn survey(stem: &Stem, test: Hash) -> (Vec<Taken>, Vec<PathBuf>) {
+    let (mut taken, mut free) = (Vec::new(), Vec::new());
+    for path in (0..MOST_SHAPES).map(|number| stem.place(number)) {
+        match aside::read(&path, LARGEST_FILE) {
+            Ok(None) => free.push(path),
+            Ok(Some((bytes, file))) => taken.push(examine(path, test, &bytes, file)),
+            Err(error) => taken.push(Taken { path, used: SystemTime::UNIX_EPOCH, content: Err(error) }),
+        }
+    }
+    taken.sort_by_key(|place| std::cmp::Reverse(place.used));
+    (taken, free)
+}
+
+fn examine(path: PathBuf, test: Hash, bytes: &[u8], file: File) -> Taken {
+    match entry::decode(&SHAPE, test, bytes) {
+        Ok(raw) => {
+            let used = file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            Taken { path, used, content: Ok((raw, file)) }
+        }
+        Err(error) => {
+            let content = Err(StoreError::damaged(&path, error));
+            Taken { path, used: SystemTime::UNIX_EPOCH, content }
+        }
+    }
+}
+
+/// The shapes of a test, the latest first.
+pub fn read(stem: &Stem, test: Hash) -> Result<Vec<Shape>, StoreError> {
+    let mut shapes = Vec::new();
+    let mut problem = None;
+    for place in survey(stem, test).0 {
+        let shape = place
+            .content
+            .and_then(|(raw, _)| Shape::from_bytes(&raw).map_err(|error| StoreError::damaged(&place.path, error)));
+        match shape {
+            Ok(shape) if shapes.contains(&shape) => {}
+            Ok(shape) => shapes.push(shape),
+            Err(error) => problem = Some(error),
+        }
+    }
+    match problem {
+        Some(problem) if shapes.is_empty() => Err(problem),
+        _ => Ok(shapes),
+    }
+}
+
+/// Adds a shape to a test, or makes it the latest. Gives the size of the new file, if there is one.
+pub fn add(stem: &Stem, test: Hash, raw: &[u8]) -> Result<u64, StoreError> {
+    let (taken, free) = survey(stem, test);
+    if refresh(&taken, raw) {
+        return Ok(0);
+    }
+    let content = entry::encode(&SHAPE, test, raw)?;
+    let aside = Aside::write(&stem.folder, &content)?;
+    for place in &free {
+        if aside.claim(place)? {
+            return Ok(content.len() as u64);
+        }
+    }
+    let oldest = taken.last().map_or_else(|| stem.place(0), |place| place.path.clone());
+    aside.replace(&oldest)?;
+    Ok(content.len() as u64)
+}
+
+/// Makes a shape that is there the latest.
+pub fn touch(stem: &Stem, test: Hash, raw: &[u8]) {
+    refresh(&survey(stem, test).0, raw);
+}
+
+/// Whether the shape is there; it is the latest then.
+fn refresh(taken: &[Taken], raw: &[u8]) -> bool {
+    let Some((path, file)) = taken.iter().find_map(|place| match &place.content {
+        Ok((content, file)) if content == raw => Some((&place.path, file)),
+        _ => None,
+    }) else {
+        return false;
+    };
+    use_now(file);
+    // Someone may have cleaned it away in between.
+    still_there(path)
+}
+
+fn still_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// Notes that a file was used now. A file of another user, or in a folder that is read-only, stays as it is.
+pub fn use_now(file: &File) {
+    let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
+}
