@@ -429,8 +429,10 @@ fn hash_entry(section: &Section, start: u64, content: &[u8]) -> Hash {
     let Section { kind, flags, entry_size, .. } = *section;
     let align = pools::alignment(section, start, content);
     let alone = Section { kind, flags, entry_size, align, ..Section::default() };
-    let no_relocations = 0;
-    hash_shape(&mut Hasher::new("atom"), &alone).number(size).bytes(content).number(no_relocations).finish()
+    let mut hasher = Hasher::new("atom");
+    hash_shape(&mut hasher, &alone).number(size).bytes(content);
+    // No sizes of symbols, no relocations.
+    hasher.number(0).number(0).finish()
 }
 
 /// An entry of a constant pool is shown by its text where that cannot be taken for the name of a symbol.
