@@ -9,7 +9,7 @@
 use super::labels::{Labels, groups, labels, sizes};
 use super::object_file::{ObjectFile, Place, Relocation, Section};
 use super::pieces::{self, Pieces};
-use super::pools;
+use super::pools::{self, Meaning};
 use super::unwind::Unwind;
 use super::{ElfError, digest, lines};
 use crate::model::record::CHOSEN;
@@ -315,7 +315,8 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// Hashes a reference into a constant pool: which of its pieces it may mean, and where in them.
+    /// Hashes a reference into a constant pool: which of its entries it may mean. Entries count as if each were a section
+    /// of its own, so that a pool with one entry is the same with labels and without.
     fn hash_pool_reference(
         &mut self,
         hasher: &mut Hasher,
@@ -328,13 +329,15 @@ impl<'o, 'a> Builder<'o, 'a> {
         let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else {
             return false;
         };
-        let first_atom = pieces.first_atom;
-        let (meanings, addend) = pools::meanings(self.object, pieces, section, relocation);
+        let (first_atom, meanings) = (pieces.first_atom, pools::meanings(self.object, pieces, section, relocation));
+        if meanings.len() > 1 {
+            // No offset is that large: what follows is told from a plain reference.
+            hasher.number(u64::MAX).number(meanings.len() as u64);
+        }
         hasher.number(relocation.offset - start).number(relocation.kind.into());
-        hasher.number(addend as u64).number(meanings.len() as u64);
-        for (piece, offset) in meanings {
-            let ordinal = self.ordinal(Target::Atom(first_atom + piece as u32), offset);
-            hasher.number(ordinal.into());
+        for Meaning { piece, addend } in meanings {
+            let ordinal = self.ordinal(Target::Atom(first_atom + piece as u32), 0);
+            hasher.number(addend as u64).number(ordinal.into());
         }
         true
     }
@@ -420,11 +423,16 @@ fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
     &content[..units * unit]
 }
 
-/// The hash of an entry of a constant pool.
+/// The hash of an entry of a constant pool: as of a section of its own.
 fn hash_entry(section: &Section, start: u64, content: &[u8]) -> Hash {
-    let mut hasher = Hasher::new("pool entry");
-    hasher.number(section.kind.into()).number(section.flags & !FLAGS_WITHOUT_EFFECT);
-    hasher.number(pools::alignment(section, start, content)).bytes(content).finish()
+    let size = content.len() as u64;
+    let Section { kind, flags, entry_size, .. } = *section;
+    let align = pools::alignment(section, start, content);
+    let alone = Section { kind, flags, entry_size, align, ..Section::default() };
+    let mut hasher = Hasher::new("atom");
+    hash_shape(&mut hasher, &alone).number(size).bytes(content);
+    // No sizes of symbols, no relocations.
+    hasher.number(0).number(0).finish()
 }
 
 /// An entry of a constant pool is shown by its text where that cannot be taken for the name of a symbol.

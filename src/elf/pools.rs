@@ -40,8 +40,15 @@ const FRAME: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
 /// What may stand before that: `endbr64`.
 const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-/// One meaning of a reference: the number of a piece, and the offset from its start.
-pub type Meaning = (usize, i64);
+/// Strings of this length are aligned.
+const LONG_STRING: usize = 30;
+
+/// One meaning of a reference: the number of a piece, and the addend if that were a section of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    pub piece: usize,
+    pub addend: i64,
+}
 
 /// Divides the pools of an object that was compiled without optimisation. `pieces` has an entry for each section.
 pub fn divide(object: &ObjectFile, pieces: &mut [Option<Pieces>]) {
@@ -222,57 +229,51 @@ fn sets_up_frame(section: &Section, index: usize, relocation: &Relocation, funct
     owner == index && code.strip_prefix(&LANDING).unwrap_or(code).starts_with(&FRAME)
 }
 
-/// Which pieces a reference into a divided pool may mean, where in them, and the addend that remains.
-pub fn meanings(
-    object: &ObjectFile,
-    pieces: &Pieces,
-    section: &Section,
-    relocation: &Relocation,
-) -> (Vec<Meaning>, i64) {
-    let Some(symbol) = object.symbols.get(relocation.symbol as usize) else { return (Vec::new(), relocation.addend) };
+/// What a reference into a divided pool may mean.
+pub fn meanings(object: &ObjectFile, pieces: &Pieces, section: &Section, relocation: &Relocation) -> Vec<Meaning> {
+    let Some(symbol) = object.symbols.get(relocation.symbol as usize) else { return Vec::new() };
     if !symbol.is_section() {
-        return (vec![pieces.locate(symbol.value as i64)], relocation.addend);
+        return vec![Meaning { piece: pieces.locate(symbol.value as i64).0, addend: relocation.addend }];
     }
-    let meanings = match operands::read(section, relocation) {
-        Some(Operand::Address(at)) => {
-            let meant = pieces.locate(at);
-            end_before(pieces, meant, at).into_iter().chain([meant]).chain(front_behind(pieces, meant, at)).collect()
-        }
-        Some(Operand::Access(at)) => vec![pieces.locate(at)],
+    let found = match operands::read(section, relocation) {
+        Some(Operand::Address(at)) => meant_by_address(pieces, at),
+        Some(Operand::Access(at)) => vec![pieces.locate(at).0],
         Some(Operand::AccessNear(at)) => {
-            let mut found: Vec<Meaning> = near(at).filter(|&at| at >= 0).map(|at| pieces.locate(at)).collect();
-            found.dedup_by_key(|(piece, _)| *piece);
+            let mut found: Vec<usize> = near(at).filter(|&at| at >= 0).map(|at| pieces.locate(at).0).collect();
+            found.dedup();
             found
         }
         // `divide` has left no such reference.
-        None => (0..pieces.starts.len()).map(|piece| (piece, relocation.addend)).collect(),
+        None => (0..pieces.starts.len()).collect(),
     };
-    (meanings, 0)
+    let start = |piece: usize| pieces.starts.get(piece).map_or(0, |&start| start as i64);
+    found.into_iter().map(|piece| Meaning { piece, addend: relocation.addend.wrapping_sub(start(piece)) }).collect()
 }
 
-/// The end of the piece before, where the address of a piece's first byte may mean that.
-fn end_before(pieces: &Pieces, (piece, offset): Meaning, at: i64) -> Option<Meaning> {
-    let may_be_end = offset == 0 && *pieces.may_be_end.as_ref()?.get(piece)?;
-    let before = piece.checked_sub(1).filter(|_| may_be_end)?;
-    Some((before, at.wrapping_sub(*pieces.starts.get(before)? as i64)))
+/// The pieces that an address may mean: the one that holds it; the one before, if it may be the end of that; the one
+/// behind, if it is within.
+fn meant_by_address(pieces: &Pieces, at: i64) -> Vec<usize> {
+    let (piece, offset) = pieces.locate(at);
+    let may_be_end = pieces.may_be_end.as_ref().and_then(|ends| ends.get(piece)) == Some(&true);
+    let before = piece.checked_sub(1).filter(|_| offset == 0 && may_be_end);
+    let behind = Some(piece + 1).filter(|&behind| offset > 0 && behind < pieces.starts.len());
+    before.into_iter().chain([piece]).chain(behind).collect()
 }
 
-/// The place before the next piece, where an address is within a piece.
-fn front_behind(pieces: &Pieces, (piece, offset): Meaning, at: i64) -> Option<Meaning> {
-    let behind = *pieces.starts.get(piece + 1).filter(|_| offset > 0)?;
-    Some((piece + 1, at.wrapping_sub(behind as i64)))
-}
-
-/// The alignment that a piece may have been given for its own sake, as far as it can matter. Strings are arrays of
-/// characters, which may lie anywhere (gcc aligns long ones for speed), and must not count as changed when something
-/// is put before them. Anything else: what it has, but not more than its size makes plausible.
+/// The alignment that a piece may have been given for its own sake. Strings are arrays of characters, which may lie
+/// anywhere, and must not count as changed when something is put before them; gcc aligns long ones for speed. Anything
+/// else: what it has, but not more than its size makes plausible.
 pub fn alignment(section: &Section, start: u64, content: &[u8]) -> u64 {
     let text = content.iter().position(|&byte| byte == 0).unwrap_or(content.len());
     let is_string =
         text < content.len() && (text > 0 || content.len() < 8) && content.iter().skip(text).all(|&byte| byte == 0);
     let actual = if start == 0 { section.align.max(1) } else { section.align.max(1).min(1 << start.trailing_zeros()) };
-    let plausible = 1 << content.len().max(1).ilog2();
-    if is_string { 1 } else { actual.min(plausible) }
+    let plausible = match is_string {
+        true if text < LONG_STRING => 1,
+        true => 8,
+        false => 1 << content.len().max(1).ilog2(),
+    };
+    actual.min(plausible)
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ fn references_outside_are_not_understood() {
 fn alignments() {
     let section = Section { align: 16, ..Section::default() };
     assert_eq!(alignment(&section, 0, b"text that may lie anywhere\0"), 1);
+    assert_eq!(alignment(&section, 16, b"text that gcc aligns because it is so long\0"), 8);
     assert_eq!(alignment(&section, 5, b"x\0\0\0"), 1, "with padding");
     assert_eq!(alignment(&section, 0, &[1; 16]), 16);
     assert_eq!(alignment(&section, 8, &[1; 16]), 8, "it has lost its alignment");
@@ -224,6 +225,21 @@ fn wide_strings_and_tables() {
     check(source, &source.replace("one", "ONE"), &functions, &["g"]);
     check(source, &source.replace("two", "tw"), &functions, &["g"]);
     check(source, &source.replace("plain", "plane"), &functions, &["h"]);
+}
+
+#[test]
+fn a_pool_of_one_entry_is_the_same_without_labels() {
+    for text in ["short", "a text that gcc aligns because it is so long", "a\\0b"] {
+        let source =
+            format!("const char *f(void) {{ return \"{text}\"; }} const char *g(void) {{ return \"{text}\"; }}");
+        let Some(plain) = compiled(&source, &["-O0"]) else { return };
+        let plain = elf::record_of(&plain).unwrap();
+        let labelled = compiled(&source, &["-O0", "-Wa,-L"]).unwrap();
+        let object = ObjectFile::parse(&labelled).unwrap();
+        let labelled = atoms::record(&object, Level::Code, true).unwrap();
+        let hashes = |record: &Record| record.atoms.iter().map(|atom| atom.hash).collect::<Vec<_>>();
+        assert_eq!(hashes(&plain), hashes(&labelled), "{text}");
+    }
 }
 
 /// `"ab\0cdef"[i - 3]` is `lea .LC0-3(%rip)` when it is optimised: the entry before.
