@@ -31,7 +31,7 @@ fn name(kind: &str, number: u64) -> Hash {
 fn shape(number: u64) -> Shape {
     let path = |at: u64| format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000).into_bytes();
     let place = |at| Place { base: Base::Root, path: path(at) };
-    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), part: Vec::new() };
+    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), libraries: Vec::new() };
     Shape { dependencies: (0..50).map(dependency).collect() }
 }
 
@@ -69,7 +69,7 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
     if let Ok(metadata) = Path::new("/bin/sh").metadata() {
         let file = FileIdentity::of(&metadata);
         shapes.iter().flat_map(|shape| &shape.dependencies).for_each(|_| {
-            store.content(&file);
+            store.recall(file.hash());
         });
     }
     let found = store.outcome(name("key", number))?;

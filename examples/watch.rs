@@ -34,6 +34,7 @@ fn line(used: &Use) -> String {
     let path = used.path().display();
     match used {
         Use::Read { content, .. } => format!("read      {path} {content}"),
+        Use::Loaded { content, .. } => format!("loaded    {path} {content}"),
         Use::Executed { content, .. } => format!("executed  {path} {content}"),
         Use::Exists { what, .. } => format!("exists    {path} {what:?}"),
         Use::Absent { .. } => format!("absent    {path}"),

@@ -2,15 +2,18 @@
 //! standard folders, as `ld.so(8)` has it. In: a library's name and who asks for it. Out: its path.
 
 use crate::elf::dynamic::Dynamic;
+use crate::model::{Hash, Hasher};
 use crate::process::sys::{self, Mapped};
 use object::elf;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const CACHE: &str = "/etc/ld.so.cache";
+/// Where `ldconfig` leaves what it has found.
+pub const CACHE: &str = "/etc/ld.so.cache";
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
@@ -68,6 +71,19 @@ impl Search {
         candidates.extend(others.map(|(_, folder)| Path::new(folder).join(name_as_path)));
         candidates.into_iter().find(|path| machine_of(path) == Some(seeker.machine))
     }
+}
+
+/// Which files the loader's cache names for libraries of these names.
+pub fn in_cache(names: &BTreeSet<&OsStr>) -> Hash {
+    let mut hasher = Hasher::new("loader cache");
+    if let Ok(cache) = sys::map(Path::new(CACHE)) {
+        for name in names {
+            let found = cached(&cache, name.as_bytes());
+            hasher.bytes(name.as_bytes()).number(found.len() as u64);
+            found.iter().for_each(|path| _ = hasher.bytes(path.as_os_str().as_bytes()));
+        }
+    }
+    hasher.finish()
 }
 
 /// The DT_RPATHs of a module; one that has a DT_RUNPATH has none.

@@ -2,6 +2,7 @@
 //! fingerprint, which is equal for two binaries when nothing that they can reach is different.
 
 pub mod components;
+pub mod execution;
 #[cfg(test)]
 mod graphs;
 pub mod libraries;

@@ -43,7 +43,7 @@ pub struct Opened {
     binary: Mapped,
     manifest: Result<Mapped, FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
-    counts_whole: bool,
+    pub(super) counts_whole: bool,
     origin: PathBuf,
     /// The DT_RPATHs that hold for it.
     rpaths: Vec<PathBuf>,
@@ -86,7 +86,11 @@ impl Opened {
 
 /// The fingerprint of a binary with all the libraries that it needs.
 pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
-    let opened = open_all(path, settings)?;
+    of_modules(&open_all(path, settings)?, entry)
+}
+
+/// The fingerprint of the first of the modules of a program. It needs a manifest; the others can do without.
+pub(super) fn of_modules(opened: &[Opened], entry: Option<&str>) -> Result<Fingerprint, FingerprintError> {
     let mut manifests = Vec::with_capacity(opened.len());
     for (index, module) in opened.iter().enumerate() {
         let binary = module.binary()?;
@@ -109,8 +113,10 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
         })
         .collect();
     let start = entry.map_or(Start::Program, Start::Entry);
-    walk::fingerprint(&modules, start)
-        .ok_or_else(|| FingerprintError::NoEntry { path: path.to_owned(), entry: entry.unwrap_or_default().to_owned() })
+    walk::fingerprint(&modules, start).ok_or_else(|| FingerprintError::NoEntry {
+        path: opened.first().map(|program| program.path.clone()).unwrap_or_default(),
+        entry: entry.unwrap_or_default().to_owned(),
+    })
 }
 
 /// A library without a manifest.
@@ -210,6 +216,6 @@ impl Opened {
 }
 
 /// A library that we do not find may be one that the loader does.
-fn missing(path: &Path, name: &[u8]) -> FingerprintError {
+pub(super) fn missing(path: &Path, name: &[u8]) -> FingerprintError {
     FingerprintError::NoLibrary { path: path.to_owned(), name: String::from_utf8_lossy(name).into_owned() }
 }

@@ -3,53 +3,56 @@
 
 use super::Hash;
 use super::envelope::FormatError;
-use super::outcome::bytes;
+use super::outcome::{Origin, bytes};
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Everything that an execution used, in the order of first use.
+/// Everything that an execution used, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     pub dependencies: Vec<Dependency>,
 }
 
 /// One thing that an execution used.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Dependency {
     pub kind: DependencyKind,
     pub place: Place,
-    /// What of it was used, where that is less than all of it: for a program or library, the atoms that were executed,
-    /// written by the stage that compares them. Empty for the whole.
-    #[serde(with = "bytes")]
-    pub part: Vec<u8>,
+    /// For a program: the libraries that the dynamic loader opened for it, in that order.
+    pub libraries: Vec<Place>,
 }
 
 /// What something was used as, which decides what its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DependencyKind {
+    /// The standard input: its content.
+    Input,
+    /// A program that was executed: its fingerprint, or its content.
+    Program,
+    /// A library that the dynamic loader mapped, and nobody else read: nothing where the fingerprint of each program that
+    /// it was mapped into covers it, else its content.
+    Library,
     /// A file that was read: its content.
     File,
     /// A name that was looked for in vain: that there is still nothing.
     Absent,
+    /// Something that may not be looked at: that it still may not.
+    Denied,
+    /// Something that was found: what kind of thing it is.
+    Exists,
+    /// Something whose attributes were asked for: kind, size, whether it can be executed.
+    Attributes,
     /// A folder that was listed: the names in it.
     Folder,
     /// A symbolic link that was followed: where it leads.
     Link,
-    /// Something whose attributes were asked for: kind, size, permissions.
-    Attributes,
-    /// A program that was executed: its fingerprint, or its content.
-    Program,
-    /// A library that was mapped: its fingerprint, or its content.
-    Library,
-    /// An environment variable, by its name: its value, or that it is not set.
-    Environment,
-    /// The standard input: its content.
-    Input,
+    /// Files that the project declares as inputs of all its tests, by a pattern: their names and contents.
+    Declared,
 }
 
 /// A path that means the same thing in another checkout, where it can.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     pub base: Base,
     #[serde(with = "bytes")]
@@ -57,16 +60,58 @@ pub struct Place {
 }
 
 /// What the path of a place is relative to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Base {
     /// Nothing: an absolute path, or a name that is no path.
+    #[default]
     None,
     /// The project's root.
     Root,
     /// The build folder.
     Build,
-    /// The working folder of the test.
-    Working,
+    /// The user's home.
+    Home,
+    /// The folder for temporary files, where `TMPDIR` names one.
+    Temporary,
+}
+
+/// The latest execution of a test, with the values of all that it used: what the build at hand is compared with when
+/// people ask why a test runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trace {
+    /// The test's identity. Two of the same command differ in their circumstances.
+    pub test: Hash,
+    /// Environment and other circumstances: a name for people, and the hash of the value.
+    pub circumstances: Vec<(String, Hash)>,
+    pub used: Vec<Traced>,
+    /// Why the execution cannot be reused, if so.
+    pub refusals: Vec<String>,
+    pub exit_code: i32,
+    pub origin: Origin,
+}
+
+/// One thing that was used, and what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    pub dependency: Dependency,
+    pub value: Hash,
+    /// For a program with a fingerprint: the names of the manifests that went into it, in the store. Its own is the first.
+    pub manifests: Vec<Hash>,
+}
+
+impl Trace {
+    /// The trace as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)
+    }
+
+    /// Reads what `to_bytes` wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((trace, [])) => Ok(trace),
+            _ => Err(FormatError::Malformed),
+        }
+    }
 }
 
 impl Place {
@@ -102,17 +147,20 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn kind_base_order_and_part_count() {
+    fn kind_base_order_and_libraries_count() {
         let place = |base| Place { base, path: b"a".to_vec() };
-        let one = |kind, base, part: &[u8]| Dependency { kind, place: place(base), part: part.to_vec() };
-        let file = one(DependencyKind::File, Base::Root, b"");
+        let one = |kind, base, libraries: &[Base]| {
+            let libraries = libraries.iter().map(|base| place(*base)).collect();
+            Dependency { kind, place: place(base), libraries }
+        };
+        let file = one(DependencyKind::File, Base::Root, &[]);
         let all = [
             vec![file.clone()],
-            vec![one(DependencyKind::Absent, Base::Root, b"")],
-            vec![one(DependencyKind::File, Base::Build, b"")],
-            vec![one(DependencyKind::File, Base::Root, b"p")],
-            vec![file.clone(), one(DependencyKind::Absent, Base::Root, b"")],
-            vec![one(DependencyKind::Absent, Base::Root, b""), file],
+            vec![one(DependencyKind::Absent, Base::Root, &[])],
+            vec![one(DependencyKind::File, Base::Build, &[])],
+            vec![one(DependencyKind::File, Base::Root, &[Base::Build])],
+            vec![file.clone(), one(DependencyKind::Absent, Base::Root, &[])],
+            vec![one(DependencyKind::Absent, Base::Root, &[]), file],
         ];
         let hashes: std::collections::HashSet<_> =
             all.into_iter().map(|dependencies| Shape { dependencies }.hash().unwrap()).collect();
@@ -122,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_shape_comes_back_as_it_was(paths: Vec<Vec<u8>>) {
-            let dependency = |path| Dependency { kind: DependencyKind::Folder, place: Place { base: Base::Build, path }, part: Vec::new() };
+            let dependency = |path| Dependency { kind: DependencyKind::Folder, place: Place { base: Base::Build, path }, libraries: Vec::new() };
             let shape = Shape { dependencies: paths.into_iter().map(dependency).collect() };
             prop_assert_eq!(Shape::from_bytes(&shape.to_bytes().unwrap()), Ok(shape));
         }

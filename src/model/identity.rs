@@ -1,16 +1,16 @@
 //! The identity of a file's content: as long as it is the same, so is the content, and need not be hashed again.
 
-use super::{Hash, Hasher};
+use super::hash;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, SystemTime};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How long a file must not have changed before its content is remembered. Clocks of file systems are coarse: within one
-/// tick (2 s on the coarsest) a file can change without looking different.
-const SETTLED: Duration = Duration::from_secs(5);
+/// Clocks of file systems are coarse: within one tick, in seconds on the coarsest, a file can change without looking
+/// different. So long it must not have changed before its content is remembered.
+const COARSEST_CLOCK: i64 = 2;
 
 /// Device, inode, size, modification and change time. The kernel sets the last one at every write, and nobody can set it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileIdentity {
     device: u64,
     inode: u64,
@@ -31,16 +31,20 @@ impl FileIdentity {
         }
     }
 
-    /// Whether the file was last changed so long ago that another change would be seen. A time in the future is not.
-    pub fn settled(&self, now: SystemTime) -> bool {
-        let changed = Duration::new(self.changed.0.max(0) as u64, self.changed.1.clamp(0, 999_999_999) as u32);
-        let age = SystemTime::UNIX_EPOCH.checked_add(changed).and_then(|changed| now.duration_since(changed).ok());
-        age.is_some_and(|age| age > SETTLED)
+    /// The length of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether a change from now on is sure to give it another identity: only then may its content be remembered.
+    pub fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+        now - self.modified.0.max(self.changed.0) > COARSEST_CLOCK
     }
 
     /// What two equal identities have in common.
-    pub fn hash(&self) -> Hash {
-        let mut hasher = Hasher::new("file identity");
+    pub fn hash(&self) -> hash::Hash {
+        let mut hasher = hash::Hasher::new("file identity");
         hasher.number(self.device).number(self.inode).number(self.size);
         for time in [self.modified.0, self.modified.1, self.changed.0, self.changed.1] {
             hasher.number(time as u64);
@@ -63,8 +67,7 @@ mod tests {
         };
         let (one, two) = (identity("a"), identity("ab"));
         assert_ne!(one.hash(), two.hash());
-        assert!(!two.settled(SystemTime::now()));
-        assert!(two.settled(SystemTime::now() + 2 * SETTLED));
-        assert!(!two.settled(SystemTime::UNIX_EPOCH));
+        assert!(!two.is_settled());
+        assert!(FileIdentity::of(&std::path::Path::new("/").metadata().unwrap()).is_settled());
     }
 }

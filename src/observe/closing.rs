@@ -21,7 +21,7 @@ impl Ledger {
             self.refuse_path(&path, CHANGED);
         }
         let mut used = self.left_behind();
-        used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry)));
+        used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry, &self.loads)));
         let links = self.links.drain().map(|(path, target)| Use::Link { path, target });
         used.extend(links);
         used.sort_unstable();

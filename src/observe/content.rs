@@ -4,29 +4,14 @@
 //! In: paths. Out: hashes, and the identities that they belong to.
 
 use crate::model::Hash;
+pub use crate::model::FileIdentity as Identity;
 use rustc_hash::FxHashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use xxhash_rust::xxh3::Xxh3;
-
-/// A file as it was at one time: another content has another identity, unless it was changed within the
-/// granularity of its file system's clock (`is_settled`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity {
-    pub device: u64,
-    pub inode: u64,
-    pub size: u64,
-    /// Seconds and nanoseconds since 1970.
-    pub modified: (i64, i64),
-    pub changed: (i64, i64),
-}
-
-/// No file system that builds are done on has a clock as coarse.
-const COARSEST_CLOCK: i64 = 2;
 
 /// What is read at once. Tests read mostly small files.
 const BUFFER: usize = 128 * 1024;
@@ -36,25 +21,6 @@ const LARGEST: u64 = 4 << 30;
 
 /// Of files of the kernel, whose size nobody knows, no more than this is read.
 const MOST_OF_A_PSEUDO_FILE: u64 = 1 << 20;
-
-impl Identity {
-    /// The identity of what was found.
-    pub fn of(found: &Metadata) -> Identity {
-        Identity {
-            device: found.dev(),
-            inode: found.ino(),
-            size: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        }
-    }
-
-    /// Whether a change from now on is sure to give it another identity: only then may it be remembered.
-    pub fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
-        now - self.modified.0.max(self.changed.0) > COARSEST_CLOCK
-    }
-}
 
 /// What tells one file from another, whatever they are called.
 pub fn device_and_inode(found: &Metadata) -> (u64, u64) {
@@ -109,7 +75,7 @@ impl Contents {
             self.known.insert(identity, hash);
             return Ok(hash);
         }
-        if identity.size > LARGEST {
+        if identity.size() > LARGEST {
             return Err(io::Error::other("it is too large"));
         }
         let (identity, hash) = self.read(path)?;

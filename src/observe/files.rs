@@ -5,6 +5,7 @@
 use super::calls::Act;
 use super::content::{Identity, same_file};
 use super::ledger::Sight;
+use super::loaders;
 use super::memory;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
@@ -12,6 +13,7 @@ use super::supervisor::{Call, Supervisor};
 use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
+use std::path::Path;
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
@@ -112,6 +114,9 @@ impl Supervisor {
                 self.saw(&place, Sight::Kind);
                 self.touches(&place);
             }
+            (Found::There(_), _) if !writes && self.is_for_the_loader(call, &place.path) => {
+                self.saw(&place, Sight::Library);
+            }
             (Found::There(_), _) => {
                 self.saw(&place, Sight::Content);
                 if writes && place.kind() == Some(Kind::File) {
@@ -121,6 +126,19 @@ impl Supervisor {
             _ => self.saw(&place, Sight::Kind),
         }
         Ok(())
+    }
+
+    /// Whether it is the dynamic loader that opens a library. It notes for which program then.
+    fn is_for_the_loader(&mut self, call: &Call, path: &Path) -> bool {
+        if !loaders::can_be_a_library(path) || !self.loaders.makes(call.thread(), call.notification.instruction) {
+            return false;
+        }
+        let Ok(program) = fs::read_link(format!("/proc/{}/exe", call.thread())) else { return false };
+        if !call.listener.still_waits(call.notification) {
+            return false;
+        }
+        self.ledger.loads(program, path);
+        true
     }
 
     fn meets_foreign_at(&mut self, place: &Place) {
@@ -252,6 +270,7 @@ impl Supervisor {
             }
             None => None,
         };
+        self.loaders.forget(call.thread());
         match place {
             Some(place) => self.execute(call, place, 0),
             None => Ok(()),

@@ -23,6 +23,8 @@ pub struct Notification {
     pub thread: u32,
     pub architecture: u32,
     pub number: i64,
+    /// Where the program is that makes the call.
+    pub instruction: u64,
     pub arguments: [u64; 6],
 }
 
@@ -126,6 +128,7 @@ impl Listener {
             thread: notification.pid,
             architecture: notification.data.arch,
             number: i64::from(notification.data.nr),
+            instruction: notification.data.instruction_pointer,
             arguments: notification.data.args,
         })
     }

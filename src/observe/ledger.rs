@@ -21,6 +21,8 @@ pub enum Sight {
     Kind,
     /// Its attributes.
     Details,
+    /// Its content, by the dynamic loader alone.
+    Library,
     /// Its content.
     Content,
     /// Its content, which was run.
@@ -32,6 +34,9 @@ pub enum Sight {
 pub(super) struct Entry {
     pub first: First,
     pub sight: Sight,
+    /// The content was seen by the loader, by others.
+    pub loaded: bool,
+    pub read: bool,
     pub content: Option<Hash>,
     /// Effective entries, and the identity of the folder when they were read.
     pub listing: Option<(Listing, Identity)>,
@@ -63,6 +68,8 @@ pub struct Ledger {
     pub(super) links: FxHashMap<PathBuf, PathBuf>,
     pub(super) touched: FxHashMap<PathBuf, Touch>,
     pub(super) own_folders: FxHashSet<PathBuf>,
+    /// Which program had the loader open which libraries, in that order.
+    pub(super) loads: Vec<(PathBuf, PathBuf)>,
     /// Files that were there before and have been changed: they may have other names.
     changed: FxHashSet<(u64, u64)>,
     pub(super) refusals: Vec<Refusal<'static>>,
@@ -77,6 +84,7 @@ impl Ledger {
             links: FxHashMap::default(),
             touched: FxHashMap::default(),
             own_folders: FxHashSet::default(),
+            loads: Vec::new(),
             changed: FxHashSet::default(),
             refusals: Vec::new(),
             contents,
@@ -153,7 +161,7 @@ impl Ledger {
         let changed = match self.entries.get(&place.path) {
             Some(entry) => entry.differs(&first),
             None => {
-                let entry = Entry { first, sight, content: None, listing: None };
+                let entry = Entry { first, sight, loaded: false, read: false, content: None, listing: None };
                 self.entries.insert(place.path.clone(), entry);
                 false
             }
@@ -164,6 +172,8 @@ impl Ledger {
         }
         if let Some(entry) = self.entries.get_mut(&place.path) {
             entry.sight = entry.sight.max(sight);
+            entry.loaded |= sight == Sight::Library;
+            entry.read |= sight == Sight::Content;
         }
         if let Found::There(found) = &place.found {
             self.enter_content(&place.path, found, sight);
@@ -172,7 +182,7 @@ impl Ledger {
 
     /// Takes note of the content, before the run can have changed it.
     fn enter_content(&mut self, path: &Path, found: &Metadata, sight: Sight) {
-        if sight < Sight::Content {
+        if sight < Sight::Library {
             return;
         }
         match Kind::of(found.file_type()) {
@@ -207,7 +217,8 @@ impl Ledger {
                     return;
                 }
                 let first = First::There(Identity::of(found), What::of(found));
-                let entry = Entry { first, sight: Sight::Content, content: None, listing: None };
+                let sight = Sight::Content;
+                let entry = Entry { first, sight, loaded: false, read: true, content: None, listing: None };
                 self.entries.insert(place.path.clone(), entry);
                 let content = self.contents.of_pseudo_file(&place.path);
                 self.settle(&place.path, content);
@@ -251,6 +262,14 @@ impl Ledger {
             }
         }
         Ok(now)
+    }
+
+    /// The dynamic loader opens a library for a program.
+    pub fn loads(&mut self, program: PathBuf, library: &Path) {
+        let load = (program, library.to_owned());
+        if !self.loads.contains(&load) {
+            self.loads.push(load);
+        }
     }
 
     /// The run changes or makes what is at a place, without getting to see what was there.
@@ -311,19 +330,31 @@ fn name_of(kind: Kind) -> &'static str {
 }
 
 /// The uses that an entry stands for.
-pub(super) fn uses(path: &Path, entry: &Entry) -> Vec<Use> {
-    let path = path.to_owned();
+pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> Vec<Use> {
+    let path = || path.to_owned();
     let listed = entry.listing.as_ref();
-    let listed = listed.map(|(now, _)| Use::Listed { path: path.clone(), listing: listing::hash(now) });
-    let seen = match (&entry.first, entry.content) {
-        (First::Absent, _) => Use::Absent { path },
-        (First::Denied, _) => Use::Denied { path },
-        (First::There(..), Some(content)) if entry.sight == Sight::Program => Use::Executed { path, content },
-        (First::There(..), Some(content)) => Use::Read { path, content },
-        (First::There(_, what), None) if entry.sight == Sight::Kind => {
-            Use::Exists { path, what: What::kind(what.kind) }
+    let mut uses: Vec<Use> =
+        listed.map(|(now, _)| Use::Listed { path: path(), listing: listing::hash(now) }).into_iter().collect();
+    match (&entry.first, entry.content) {
+        (First::Absent, _) => uses.push(Use::Absent { path: path() }),
+        (First::Denied, _) => uses.push(Use::Denied { path: path() }),
+        (First::There(..), Some(content)) => {
+            if entry.sight == Sight::Program {
+                let of_it = loads.iter().filter(|(program, _)| *program == path());
+                let libraries = of_it.map(|(_, library)| library.clone()).collect();
+                uses.push(Use::Executed { path: path(), content, libraries });
+            }
+            if entry.loaded {
+                uses.push(Use::Loaded { path: path(), content });
+            }
+            if entry.read {
+                uses.push(Use::Read { path: path(), content });
+            }
         }
-        (First::There(_, what), None) => Use::Exists { path, what: *what },
-    };
-    std::iter::once(seen).chain(listed).collect()
+        (First::There(_, what), None) if entry.sight == Sight::Kind => {
+            uses.push(Use::Exists { path: path(), what: What::kind(what.kind) });
+        }
+        (First::There(_, what), None) => uses.push(Use::Exists { path: path(), what: *what }),
+    }
+    uses
 }

@@ -24,6 +24,8 @@ mod kernel;
 mod ledger;
 /// Entries of folders.
 pub mod listing;
+/// Which calls the dynamic loader makes.
+mod loaders;
 /// Arguments in the memory of other processes.
 mod memory;
 /// Calls about sockets, processes and users.

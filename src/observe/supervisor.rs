@@ -12,6 +12,7 @@ use super::content::{Identity, device_and_inode};
 use super::inherited::Foreign;
 use super::kernel::{Listener, Notification};
 use super::ledger::{Ledger, Sight};
+use super::loaders::Loaders;
 use super::memory;
 use super::processes::Processes;
 use super::programs::Head;
@@ -48,6 +49,7 @@ pub struct Supervisor {
     pub(super) lost: bool,
     pub(super) resolver: Resolver,
     pub(super) sockets: Sockets,
+    pub(super) loaders: Loaders,
     pub(super) heads: FxHashMap<Identity, (Head, bool)>,
     pub(super) keys: FxHashSet<(&'static str, u64)>,
     pub(super) queues: FxHashSet<Vec<u8>>,
@@ -91,6 +93,7 @@ impl Supervisor {
             lost: false,
             resolver: Resolver::default(),
             sockets: Sockets::default(),
+            loaders: Loaders::default(),
             heads: FxHashMap::default(),
             keys: FxHashSet::default(),
             queues: FxHashSet::default(),

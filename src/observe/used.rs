@@ -18,8 +18,11 @@ pub enum Use {
     /// A file was opened for reading, or for writing into what it held. The content is that of before the
     /// run's own changes to it.
     Read { path: PathBuf, content: Hash },
-    /// A program was started, or was the interpreter of one that was.
-    Executed { path: PathBuf, content: Hash },
+    /// A program was started, or was the interpreter of one that was; with the libraries that the dynamic loader opened
+    /// for it, in that order.
+    Executed { path: PathBuf, content: Hash, libraries: Vec<PathBuf> },
+    /// A file was opened for reading by the dynamic loader, on behalf of the programs that list it.
+    Loaded { path: PathBuf, content: Hash },
     /// Something was found there, and no more than its attributes can have been seen.
     Exists { path: PathBuf, what: What },
     /// Something was looked for, and neither it nor anything below it was there.
@@ -105,7 +108,8 @@ impl Use {
     /// What it is about.
     pub fn path(&self) -> &Path {
         match self {
-            Use::Read { path, .. } | Use::Executed { path, .. } | Use::Exists { path, .. } => path,
+            Use::Read { path, .. } | Use::Executed { path, .. } | Use::Loaded { path, .. } => path,
+            Use::Exists { path, .. } => path,
             Use::Absent { path } | Use::Denied { path } | Use::Removed { path } => path,
             Use::Listed { path, .. } | Use::Link { path, .. } | Use::Written { path, .. } => path,
         }
@@ -115,8 +119,8 @@ impl Use {
     pub fn holds(&self, contents: &mut Contents) -> bool {
         let now = fs::symlink_metadata(self.path());
         match self {
-            Use::Read { path, content } => now.is_ok_and(|now| contents.is(path, &now, *content)),
-            Use::Executed { path, content } => {
+            Use::Read { path, content } | Use::Loaded { path, content } => now.is_ok_and(|now| contents.is(path, &now, *content)),
+            Use::Executed { path, content, .. } => {
                 now.is_ok_and(|now| is_executable(&now) && contents.is(path, &now, *content))
             }
             Use::Exists { what, .. } => now.is_ok_and(|now| match what.details {

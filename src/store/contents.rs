@@ -1,4 +1,4 @@
-//! Remembered content hashes of files: a table of fixed size in one file, in which an identity has one of four places. It
+//! What is dear to compute, remembered by name, above all content hashes of files by their identity: a table of fixed size in one file, in which an identity has one of four places. It
 //! is read and written in place without any lock; each place carries a checksum, so that what was torn between two writers is
 //! not an answer. The file is sparse, and old hashes make way for new ones: nothing ever needs cleaning up.
 

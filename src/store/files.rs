@@ -5,18 +5,19 @@
 //! ```text
 //! results-1/ab/cdef….o      an outcome, under its key       results-1/log/…         decisions and their sums
 //! results-1/ab/cdef….s0…sf  shapes of a test                results-1/quarantine/…  marks
-//! results-1/sizes           of the folders, about           results-1/contents      hashes of files
+//! results-1/ab/cdef….b      traces and manifests            results-1/contents      hashes of files
+//! results-1/sizes           of the folders, about
 //! ```
 
 use super::aside::{self, Aside};
 use super::contents::Contents;
-use super::entry::{self, LARGEST_FILE, OUTCOME};
+use super::entry::{self, BLOB, LARGEST_FILE, OUTCOME};
 use super::journal::Journal;
 use super::marks::Marks;
 use super::retention::{self, Retention};
 use super::shapes::{self, Stem};
 use super::{DEFAULT_LIMIT, LARGEST, Store, StoreError, Volume};
-use crate::model::{Decision, FileIdentity, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, Hash, Mark, Outcome, Shape, Stats};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,10 @@ impl FileStore {
 
     fn outcome_path(&self, key: Hash) -> PathBuf {
         self.stem(key).file(".o")
+    }
+
+    fn blob_path(&self, name: Hash) -> PathBuf {
+        self.stem(name).file(".b")
     }
 
     fn retention(&self, limit: u64) -> Retention<'_> {
@@ -150,17 +155,35 @@ impl Store for FileStore {
         Journal::new(&self.root).zero()
     }
 
-    fn content(&self, file: &FileIdentity) -> Option<Hash> {
-        self.contents()?.get(file.hash())
+    fn recall(&self, name: Hash) -> Option<Hash> {
+        self.contents()?.get(name)
     }
 
-    fn remember_content(&self, file: &FileIdentity, content: Hash) {
-        if self.options.read_only || !file.settled(SystemTime::now()) {
+    fn remember(&self, name: Hash, value: Hash) {
+        if self.options.read_only {
             return;
         }
         if let Some(contents) = self.contents() {
-            contents.set(file.hash(), content);
+            contents.set(name, value);
         }
+    }
+
+    fn blob(&self, name: Hash) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = self.blob_path(name);
+        let Some((file, _)) = aside::read(&path, LARGEST_FILE)? else { return Ok(None) };
+        entry::decode(&BLOB, name, &file).map(Some).map_err(|error| StoreError::damaged(&path, error))
+    }
+
+    fn put_blob(&self, name: Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        self.writable()?;
+        let file = entry::encode(&BLOB, name, bytes)?;
+        Aside::write(&retention::folder(&self.root, name.0[0]), &file)?.replace(&self.blob_path(name))?;
+        self.retention(self.options.limit).added(&[(name.0[0], file.len() as u64)]);
+        Ok(())
+    }
+
+    fn has_blob(&self, name: Hash) -> bool {
+        self.blob_path(name).symlink_metadata().is_ok()
     }
 
     fn mark(&self, mark: &Mark) -> Result<(), StoreError> {

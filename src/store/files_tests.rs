@@ -18,7 +18,7 @@ fn hash(kind: &str, number: usize) -> Hash {
 
 fn shape(number: usize) -> Shape {
     let place = Place { base: Base::Root, path: format!("data/{number}").into_bytes() };
-    Shape { dependencies: vec![Dependency { kind: DependencyKind::File, place, part: Vec::new() }] }
+    Shape { dependencies: vec![Dependency { kind: DependencyKind::File, place, libraries: Vec::new() }] }
 }
 
 fn outcome(text: impl Into<Vec<u8>>) -> Outcome {
@@ -190,21 +190,30 @@ fn a_file_in_the_place_of_the_folder_is_an_error_everywhere() {
     assert!(store.outcome(hash("key", 0)).is_err());
     assert!(store.put(hash("test", 0), &shape(0), hash("key", 0), &outcome("ok")).is_err());
     assert!(store.mark_of(hash("test", 0)).is_err());
-    assert!(store.content(&FileIdentity::of(&folder.path().metadata().unwrap())).is_none());
+    assert!(store.recall(hash("file", 0)).is_none() && store.blob(hash("blob", 0)).is_err());
 }
 
 #[test]
-fn contents_are_remembered_of_files_that_have_settled() {
+fn what_is_remembered_is_there_later() {
     let (folder, store) = store(DEFAULT_LIMIT);
-    let fresh = folder.path().join("fresh");
-    fs::write(&fresh, "x").unwrap();
-    let fresh = FileIdentity::of(&fresh.metadata().unwrap());
-    let settled = FileIdentity::of(&Path::new("/bin/sh").metadata().unwrap());
-    store.remember_content(&fresh, hash("content", 1));
-    store.remember_content(&settled, hash("content", 2));
-    assert_eq!((store.content(&fresh), store.content(&settled)), (None, Some(hash("content", 2))));
+    assert_eq!(store.recall(hash("file", 1)), None);
+    store.remember(hash("file", 1), hash("content", 1));
     let later = FileStore::new(folder.path(), Options { read_only: true, ..Options::default() });
-    assert_eq!(later.content(&settled), Some(hash("content", 2)));
+    assert_eq!(later.recall(hash("file", 1)), Some(hash("content", 1)));
+    later.remember(hash("file", 2), hash("content", 2));
+    assert_eq!(store.recall(hash("file", 2)), None);
+}
+
+#[test]
+fn the_latest_bytes_under_a_name_are_kept() {
+    let (folder, store) = store(DEFAULT_LIMIT);
+    assert!(!store.has_blob(hash("blob", 1)) && store.blob(hash("blob", 1)).unwrap().is_none());
+    store.put_blob(hash("blob", 1), b"one").unwrap();
+    store.put_blob(hash("blob", 1), &[b'x'; 5000]).unwrap();
+    assert!(store.has_blob(hash("blob", 1)));
+    assert_eq!(store.blob(hash("blob", 1)).unwrap().unwrap(), [b'x'; 5000]);
+    let reader = FileStore::new(folder.path(), Options { read_only: true, ..Options::default() });
+    assert!(reader.put_blob(hash("blob", 2), b"").is_err());
 }
 
 #[test]

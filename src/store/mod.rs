@@ -18,7 +18,7 @@ mod sizes;
 
 pub use files::{FileStore, Options};
 
-use crate::model::{Decision, FileIdentity, FormatError, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, FormatError, Hash, Mark, Outcome, Shape, Stats};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -94,11 +94,21 @@ pub trait Store {
     /// Sets the sums to zero. The log stays.
     fn zero_stats(&self) -> Result<(), StoreError>;
 
-    /// The content hash that was remembered of a file. What cannot be read counts as not remembered.
-    fn content(&self, file: &FileIdentity) -> Option<Hash>;
+    /// What was remembered under a name: the content hash of a file under its identity, and what else is dear to compute
+    /// and follows from the name alone. What cannot be read counts as not remembered.
+    fn recall(&self, name: Hash) -> Option<Hash>;
 
-    /// Remembers a file's content hash, unless the file has changed a moment ago. Never fails: it is hashed again then.
-    fn remember_content(&self, file: &FileIdentity, content: Hash);
+    /// Remembers something for `recall`. Never fails: it is computed again then.
+    fn remember(&self, name: Hash, value: Hash);
+
+    /// The latest bytes that were kept under a name.
+    fn blob(&self, name: Hash) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Keeps bytes under a name, in place of what was there.
+    fn put_blob(&self, name: Hash, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Whether there are bytes under a name.
+    fn has_blob(&self, name: Hash) -> bool;
 
     /// Puts a test in quarantine, or changes its mark.
     fn mark(&self, mark: &Mark) -> Result<(), StoreError>;

@@ -30,7 +30,7 @@ fn key_of(entry: u64) -> Hash {
 fn shape_of(entry: u64) -> Shape {
     let number = entry / TESTS % SHAPES;
     let place = |at| Place { base: Base::Root, path: format!("data/of-shape-{number}/file-{at}").into_bytes() };
-    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), part: Vec::new() };
+    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), libraries: Vec::new() };
     Shape { dependencies: (0..40).map(dependency).collect() }
 }
 
@@ -121,8 +121,8 @@ fn read_and_try_to_write(store: &FileStore, count: u64) {
     assert!(store.drop_outcome(key_of(0)).is_err());
     store.used(test_of(0), &shape_of(0), key_of(0));
     let file = FileIdentity::of(&Path::new("/bin/sh").metadata().unwrap());
-    store.remember_content(&file, key_of(0));
-    assert_eq!(store.content(&file), None);
+    store.remember(file.hash(), key_of(0));
+    assert_eq!(store.recall(file.hash()), None);
     assert_eq!(store.decisions(9).unwrap().len(), 1);
 }
 

@@ -1,0 +1,104 @@
+//! The fingerprint of a program together with the libraries that the dynamic loader was seen to open for it.
+//!
+//! In: the program, the libraries. Out: one fingerprint, and which of the libraries it covers. What was linked with the
+//! program is walked symbol by symbol where it has a manifest; what came in otherwise (`dlopen`, `LD_PRELOAD`) counts as a
+//! whole, and so does everything that it could look up in the others.
+
+use super::modules::{FingerprintError, Opened, missing, of_modules};
+use super::walk::Fingerprint;
+use crate::elf::binary::Binary;
+use crate::process::Settings;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What is known of a program and its libraries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    pub fingerprint: Fingerprint,
+    /// For each library, whether the fingerprint covers it.
+    pub covered: Vec<bool>,
+}
+
+/// The fingerprint of a program that was executed with these libraries.
+pub fn of(
+    program: &Path,
+    libraries: &[PathBuf],
+    entry: Option<&str>,
+    settings: &Settings,
+) -> Result<Execution, FingerprintError> {
+    let program = Opened::open(program, settings)?;
+    program.manifest(&program.binary()?)?;
+    // Not all that the loader opens is a library: its cache is not.
+    let opened = libraries.iter().map(|path| Opened::open(path, settings).ok().filter(|file| file.binary().is_ok()));
+    let mut opened: Vec<Option<Opened>> = opened.collect();
+    let linked = linked(&program, &opened)?;
+
+    let mut covered = vec![false; opened.len()];
+    let mut modules = vec![program];
+    for Linked { index, is_certain } in linked {
+        let Some(mut library) = opened[index].take() else { continue };
+        library.counts_whole = !is_certain;
+        covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
+        modules.push(library);
+    }
+    modules.extend(opened.into_iter().flatten().map(|library| Opened { counts_whole: true, ..library }));
+    Ok(Execution { fingerprint: of_modules(&modules, entry)?, covered })
+}
+
+/// A library that was linked with the program, or with another one that was.
+struct Linked {
+    index: usize,
+    /// No other library could be meant.
+    is_certain: bool,
+}
+
+/// The linked ones, in the order in which the loader searches them for symbols.
+fn linked(program: &Opened, opened: &[Option<Opened>]) -> Result<Vec<Linked>, FingerprintError> {
+    let binary = program.binary()?;
+    let binaries = opened.iter().map(|library| library.as_ref().map(Opened::binary).transpose());
+    let binaries: Vec<Option<Binary>> = binaries.collect::<Result<_, _>>()?;
+    let loader = interpreter(&binary).and_then(Path::file_name);
+    let mut linked: Vec<Linked> = Vec::new();
+    let mut seen: HashSet<&[u8]> = HashSet::new();
+    let mut at = None;
+    loop {
+        let asking = at.map_or(Some(&binary), |at: usize| binaries[linked[at].index].as_ref());
+        for name in asking.map(|binary| &binary.dynamic.needed[..]).unwrap_or_default() {
+            if Some(OsStr::from_bytes(name)) == loader || !seen.insert(name) {
+                continue;
+            }
+            let meant: Vec<usize> =
+                (0..opened.len()).filter(|&index| is_called(&opened[index], &binaries[index], name)).collect();
+            if meant.is_empty() {
+                return Err(missing(&program.path, name));
+            }
+            let is_certain = meant.len() == 1;
+            for index in meant {
+                match linked.iter_mut().find(|linked| linked.index == index) {
+                    Some(known) => known.is_certain &= is_certain,
+                    None => linked.push(Linked { index, is_certain }),
+                }
+            }
+        }
+        at = Some(at.map_or(0, |at| at + 1));
+        if at >= Some(linked.len()) {
+            return Ok(linked);
+        }
+    }
+}
+
+/// Whether the loader takes a library for the one of this name.
+fn is_called(library: &Option<Opened>, binary: &Option<Binary>, name: &[u8]) -> bool {
+    let (Some(library), Some(binary)) = (library, binary) else { return false };
+    let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
+    binary.dynamic.soname == Some(base) || library.path.file_name() == Some(OsStr::from_bytes(base))
+}
+
+/// The dynamic loader that a program asks for.
+fn interpreter<'a>(binary: &Binary<'a>) -> Option<&'a Path> {
+    let section = binary.sections.iter().find(|section| section.name == b".interp")?;
+    let path = section.data.split(|&byte| byte == 0).next()?;
+    Some(Path::new(OsStr::from_bytes(path)))
+}
