@@ -28,6 +28,9 @@ pub mod observe;
 /// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
 pub mod store;
 
+/// The runner hook: decide, replay, execute, record.
+pub mod run;
+
 /// What people and machines are shown.
 pub mod report;
 

@@ -1,6 +1,7 @@
 //! The `tasting` command: one file per subcommand.
 
 mod fingerprint;
+mod run;
 mod show;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +37,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Fingerprint(fingerprint::Arguments),
+    Run(run::Arguments),
     Show(show::Arguments),
 }
 
@@ -51,6 +53,7 @@ pub fn main() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Fingerprint(arguments) => fingerprint::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
         Command::Show(arguments) => show::run(arguments),
     };
     ExitCode::from(outcome.unwrap_or_else(|error| complain(&error)))

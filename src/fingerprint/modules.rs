@@ -61,6 +61,11 @@ impl Opened {
         Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
     }
 
+    /// The same, counting by its content.
+    pub(super) fn as_whole(self) -> Self {
+        Opened { counts_whole: true, ..self }
+    }
+
     /// The binary's inside.
     pub fn binary(&self) -> Result<Binary<'_>, FingerprintError> {
         Binary::parse(&self.binary).map_err(|error| FingerprintError::NotABinary { path: self.path.clone(), error })

@@ -73,6 +73,8 @@ pub enum Base {
     Home,
     /// The folder for temporary files, where `TMPDIR` names one.
     Temporary,
+    /// The folder of the user's session, where `XDG_RUNTIME_DIR` names one.
+    Runtime,
 }
 
 /// The latest execution of a test, with the values of all that it used: what the build at hand is compared with when
@@ -97,6 +99,8 @@ pub struct Traced {
     pub value: Hash,
     /// For a program with a fingerprint: the names of the manifests that went into it, in the store. Its own is the first.
     pub manifests: Vec<Hash>,
+    /// Why it was not narrowed down, where it could have been: a program without a manifest, or with one that does not fit.
+    pub note: String,
 }
 
 impl Trace {

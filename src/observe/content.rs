@@ -3,8 +3,8 @@
 //!
 //! In: paths. Out: hashes, and the identities that they belong to.
 
-use crate::model::Hash;
 pub use crate::model::FileIdentity as Identity;
+use crate::model::Hash;
 use rustc_hash::FxHashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -118,12 +118,16 @@ impl Contents {
 
     /// Whether a file that was found has this content.
     pub fn is(&mut self, path: &Path, found: &Metadata, content: Hash) -> bool {
-        found.is_file()
-            && match super::policy::is_pseudo(path) {
-                true => self.of_pseudo_file(path),
-                false => self.of(path, found),
-            }
-            .is_ok_and(|now| now == content)
+        self.of_any(path, found).is_ok_and(|now| now == content)
+    }
+
+    /// The content of a file, be it one of the kernel's.
+    pub fn of_any(&mut self, path: &Path, found: &Metadata) -> io::Result<Hash> {
+        match super::policy::is_pseudo(path) {
+            _ if !found.is_file() => Err(io::Error::other("it is not a regular file")),
+            true => self.of_pseudo_file(path),
+            false => self.of(path, found),
+        }
     }
 
     /// Whether this user may not read it.

@@ -81,6 +81,12 @@ fn give_up_privileges() -> io::Result<()> {
     }
 }
 
+/// Whether a filter is on this process already.
+pub fn is_filtered() -> bool {
+    // SAFETY: this prctl takes no pointers.
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP) != 0 }
+}
+
 /// Whether the calling thread, and all that it starts, can gain no privileges.
 pub fn has_no_new_privileges() -> bool {
     // SAFETY: this prctl takes no pointers.

@@ -50,4 +50,4 @@ pub mod watch;
 pub use content::{Contents, Forgetful, Identity, Memory};
 pub use inherited::Input;
 pub use used::{Details, Kind, Use, What};
-pub use watch::{CannotWatch, Watch, Watched, Watching, start, watch};
+pub use watch::{CannotWatch, Watch, Watched, Watching, availability, is_watched, start, watch};

@@ -26,6 +26,8 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// So long after the test's end its processes may take to be gone.
@@ -40,7 +42,7 @@ pub struct Supervisor {
     /// The filter took away the power of set-user-id programs.
     pub powerless: bool,
     /// Watching can have changed what the test does: its verdict is to be had without.
-    pub disturbed: bool,
+    pub disturbed: Arc<AtomicBool>,
     /// Why the test's memory cannot be read, if that is so.
     pub blind: Option<io::Error>,
     pub processes: Processes,
@@ -81,13 +83,13 @@ impl Call<'_> {
 
 impl Supervisor {
     /// For a test that is about to be started.
-    pub fn new(ledger: Ledger, foreign: Vec<Foreign>) -> Supervisor {
+    pub fn new(ledger: Ledger, foreign: Vec<Foreign>, disturbed: Arc<AtomicBool>) -> Supervisor {
         Supervisor {
             launcher: 0,
             ledger,
             foreign,
             powerless: false,
-            disturbed: false,
+            disturbed,
             blind: None,
             processes: Processes::default(),
             lost: false,
@@ -180,7 +182,7 @@ impl Supervisor {
 
     /// Watching stands in the test's way.
     pub(super) fn disturb(&mut self, subject: String, reason: &str) {
-        self.disturbed = true;
+        self.disturbed.store(true, Ordering::Relaxed);
         self.ledger.refuse(subject, reason);
     }
 

@@ -119,7 +119,9 @@ impl Use {
     pub fn holds(&self, contents: &mut Contents) -> bool {
         let now = fs::symlink_metadata(self.path());
         match self {
-            Use::Read { path, content } | Use::Loaded { path, content } => now.is_ok_and(|now| contents.is(path, &now, *content)),
+            Use::Read { path, content } | Use::Loaded { path, content } => {
+                now.is_ok_and(|now| contents.is(path, &now, *content))
+            }
             Use::Executed { path, content, .. } => {
                 now.is_ok_and(|now| is_executable(&now) && contents.is(path, &now, *content))
             }

@@ -21,6 +21,7 @@ use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -33,11 +34,13 @@ pub struct Watch {
     /// The command gets our own standard input, as `Command` does it unless told otherwise. If not, the caller
     /// gives it something, and has to account for it.
     pub inherits_input: bool,
+    /// Set as soon as watching can have changed what the command does.
+    pub disturbed: Arc<AtomicBool>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch { memory: Arc::new(Forgetful), inherits_input: true }
+        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed: Arc::default() }
     }
 }
 
@@ -129,7 +132,7 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
         Ok(Err((error, command))) => return Err(unavailable(*command, why(&error))),
         Err(_) => return Err(CannotWatch::CannotRun(io::Error::other("the launching thread failed"))),
     };
-    let mut supervisor = Supervisor::new(ledger, foreign);
+    let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
     (supervisor.launcher, supervisor.powerless) = (thread, powerless);
     let supervisor = std::thread::spawn(move || {
         let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
@@ -149,6 +152,21 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
             }
         }
         Err(_) => Err(failed()),
+    }
+}
+
+/// Whether this process is itself watched, by us or by somebody else.
+pub fn is_watched() -> bool {
+    kernel::is_filtered() && availability() == Err(why(&io::Error::from_raw_os_error(libc::EBUSY)))
+}
+
+/// Whether watching is possible here, or why not.
+pub fn availability() -> Result<(), String> {
+    let attempt = std::thread::spawn(|| kernel::install(&filter::harmless()));
+    match attempt.join() {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(why(&error)),
+        Err(_) => Err("the attempt failed".to_owned()),
     }
 }
 
@@ -211,7 +229,8 @@ impl Watching {
         drop(self.stop);
         let (supervisor, listener, nobody_left) =
             self.supervisor.join().map_err(|_| io::Error::other("the watching thread failed"))?;
-        let Supervisor { mut ledger, mut disturbed, processes, .. } = supervisor;
+        let Supervisor { mut ledger, disturbed, processes, .. } = supervisor;
+        let mut disturbed = disturbed.load(Ordering::Relaxed);
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
             ledger.refuse(processes.alive().join(", "), "still runs after the test's end");

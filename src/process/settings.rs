@@ -25,6 +25,10 @@ pub struct Settings {
     pub logfile: Option<PathBuf>,
     /// `TASTING_DIR`, or its default; `None` where there is no home either.
     pub dir: Option<PathBuf>,
+    /// `TASTING_RECACHE`: run, and store anew.
+    pub recache: bool,
+    /// `TASTING_ROOT`.
+    pub root: Option<PathBuf>,
     /// `TASTING_MANIFEST_DIR`.
     pub manifest_dir: Option<PathBuf>,
     /// `TASTING_MAXSIZE`: how many bytes the store may take; `None` for its default.
@@ -50,6 +54,8 @@ impl Settings {
             level: variable("TASTING_LEVEL").map(|value| level(&value)).unwrap_or_default(),
             logfile: path("TASTING_LOGFILE"),
             dir: path("TASTING_DIR").or_else(|| Some(cache()?.join("tasting"))),
+            recache: switch("TASTING_RECACHE"),
+            root: path("TASTING_ROOT"),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),
         }

@@ -65,7 +65,7 @@ pub struct Volume {
 }
 
 /// Something that remembers executions, for many processes at once.
-pub trait Store {
+pub trait Store: Send + Sync {
     /// The shapes of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
     /// are no others.
     fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError>;

@@ -12,8 +12,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("link", &["model", "elf", "process", "fingerprint"]),
     ("observe", &["model", "elf", "process"]),
     ("store", &["model"]),
+    ("run", &["model", "process", "observe", "fingerprint", "store"]),
     ("report", &["model", "fingerprint"]),
-    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "store", "report"]),
+    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "store", "run", "report"]),
 ];
 
 #[test]

@@ -1,0 +1,26 @@
+//! `tasting run`: a test's result, from the store or from the test.
+
+use crate::run::{self, Options, config::Share};
+use std::ffi::OsString;
+
+/// Run a test, or replay what it did when nothing that it uses has changed.
+///
+/// Put it in front of any test command: a program, a script, a driver that starts others. Nothing of its own is printed;
+/// output, exit status and files are those of the test. `tasting log` tells what was decided, `tasting explain` why.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Reuse failures as well; without it, what failed runs again
+    #[arg(long)]
+    reuse_failures: bool,
+    /// Run this share of the tests although their results could be reused, and compare (`5%`)
+    #[arg(long, value_name = "SHARE")]
+    audit: Option<Share>,
+    /// The test and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub fn run(arguments: Arguments) -> ! {
+    let options = Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit };
+    run::end(run::run(&arguments.command, options))
+}

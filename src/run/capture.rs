@@ -1,0 +1,267 @@
+//! Listening in on what a test prints, while it goes where it would have gone.
+//!
+//! A test whose output is a terminal gets a terminal (a pseudo-terminal of the same size), any other a pipe. Where standard
+//! output and error are the same file, the test gets one pipe for both, so that nothing changes places. One thread passes
+//! on what comes, at once, and keeps it up to a limit.
+
+use crate::process::sys;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, Stat, fstat};
+use rustix::io::Errno;
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{OptionalActions, OutputModes, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// What is read at once; as much as a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// How the output is connected, which a test can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Whether standard output and error are terminals.
+    pub terminals: [bool; 2],
+    /// Both are the same file.
+    pub is_one: bool,
+}
+
+impl Connection {
+    /// That of this process.
+    pub fn own() -> Connection {
+        let terminals = [isatty(io::stdout()), isatty(io::stderr())];
+        let files = fstat(io::stdout()).ok().zip(fstat(io::stderr()).ok());
+        Connection { terminals, is_one: files.is_some_and(|(out, err)| is_one(&out, &err)) }
+    }
+
+    /// Whether anything goes to a terminal.
+    pub fn on_terminal(&self) -> bool {
+        self.terminals.contains(&true)
+    }
+}
+
+/// What goes to `/dev/null` has no order.
+fn is_one(out: &Stat, err: &Stat) -> bool {
+    let is_null = FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice && !isatty(io::stdout());
+    (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino) && !is_null
+}
+
+/// What a test printed.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// Standard output and error; all in the first where both are one.
+    pub texts: [Vec<u8>; 2],
+    /// The lengths by turns, of standard output first.
+    pub turns: Vec<u64>,
+    /// It was more than the limit: not all was kept.
+    pub is_cut: bool,
+    /// Some process still holds the output open.
+    pub is_open: bool,
+    /// How much of each text was passed on.
+    pub passed: [usize; 2],
+}
+
+impl Captured {
+    /// Passes on what was held back. `false` if nobody listens.
+    pub fn pass_on_rest(&mut self) -> bool {
+        let mut is_heard = true;
+        for (number, text) in self.texts.iter().enumerate() {
+            is_heard &= pass_on(number, &text[self.passed[number]..]);
+            self.passed[number] = text.len();
+        }
+        is_heard
+    }
+}
+
+/// The thread that listens.
+pub struct Capture {
+    thread: JoinHandle<Captured>,
+    /// Dropping it says that the test has ended.
+    ended: PipeWriter,
+}
+
+/// One of the two streams.
+struct Stream {
+    from: OwnedFd,
+    number: usize,
+    is_terminal: bool,
+}
+
+impl Capture {
+    /// Connects a command's output. While `held` is set, nothing is passed on.
+    pub fn connect(
+        command: &mut Command,
+        connection: Connection,
+        limit: usize,
+        held: Arc<AtomicBool>,
+    ) -> io::Result<Capture> {
+        let mut streams = Vec::new();
+        let (from, to) = channel(connection.terminals[0], io::stdout().as_fd())?;
+        if connection.is_one {
+            command.stderr(to.try_clone()?);
+        } else {
+            let (from, to) = channel(connection.terminals[1], io::stderr().as_fd())?;
+            command.stderr(to);
+            streams.push(Stream { from, number: 1, is_terminal: connection.terminals[1] });
+        }
+        command.stdout(to);
+        streams.insert(0, Stream { from, number: 0, is_terminal: connection.terminals[0] });
+        let (end, ended) = io::pipe()?;
+        let pump = Pump { streams, captured: Captured::default(), limit, held };
+        let thread = std::thread::spawn(move || pump.run(end.as_fd()));
+        Ok(Capture { thread, ended })
+    }
+
+    /// All that the test printed, which has ended.
+    pub fn finish(self) -> Captured {
+        drop(self.ended);
+        self.thread.join().unwrap_or(Captured { is_cut: true, ..Captured::default() })
+    }
+}
+
+/// A pipe, or a terminal like the one that `like` is.
+fn channel(terminal: bool, like: BorrowedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    if !terminal {
+        let (from, to) = io::pipe()?;
+        return Ok((from.into(), to.into()));
+    }
+    let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&own)?;
+    unlockpt(&own)?;
+    let peer = ioctl_tiocgptpeer(&own, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let mut settings = tcgetattr(like)?;
+    // The real one makes a return of each end of line.
+    settings.output_modes.remove(OutputModes::OPOST);
+    tcsetattr(&peer, OptionalActions::Now, &settings)?;
+    tcsetwinsize(&peer, tcgetwinsize(like)?)?;
+    Ok((own, peer))
+}
+
+struct Pump {
+    streams: Vec<Stream>,
+    captured: Captured,
+    limit: usize,
+    held: Arc<AtomicBool>,
+}
+
+impl Pump {
+    fn run(mut self, end: BorrowedFd) -> Captured {
+        let mut buffer = vec![0; CHUNK];
+        let mut has_ended = false;
+        while !self.streams.is_empty() {
+            let mut polled: Vec<PollFd> =
+                self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
+            if !has_ended {
+                polled.push(PollFd::from_borrowed_fd(end, PollFlags::empty()));
+            }
+            let limit = has_ended.then_some(rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 });
+            match poll(&mut polled, limit.as_ref()) {
+                Err(Errno::INTR) => continue,
+                Err(_) => break,
+                // The test has ended, nothing is left to read, and somebody keeps it open.
+                Ok(0) => break,
+                Ok(_) => {}
+            }
+            let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
+            let count = self.streams.len();
+            has_ended |= ready.get(count) == Some(&true);
+            self.read_ready(&ready[..count], &mut buffer);
+        }
+        self.captured.is_open = !self.streams.is_empty();
+        if self.captured.is_open {
+            // Whoever holds it goes on printing to where it would have printed.
+            let pairs: Vec<_> =
+                self.streams.into_iter().map(|stream| (stream.from, stream.number as i32 + 1)).collect();
+            sys::pass_on_behind(&pairs);
+        }
+        self.captured
+    }
+
+    fn read_ready(&mut self, ready: &[bool], buffer: &mut [u8]) {
+        let mut at = 0;
+        for ready in ready {
+            if *ready && !self.read(at, buffer) {
+                self.streams.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Passes on what is there. `false` at the end, or when nobody listens any more: the test is to notice that then.
+    fn read(&mut self, at: usize, buffer: &mut [u8]) -> bool {
+        let stream = &self.streams[at];
+        let count = match rustix::io::read(&stream.from, &mut *buffer) {
+            Ok(0) => return false,
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return true,
+            // The other side of a terminal is closed.
+            Err(_) => return false,
+        };
+        let (number, text) = (stream.number, &buffer[..count]);
+        if stream.is_terminal {
+            follow_size(stream, number);
+        }
+        self.keep(number, text);
+        if self.held.load(Ordering::Relaxed) && !self.captured.is_cut {
+            return true;
+        }
+        let is_heard = self.captured.pass_on_rest() && (!self.captured.is_cut || pass_on(number, text));
+        is_heard
+    }
+
+    fn keep(&mut self, number: usize, text: &[u8]) {
+        let captured = &mut self.captured;
+        if captured.texts[0].len() + captured.texts[1].len() + text.len() > self.limit {
+            captured.is_cut = true;
+        }
+        if captured.is_cut {
+            return;
+        }
+        captured.texts[number].extend_from_slice(text);
+        // An even number of turns says that it is standard output's.
+        if captured.turns.len() % 2 == number {
+            captured.turns.push(0);
+        }
+        if let Some(turn) = captured.turns.last_mut() {
+            *turn += text.len() as u64;
+        }
+    }
+}
+
+/// The terminal may have been resized.
+fn follow_size(stream: &Stream, number: usize) {
+    let size = if number == 0 { tcgetwinsize(io::stdout()) } else { tcgetwinsize(io::stderr()) };
+    if let (Ok(real), Ok(ours)) = (size, tcgetwinsize(&stream.from))
+        && (real.ws_row, real.ws_col) != (ours.ws_row, ours.ws_col)
+    {
+        let _ = tcsetwinsize(&stream.from, real);
+    }
+}
+
+/// Writes to our own standard output or error, past all buffers. `false` if nobody listens.
+pub fn pass_on(number: usize, mut text: &[u8]) -> bool {
+    while !text.is_empty() {
+        let written = match number {
+            0 => rustix::io::write(io::stdout(), text),
+            _ => rustix::io::write(io::stderr(), text),
+        };
+        match written {
+            Ok(count) => text = &text[count..],
+            Err(Errno::INTR) => {}
+            // Somebody made it non-blocking: wait until there is room.
+            Err(Errno::AGAIN) => wait_for_room(number),
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+fn wait_for_room(number: usize) {
+    let (out, err) = (io::stdout(), io::stderr());
+    let file = if number == 0 { out.as_fd() } else { err.as_fd() };
+    let _ = poll(&mut [PollFd::from_borrowed_fd(file, PollFlags::OUT)], None);
+}

@@ -1,0 +1,177 @@
+//! Whether a test has to run: the executions that are remembered of it, held against what is there now.
+//!
+//! In: the test. Out: an outcome to reuse, or a reason to run.
+
+use super::values::Values;
+use super::{Options, Session, is_good};
+use crate::model::{DependencyKind, Hash, Hasher, Mark, Outcome, Shape, Trace};
+use crate::observe::inherited;
+use crate::store::Store;
+
+/// Why a test runs.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// Few words that many reasons share.
+    pub sort: &'static str,
+    pub text: String,
+}
+
+impl Reason {
+    pub fn new(sort: &'static str, text: impl Into<String>) -> Self {
+        Reason { sort, text: text.into() }
+    }
+}
+
+/// What is to be done.
+pub enum Choice {
+    Reuse(Box<Hit>),
+    Run(Run),
+    /// Run without being looked at.
+    Plain(Reason),
+}
+
+/// An outcome that can be reused.
+pub struct Hit {
+    pub shape: Shape,
+    pub key: Hash,
+    pub outcome: Outcome,
+}
+
+/// What is to be kept in mind when a test runs.
+pub struct Run {
+    pub reason: Reason,
+    /// The same failed before: a pass now is one on a retry.
+    pub failed_before: bool,
+    pub mark: Option<Mark>,
+}
+
+impl Run {
+    pub fn because(reason: Reason) -> Run {
+        Run { reason, failed_before: false, mark: None }
+    }
+}
+
+/// Decides about a test.
+pub fn choose(session: &Session, options: Options) -> Choice {
+    if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
+        return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
+    }
+    let mark = match session.store.mark_of(session.test.identity) {
+        Ok(mark) => mark,
+        Err(error) => return Choice::Run(Run::because(Reason::new("store", error.to_string()))),
+    };
+    let shapes = match session.store.shapes(session.test.identity) {
+        Ok(shapes) => shapes,
+        Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
+    };
+    let mut look = Look { session, options, failed_before: false, problem: None };
+    let mut contents = session.contents();
+    let (input, _) = inherited::standard_input(&mut contents);
+    let mut values = Values::new(&session.project, &session.settings, &*session.store, contents, input);
+    let hit = shapes.iter().find_map(|shape| look.at(shape, &mut values));
+    values.remember();
+    if session.settings.recache {
+        return Choice::Run(Run::because(Reason::new("recache", "TASTING_RECACHE asks for it")));
+    }
+    let failed_before = look.failed_before;
+    if let Some(mark) = mark {
+        let text = format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);
+        return Choice::Run(Run { reason: Reason::new("quarantine", text), failed_before, mark: Some(mark) });
+    }
+    match (hit, look.problem) {
+        (Some(hit), _) => Choice::Reuse(Box::new(hit)),
+        (None, _) if failed_before => {
+            let reason = Reason::new("failed before", "the same failed before, and failures run again");
+            Choice::Run(Run { reason, failed_before, mark: None })
+        }
+        (None, Some(problem)) => Choice::Run(Run::because(Reason::new("store", problem))),
+        (None, None) => Choice::Run(Run::because(why(session, &mut values))),
+    }
+}
+
+/// The search for an outcome.
+struct Look<'a> {
+    session: &'a Session,
+    options: Options,
+    failed_before: bool,
+    problem: Option<String>,
+}
+
+impl Look<'_> {
+    fn at(&mut self, shape: &Shape, values: &mut Values) -> Option<Hit> {
+        let now = values.now(shape);
+        let key = Values::key(self.session.test.identity, shape, &now)?;
+        let outcome = self.outcome(key).or_else(|| self.outcome(bound(self.session, key)));
+        let (key, outcome) = outcome?;
+        if !is_good(outcome.exit) && !self.options.reuse_failures {
+            self.failed_before = true;
+            return None;
+        }
+        Some(Hit { shape: shape.clone(), key, outcome })
+    }
+
+    fn outcome(&mut self, key: Hash) -> Option<(Hash, Outcome)> {
+        match self.session.store.outcome(key) {
+            Ok(outcome) => outcome.map(|outcome| (key, outcome)),
+            Err(error) => {
+                self.problem = Some(error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// The key of an outcome that names the folders of this checkout, and is of use here only.
+pub fn bound(session: &Session, key: Hash) -> Hash {
+    let mut hasher = Hasher::new("bound to its place");
+    hasher.hash(key);
+    session.project.hash_folders(&mut hasher);
+    hasher.finish()
+}
+
+/// The latest execution of a test, under whatever circumstances.
+pub fn trace(session: &Session) -> Option<Trace> {
+    let bytes = session.store.blob(trace_name(session.test.name)).ok()??;
+    Trace::from_bytes(&bytes).ok()
+}
+
+/// Under which name a trace is kept.
+pub fn trace_name(test: Hash) -> Hash {
+    Hasher::new("trace").hash(test).finish()
+}
+
+/// What is different from the latest execution, in a few words.
+fn why(session: &Session, values: &mut Values) -> Reason {
+    let Some(trace) = trace(session) else { return Reason::new("new", "it has not run before") };
+    if let Some(refusal) = trace.refusals.first() {
+        return Reason::new("refused", format!("the last run could not be kept: {refusal}"));
+    }
+    if trace.test != session.test.identity {
+        let known = |(name, value): &&(String, Hash)| {
+            trace.circumstances.iter().any(|(old, before)| old == name && before == value)
+        };
+        let different = session.test.circumstances.iter().find(|now| !known(now));
+        let gone = || {
+            let is_there = |(old, _): &&(String, Hash)| session.test.circumstances.iter().any(|(now, _)| now == old);
+            trace.circumstances.iter().find(|before| !is_there(before))
+        };
+        let name = different.or_else(gone).map_or("something", |(name, _)| name.as_str());
+        return Reason::new("circumstances", format!("{name} is different"));
+    }
+    let shape = Shape { dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect() };
+    let now = values.now(&shape);
+    let Some((used, _)) = trace.used.iter().zip(&now).find(|(used, now)| used.value != **now) else {
+        return Reason::new("forgotten", "its result is not in the store any more");
+    };
+    let place = session.project.show(&used.dependency.place);
+    let (sort, text) = match used.dependency.kind {
+        DependencyKind::Input => ("input changed", "its standard input is different".to_owned()),
+        DependencyKind::Program => ("program changed", format!("the program {place} has changed")),
+        DependencyKind::Library => ("library changed", format!("the library {place} has changed")),
+        DependencyKind::Absent => ("file changed", format!("{place} was not there before")),
+        DependencyKind::Folder => ("folder changed", format!("the folder {place} has other entries")),
+        DependencyKind::Declared => ("file changed", format!("files that fit {place} have changed")),
+        _ => ("file changed", format!("{place} has changed")),
+    };
+    Reason::new(sort, text)
+}

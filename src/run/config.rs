@@ -1,0 +1,177 @@
+//! The project's settings: `tasting.toml` in its root.
+//!
+//! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of, and until then nothing
+//! is reused: it may have said which tests must not be.
+
+use glob::Pattern;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Its name.
+pub const FILE: &str = "tasting.toml";
+
+/// What the project wants.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// Patterns of files, relative to the root, that all tests depend on.
+    pub inputs: Vec<String>,
+    /// Patterns of commands that always run.
+    pub never_reuse: Vec<String>,
+    /// Patterns of folders, relative to the root, that the project is built in.
+    pub build_folders: Vec<String>,
+    /// Which function tests start in, by a pattern of their programs' paths, where that is not `main`.
+    pub entry_points: BTreeMap<String, String>,
+    /// Failures are reused as well.
+    pub reuse_failures: bool,
+    /// Which share of the would-be reuses is run all the same: `"5%"`.
+    pub audit: Option<Share>,
+    /// How often a test in quarantine has to pass before it is trusted again.
+    pub quarantine_passes: Option<u32>,
+    /// Programs of the project that have no manifest: whether they count by content, or make a run impossible to reuse.
+    pub unknown_programs: UnknownPrograms,
+    pub environment: Environment,
+    pub limits: Limits,
+}
+
+/// Which variables of the environment count.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Environment {
+    /// Patterns of names that do not.
+    pub ignore: Vec<String>,
+    /// Patterns of names that do, although Tasting would ignore them.
+    pub count: Vec<String>,
+}
+
+/// How much of an outcome is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of output.
+    pub output: usize,
+    /// Bytes of files that a test leaves behind.
+    pub files: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { output: 16 << 20, files: 32 << 20 }
+    }
+}
+
+/// What is done about programs that have no manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownPrograms {
+    #[default]
+    Content,
+    Refuse,
+}
+
+/// A share of all cases, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Share(pub f64);
+
+impl TryFrom<String> for Share {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl std::str::FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.trim().strip_suffix('%').map(|number| (number, 100.0));
+        let (number, whole) = percent.unwrap_or((text.trim(), 1.0));
+        match number.trim().parse::<f64>() {
+            Ok(number) if (0.0..=whole).contains(&number) => Ok(Share(number / whole)),
+            _ => Err(format!("{text:?} is not a share such as 5% or 0.05")),
+        }
+    }
+}
+
+impl Config {
+    /// The settings of the project with this root; the default where there is no file.
+    pub fn read(root: &Path) -> Result<Self, String> {
+        let path = root.join(FILE);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(format!("{} cannot be read: {error}", path.display())),
+        };
+        Config::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string().trim_end().replace('\n', " "))?;
+        let lists = [&config.inputs, &config.never_reuse, &config.build_folders];
+        let names = [&config.environment.ignore, &config.environment.count];
+        let patterns = lists.into_iter().chain(names).flatten().chain(config.entry_points.keys());
+        for pattern in patterns {
+            Pattern::new(pattern).map_err(|error| format!("the pattern {pattern:?} is wrong: {error}"))?;
+        }
+        Ok(config)
+    }
+
+    /// The pattern in `never-reuse` that a command fits: as a whole line, or by its program alone.
+    pub fn never_reuses(&self, words: &[String]) -> Option<&str> {
+        let line = words.join(" ");
+        let program = words.first().map(String::as_str).unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let fits = |pattern: &&String| [line.as_str(), program, name].iter().any(|text| matches(pattern, text));
+        self.never_reuse.iter().find(fits).map(String::as_str)
+    }
+}
+
+/// Whether a text fits a pattern with `*`, `?` and `[…]`.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_the_default() {
+        assert_eq!(Config::parse(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let config = Config::parse(
+            "inputs = ['data/**']\nnever-reuse = ['*stress*']\nbuild-folders = ['out-*']\nreuse-failures = true\n\
+             audit = '5%'\nquarantine-passes = 2\nunknown-programs = 'refuse'\n[entry-points]\n'tests/*' = 'test_main'\n\
+             [environment]\nignore = ['X_*']\ncount = ['TERM']\n[limits]\noutput = 10\nfiles = 20",
+        )
+        .unwrap();
+        assert_eq!(config.audit, Some(Share(0.05)));
+        assert_eq!((config.limits.output, config.limits.files), (10, 20));
+        assert_eq!(config.entry_points["tests/*"], "test_main");
+        assert_eq!(config.unknown_programs, UnknownPrograms::Refuse);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error() {
+        for text in ["nonsense = 1", "audit = '200%'", "never-reuse = ['[']", "never-reuse = 'a'", "= ="] {
+            assert!(Config::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn commands_fit_by_line_program_or_name() {
+        let config = Config { never_reuse: vec!["stress_*".into(), "* --slow".into()], ..Config::default() };
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(config.never_reuses(&words("./tests/stress_io 3")), Some("stress_*"));
+        assert_eq!(config.never_reuses(&words("./t --slow")), Some("* --slow"));
+        assert_eq!(config.never_reuses(&words("./t --fast")), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! Running a test: watched, with its output kept, or plainly.
+//!
+//! In: a session. Out: how the test ended, and all that was seen of it.
+
+use super::capture::{Capture, Captured};
+use super::{Session, is_good, split};
+use crate::model::{Exit, Refusal};
+use crate::observe::{self, CannotWatch, Input, Use, Watch};
+use crate::process::spawn::{self, Program};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// A run that has ended.
+pub struct Ran {
+    pub exit: Exit,
+    pub duration: Duration,
+    pub captured: Captured,
+    pub used: Vec<Use>,
+    pub input: Input,
+    /// Why it cannot be reused.
+    pub refusals: Vec<Refusal<'static>>,
+}
+
+impl Ran {
+    /// Whether somebody ended it before its time.
+    pub fn was_interrupted(&self) -> bool {
+        const SENT: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL, libc::SIGXCPU];
+        crate::process::sys::survived_signal().is_some()
+            || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
+    }
+}
+
+fn command(words: &[OsString]) -> Command {
+    let (program, arguments) = split(words);
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match status.signal() {
+        Some(signal) => Exit::Signal(signal),
+        None => Exit::Code(status.code().unwrap_or(1)),
+    }
+}
+
+/// Runs a test that nobody looks at.
+pub fn plainly(words: &[OsString]) -> Exit {
+    let (program, arguments) = split(words);
+    match spawn::run(&Program::at(program), arguments, &[]) {
+        Ok(status) => exit(status),
+        Err(error) => spawn::fail_to_run(Path::new(program), &error),
+    }
+}
+
+/// Runs a test that nobody hears.
+pub fn silently(words: &[OsString]) -> Exit {
+    let mut command = command(words);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().map_or(Exit::Code(spawn::CANNOT_RUN), exit)
+}
+
+/// Runs a test and sees all that it uses.
+pub fn watched(session: &Session) -> Ran {
+    let words = &session.test.words;
+    let mut command = command(words);
+    let how = Watch { memory: session.memory(), inherits_input: true, disturbed: Arc::default() };
+    let limit = session.project.config.limits.output;
+    let started = Instant::now();
+    let capture = match Capture::connect(&mut command, session.connection, limit, how.disturbed.clone()) {
+        Ok(capture) => capture,
+        Err(error) => return unseen(words, started, format!("its output cannot be kept: {error}")),
+    };
+    let watching = match observe::start(command, &how) {
+        Ok(watching) => watching,
+        Err(CannotWatch::Unavailable { reason, command }) => {
+            drop(command);
+            capture.finish();
+            return unseen(words, started, format!("it cannot be watched here: {reason}"));
+        }
+        Err(CannotWatch::CannotRun(error)) => spawn::fail_to_run(Path::new(split(words).0), &error),
+    };
+    let watched = match watching.wait() {
+        Ok(watched) => watched,
+        Err(error) => spawn::fail_to_run(Path::new(split(words).0), &error),
+    };
+    let mut captured = capture.finish();
+    let mut refusals = watched.refusals;
+    let mut exit = exit(watched.status);
+    if watched.disturbed && !is_good(exit) {
+        exit = again(session, &captured);
+    } else {
+        captured.pass_on_rest();
+    }
+    if captured.is_cut {
+        refusals.push(Refusal::new("its output", "is longer than what is kept (limits.output in tasting.toml)"));
+    }
+    if captured.is_open {
+        refusals.push(Refusal::new("its output", "is still open in another process"));
+    }
+    let ran = Ran { exit, duration: watched.duration, captured, used: watched.used, input: watched.input, refusals };
+    if ran.was_interrupted() && ran.refusals.is_empty() {
+        let refusals = vec![Refusal::new("the test", "was ended by a signal from outside")];
+        return Ran { refusals, ..ran };
+    }
+    ran
+}
+
+/// Runs a test that cannot be seen.
+fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
+    let exit = plainly(words);
+    let refusals = vec![Refusal::new("the test", reason)];
+    let (captured, used) = (Captured::default(), Vec::new());
+    Ran { exit, duration: started.elapsed(), captured, used, input: Input::Given, refusals }
+}
+
+/// Runs a test plainly after it failed while it was watched. Of its output, what was printed already is left out.
+fn again(session: &Session, first: &Captured) -> Exit {
+    let mut command = command(&session.test.words);
+    let held = Arc::new(AtomicBool::new(true));
+    let limit = session.project.config.limits.output;
+    let Ok(capture) = Capture::connect(&mut command, session.connection, limit, held) else {
+        return plainly(&session.test.words);
+    };
+    let status = command.status();
+    drop(command);
+    let mut second = capture.finish();
+    for number in [0, 1] {
+        let printed = &first.texts[number][..first.passed[number]];
+        if second.passed[number] == 0 && second.texts[number].starts_with(printed) {
+            second.passed[number] = printed.len();
+        }
+    }
+    second.pass_on_rest();
+    status.map_or(Exit::Code(spawn::CANNOT_RUN), exit)
+}

@@ -1,0 +1,305 @@
+//! The runner hook: decide, replay, execute, record.
+//!
+//! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
+//! `replay`, or `execute` (under watch, with `capture`) → `record` (what was used, what is `leftovers`) → the same end.
+//!
+//! Whatever goes wrong with any of it, the test runs, and ends as it ends.
+
+pub mod capture;
+mod choice;
+pub mod config;
+pub mod environment;
+mod execute;
+mod leftovers;
+pub mod project;
+mod record;
+mod replay;
+pub mod test;
+pub mod values;
+
+use self::capture::Connection;
+use self::choice::{Choice, Reason};
+use self::config::Share;
+use self::project::Project;
+use self::test::Test;
+use crate::model::{Audit, Decision, Exit, Hash, Mark, Step, Verdict};
+use crate::observe::{self, Contents, Identity, Memory};
+use crate::process::spawn::{self, Program};
+use crate::process::{Settings, sys};
+use crate::store::{FileStore, Options as StoreOptions, Store};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How a test in quarantine gets out, unless the project says otherwise.
+const QUARANTINE_PASSES: u32 = 5;
+
+/// What automake's harness takes for a test that was skipped.
+const SKIPPED: i32 = 77;
+
+/// What the command line says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub reuse_failures: bool,
+    pub audit: Option<Share>,
+}
+
+/// One run of one test.
+pub(crate) struct Session {
+    pub settings: Settings,
+    pub store: Arc<FileStore>,
+    pub project: Project,
+    pub test: Test,
+    pub connection: Connection,
+    pub started: Instant,
+}
+
+/// Runs a test, or does as if. Gives how it ended.
+pub fn run(words: &[OsString], options: Options) -> Exit {
+    let settings = Settings::from_environment();
+    if settings.disable || observe::is_watched() {
+        become_test(words);
+    }
+    let Some(session) = Session::open(words, settings) else { become_test(words) };
+    let session = match session {
+        Ok(session) => session,
+        Err(unable) => return unable.run(words),
+    };
+    let options = Options {
+        reuse_failures: options.reuse_failures || session.project.config.reuse_failures,
+        audit: options.audit.or(session.project.config.audit),
+    };
+    session.run(options)
+}
+
+/// Becomes the test, with nothing of us left.
+fn become_test(words: &[OsString]) -> ! {
+    let (program, arguments) = split(words);
+    spawn::become_or_fail(&Program::at(program), arguments, &[])
+}
+
+fn split(words: &[OsString]) -> (&OsStr, &[OsString]) {
+    words.split_first().map_or((OsStr::new(""), &[]), |(program, arguments)| (program, arguments))
+}
+
+/// A session that cannot decide anything, because the project's settings are not understood.
+struct Unable {
+    store: FileStore,
+    working: PathBuf,
+    reason: String,
+}
+
+impl Unable {
+    fn run(&self, words: &[OsString]) -> Exit {
+        let started = Instant::now();
+        let exit = execute::plainly(words);
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let reason = Reason::new("settings", self.reason.clone());
+        let _ = self.store.log(&executed(words, &self.working, &reason, exit, started.elapsed()));
+        exit
+    }
+}
+
+/// A decision to run.
+fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, duration: Duration) -> Decision {
+    Decision {
+        time: now(),
+        argv,
+        cwd: working.to_string_lossy().into_owned(),
+        decision: Verdict::Executed,
+        step: None,
+        reason: reason.text.clone(),
+        sort: reason.sort.to_owned(),
+        exit_code: exit_code(exit),
+        duration_ms: duration.as_millis() as u64,
+        saved_ms: 0,
+        audit: None,
+    }
+}
+
+impl Session {
+    /// Finds out which test it is. `None` where there is no folder for a store, or no folder to be in.
+    fn open(words: &[OsString], settings: Settings) -> Option<Result<Session, Unable>> {
+        let started = Instant::now();
+        let working = std::env::current_dir().ok()?;
+        let limit = settings.max_size.unwrap_or(crate::store::DEFAULT_LIMIT);
+        let store = FileStore::new(settings.dir.as_ref()?, StoreOptions { limit, read_only: settings.readonly });
+        let program = program_file(words, &working);
+        let project = match Project::find(&working, program.as_deref(), &settings) {
+            Ok(project) => project,
+            Err(reason) => return Some(Err(Unable { store, working, reason })),
+        };
+        let connection = Connection::own();
+        let test = Test::of(words, &project, connection);
+        Some(Ok(Session { settings, store: Arc::new(store), project, test, connection, started }))
+    }
+
+    fn run(&self, options: Options) -> Exit {
+        let choice = choice::choose(self, options);
+        let reason = match choice {
+            Choice::Plain(reason) => return self.run_plainly(&reason),
+            Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit),
+            Choice::Reuse(hit) => match replay::replay(self, &hit) {
+                Ok(exit) => return exit,
+                Err(error) => choice::Run::because(Reason::new(
+                    "left-behind files",
+                    format!("what the test leaves behind cannot be put back: {error}"),
+                )),
+            },
+            Choice::Run(run) => run,
+        };
+        if self.settings.readonly {
+            become_test(&self.test.words);
+        }
+        self.execute(reason)
+    }
+
+    /// Runs the test without looking at it.
+    fn run_plainly(&self, reason: &Reason) -> Exit {
+        if self.settings.readonly {
+            become_test(&self.test.words);
+        }
+        let exit = execute::plainly(&self.test.words);
+        self.log(&executed(self.test.argv(), &self.project.working, reason, exit, self.started.elapsed()));
+        exit
+    }
+
+    fn execute(&self, run: choice::Run) -> Exit {
+        let declared = record::declared(self);
+        let ran = execute::watched(self);
+        let mut decision = executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
+        if let Some(refusal) = record::record(self, &ran, &run, declared) {
+            decision.reason = format!("{}; not kept: {refusal}", decision.reason);
+        }
+        self.log(&decision);
+        ran.exit
+    }
+
+    /// Runs a test although its result could be reused, and compares.
+    fn audit(&self, hit: choice::Hit) -> Exit {
+        let ran = execute::watched(self);
+        let reason = Reason::new("audit", "its result could have been reused; it ran to see whether it is the same");
+        let mut decision = executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
+        let audit = match () {
+            () if ran.was_interrupted() => None,
+            () if ran.exit == hit.outcome.exit => Some(Audit::Same),
+            // It gives this and that without anything having changed.
+            () if execute::silently(&self.test.words) != ran.exit => Some(Audit::Unstable),
+            () => Some(Audit::Missed),
+        };
+        decision.audit = audit;
+        if let Some(found) = audit.filter(|audit| *audit != Audit::Same) {
+            let what = match found {
+                Audit::Unstable => "unstable test: it ends differently from run to run",
+                _ => "missed dependency: it ends differently although nothing that it was seen to use has changed",
+            };
+            decision.reason = format!("audit: {what}");
+            // An entry that cannot be dropped is not reused either: the test is in quarantine.
+            let _ = self.store.drop_outcome(hit.key);
+            self.quarantine(what, self.quarantine_passes());
+        }
+        self.log(&decision);
+        ran.exit
+    }
+
+    fn is_audited(&self, options: Options) -> bool {
+        let share = options.audit.map_or(0.0, |share| share.0);
+        !self.settings.readonly && share > 0.0 && dice() < share
+    }
+
+    fn quarantine_passes(&self) -> u32 {
+        self.project.config.quarantine_passes.unwrap_or(QUARANTINE_PASSES)
+    }
+
+    /// Does not trust the test until it has passed so often.
+    fn quarantine(&self, reason: &str, passes_left: u32) {
+        let mark = Mark {
+            test: self.test.identity,
+            since: now(),
+            reason: reason.to_owned(),
+            argv: self.test.argv(),
+            passes_left,
+        };
+        if let Err(error) = self.store.mark(&mark) {
+            self.settings.log(format_args!("cannot put the test in quarantine: {error}"));
+        }
+    }
+
+    fn log(&self, decision: &Decision) {
+        if let Err(error) = self.store.log(decision) {
+            self.settings.log(format_args!("the decision is not in the log: {error}"));
+        }
+    }
+
+    /// The contents of files, with what is remembered of them.
+    pub fn contents(&self) -> Contents {
+        Contents::new(self.memory())
+    }
+
+    pub fn memory(&self) -> Arc<dyn Memory> {
+        Arc::new(StoreMemory(self.store.clone()))
+    }
+}
+
+/// The store as the memory of the watcher.
+struct StoreMemory(Arc<FileStore>);
+
+impl Memory for StoreMemory {
+    fn recall(&self, identity: &Identity) -> Option<Hash> {
+        self.0.recall(identity.hash())
+    }
+
+    fn remember(&self, learned: &[(Identity, Hash)]) {
+        learned.iter().for_each(|(identity, content)| self.0.remember(identity.hash(), *content));
+    }
+}
+
+/// The step of precision that a reuse is due to.
+const STEP: Step = Step::Static;
+
+/// The file of a command's program, for the sake of the folder that it is in.
+fn program_file(words: &[OsString], working: &Path) -> Option<PathBuf> {
+    let program = words.first()?;
+    let path = match program.as_encoded_bytes().contains(&b'/') {
+        true => working.join(program),
+        false => which::which(program).ok()?,
+    };
+    std::fs::canonicalize(path).ok()
+}
+
+/// As a shell shows it.
+fn exit_code(exit: Exit) -> i32 {
+    match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128 + signal,
+    }
+}
+
+/// Whether somebody who counts tests would count it as good.
+fn is_good(exit: Exit) -> bool {
+    matches!(exit, Exit::Code(0 | SKIPPED))
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64)
+}
+
+/// A number from 0 to 1, another one each time.
+fn dice() -> f64 {
+    let seed = Hash::of(format!("{:?} {}", SystemTime::now(), std::process::id()).as_bytes());
+    let [a, b, c, d, ..] = seed.0;
+    f64::from(u32::from_le_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
+}
+
+/// Ends this process as the test ended.
+pub fn end(exit: Exit) -> ! {
+    match exit {
+        Exit::Code(code) => std::process::exit(code),
+        Exit::Signal(signal) => {
+            sys::die_by(signal);
+            std::process::exit(128 + signal)
+        }
+    }
+}

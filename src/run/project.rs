@@ -1,0 +1,230 @@
+//! Where a test belongs: the project's root, its build folder, the user's home. Paths inside them are kept relative, so that
+//! another checkout, another user or another machine finds the same results.
+//!
+//! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into places and back.
+
+use super::config::{self, Config};
+use crate::model::{Base, Hasher, Place};
+use crate::process::Settings;
+use memchr::memmem;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What lies in the top folder of a build.
+const BUILD_MARKS: [&str; 4] = ["CMakeCache.txt", "meson-private", "config.status", "build.ninja"];
+
+/// Folders of the user, and the variables that name them.
+const FOLDERS: [(Base, &str); 3] =
+    [(Base::Home, "HOME"), (Base::Temporary, "TMPDIR"), (Base::Runtime, "XDG_RUNTIME_DIR")];
+
+/// A project, as seen from one test.
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub root: PathBuf,
+    pub working: PathBuf,
+    pub config: Config,
+    /// What paths are made relative to, the longest first.
+    bases: Vec<(Base, PathBuf)>,
+    /// Other spellings of the same folders, in texts: through symbolic links.
+    spellings: Vec<(Base, PathBuf)>,
+}
+
+impl Project {
+    /// The project of a program that is started in a folder. The folder has to be absolute and free of links.
+    pub fn find(working: &Path, program: Option<&Path>, settings: &Settings) -> Result<Self, String> {
+        let given = settings.root.clone();
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let root = given.as_deref().and_then(real).or_else(|| nearest_root(working)).unwrap_or(working.to_owned());
+        let config = Config::read(&root)?;
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let starts = [program.and_then(Path::parent), Some(working)];
+        let build = starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config));
+        let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name)));
+        let spelled = [(Base::Root, given)].into_iter().chain(folders).filter_map(|(base, path)| Some((base, path?)));
+        let spellings: Vec<_> = spelled.filter(|(_, path)| path.is_absolute() && path.parent().is_some()).collect();
+        let mut bases = vec![(Base::Root, root.clone())];
+        bases.extend(build.map(|build| (Base::Build, build)));
+        bases.extend(spellings.iter().filter_map(|(base, path)| Some((*base, real(path)?))));
+        bases.retain(|(_, path)| path.parent().is_some());
+        // Of two that are the same folder the first one counts: the sort is stable.
+        bases.sort_by_key(|(_, path)| std::cmp::Reverse(path.as_os_str().len()));
+        bases.dedup_by(|one, other| one.1 == other.1);
+        Ok(Project { root, working: working.to_owned(), config, bases, spellings })
+    }
+
+    /// The place that a path means. The path has to be absolute and free of links.
+    pub fn place(&self, path: &Path) -> Place {
+        let inside = self.bases.iter().find_map(|(base, folder)| Some((*base, path.strip_prefix(folder).ok()?)));
+        let (base, path) = inside.unwrap_or((Base::None, path));
+        Place { base, path: path.as_os_str().as_bytes().to_vec() }
+    }
+
+    /// The path of a place here; `None` if there is no such folder here.
+    pub fn path(&self, place: &Place) -> Option<PathBuf> {
+        let path = Path::new(OsStr::from_bytes(&place.path));
+        if place.base == Base::None {
+            return Some(path.to_owned());
+        }
+        let (_, folder) = self.bases.iter().find(|(base, _)| *base == place.base)?;
+        Some(if place.path.is_empty() { folder.clone() } else { folder.join(path) })
+    }
+
+    /// A place in words for people.
+    pub fn show(&self, place: &Place) -> String {
+        let path = String::from_utf8_lossy(&place.path);
+        match place.base {
+            Base::None => path.into_owned(),
+            Base::Root | Base::Build if path.is_empty() => ".".to_owned(),
+            Base::Root | Base::Build => path.into_owned(),
+            Base::Home => format!("~/{path}"),
+            Base::Temporary => format!("$TMPDIR/{path}"),
+            Base::Runtime => format!("$XDG_RUNTIME_DIR/{path}"),
+        }
+    }
+
+    /// Hashes a text in which the folders of this checkout, user and machine are left out.
+    pub fn hash_text(&self, text: &[u8], hasher: &mut Hasher) {
+        let mut from = 0;
+        let mut at = 0;
+        while let Some(slash) = memchr::memchr(b'/', &text[at..]).map(|found| at + found) {
+            match self.base_at(&text[slash..]) {
+                Some((base, length)) => {
+                    hasher.bytes(&text[from..slash]).number(base as u64);
+                    at = slash + length;
+                    from = at;
+                }
+                None => at = slash + 1,
+            }
+        }
+        hasher.bytes(&text[from..]).number(u64::MAX);
+    }
+
+    /// The folder that a text starts with, and the length of its name.
+    fn base_at(&self, text: &[u8]) -> Option<(Base, usize)> {
+        let folders = self.bases.iter().chain(&self.spellings);
+        let starts = folders.filter_map(|(base, folder)| {
+            let folder = folder.as_os_str().as_bytes();
+            let rest = text.strip_prefix(folder)?;
+            rest.first().is_none_or(|next| !is_of_a_name(*next)).then_some((*base, folder.len()))
+        });
+        starts.max_by_key(|(_, length)| *length)
+    }
+
+    /// Whether a text names one of the folders of this checkout, user or machine.
+    pub fn is_named_in(&self, text: &[u8]) -> bool {
+        let folders = self.bases.iter().chain(&self.spellings).filter(|(base, _)| *base != Base::Temporary);
+        folders.into_iter().any(|(_, folder)| memmem::find(text, folder.as_os_str().as_bytes()).is_some())
+    }
+
+    /// Hashes where this checkout is.
+    pub fn hash_folders(&self, hasher: &mut Hasher) {
+        for (base, folder) in self.bases.iter().filter(|(base, _)| *base != Base::Temporary) {
+            hasher.number(*base as u64).bytes(folder.as_os_str().as_bytes());
+        }
+    }
+
+    /// The function that a program's tests start in, if the project names one.
+    pub fn entry(&self, program: &Place) -> Option<&str> {
+        let path = String::from_utf8_lossy(&program.path);
+        let fits = |(pattern, _): &(&String, &String)| config::matches(pattern, &path);
+        self.config.entry_points.iter().find(fits).map(|(_, function)| function.as_str())
+    }
+}
+
+/// The nearest folder that is the top of a project.
+fn nearest_root(working: &Path) -> Option<PathBuf> {
+    let is_root = |folder: &&Path| [config::FILE, ".git"].iter().any(|mark| folder.join(mark).exists());
+    working.ancestors().find(is_root).map(Path::to_owned)
+}
+
+/// The top folder of the build that a folder belongs to: the outermost one below the root, or the nearest outside of it.
+fn build_folder(start: &Path, root: &Path, config: &Config) -> Option<PathBuf> {
+    let is_declared = |folder: &Path| {
+        let inside = folder.strip_prefix(root).ok().and_then(Path::to_str);
+        inside.is_some_and(|inside| config.build_folders.iter().any(|pattern| config::matches(pattern, inside)))
+    };
+    let is_build = |folder: &&Path| is_declared(folder) || BUILD_MARKS.iter().any(|mark| folder.join(mark).exists());
+    match start.starts_with(root) {
+        true => start.ancestors().take_while(|folder| *folder != root).filter(is_build).last().map(Path::to_owned),
+        false => start.ancestors().filter(|folder| folder.parent().is_some()).find(is_build).map(Path::to_owned),
+    }
+}
+
+/// Whether a letter goes on with the name before it.
+fn is_of_a_name(letter: u8) -> bool {
+    letter.is_ascii_alphanumeric() || b"_-.+~@".contains(&letter) || letter >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Hash;
+
+    fn project(root: &str, build: &str) -> Project {
+        let bases = vec![(Base::Build, build.into()), (Base::Root, root.into()), (Base::Home, "/home/u".into())];
+        let spellings = vec![(Base::Home, "/u".into())];
+        Project { root: root.into(), working: root.into(), config: Config::default(), bases, spellings }
+    }
+
+    #[test]
+    fn a_path_becomes_a_place_and_a_path_again() {
+        let project = project("/home/u/p", "/home/u/p/build");
+        for (path, base, rest) in [
+            ("/home/u/p/build/t", Base::Build, "t"),
+            ("/home/u/p/a/b", Base::Root, "a/b"),
+            ("/home/u/p", Base::Root, ""),
+            ("/home/u/pp", Base::Home, "pp"),
+            ("/usr/bin", Base::None, "/usr/bin"),
+        ] {
+            let place = project.place(Path::new(path));
+            assert_eq!(place, Place { base, path: rest.into() });
+            assert_eq!(project.path(&place), Some(path.into()));
+        }
+        assert_eq!(project.path(&Place { base: Base::Temporary, path: b"x".to_vec() }), None);
+    }
+
+    #[test]
+    fn texts_are_the_same_in_another_checkout_and_only_there() {
+        let hash = |project: &Project, text: &str| -> Hash {
+            let mut hasher = Hasher::new("test");
+            project.hash_text(text.as_bytes(), &mut hasher);
+            hasher.finish()
+        };
+        let (one, other) = (project("/home/u/p", "/home/u/p/build"), project("/w/q", "/w/out"));
+        for (here, there) in [
+            ("/home/u/p/x", "/w/q/x"),
+            ("-I/home/u/p:/home/u/p/build/y", "-I/w/q:/w/out/y"),
+            ("/home/u/p", "/w/q"),
+            ("/u/x:/home/u/z", "/home/u/x:/u/z"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(hash(&one, here), hash(&other, there), "{here}");
+        }
+        for (here, there) in [("/home/u/p/x", "/w/q/y"), ("/home/u/pp/x", "/w/qq/x"), ("/home/u/p", "/w/out")] {
+            assert_ne!(hash(&one, here), hash(&other, there), "{here}");
+        }
+        assert!(one.is_named_in(b"in /home/u/p/x.c:3") && !one.is_named_in(b"in x.c:3"));
+    }
+
+    #[test]
+    fn the_root_is_the_nearest_mark_and_the_build_folder_the_outermost() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(folder.path()).unwrap();
+        let deep = top.join("p/build/sub/x");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(top.join("p/tasting.toml"), "build-folders = ['declared']").unwrap();
+        let find = |working: &Path| Project::find(working, None, &Settings::default()).unwrap();
+        assert_eq!(find(&deep).root, top.join("p"));
+        assert_eq!(find(&deep).place(&deep), Place { base: Base::Root, path: b"build/sub/x".to_vec() });
+        for mark in ["p/build/CMakeCache.txt", "p/build/sub/CMakeCache.txt"] {
+            fs::write(top.join(mark), "").unwrap();
+        }
+        assert_eq!(find(&deep).place(&deep), Place { base: Base::Build, path: b"sub/x".to_vec() });
+        let declared = top.join("p/declared");
+        fs::create_dir(&declared).unwrap();
+        assert_eq!(find(&declared).place(&declared), Place { base: Base::Build, path: Vec::new() });
+        assert_eq!(find(&top).root, top, "without a mark it is the working folder");
+    }
+}

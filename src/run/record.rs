@@ -1,0 +1,176 @@
+//! Remembering a run: its outcome under the key of all that it used, and a trace for whoever asks why.
+
+use super::choice::{Run, bound, trace_name};
+use super::config::UnknownPrograms;
+use super::execute::Ran;
+use super::values::{Valued, Values};
+use super::{Session, exit_code, is_good, leftovers, now};
+use crate::model::{Base, DependencyKind, Hash, Hasher, Left, LeftFile, Origin, Outcome, Refusal, Trace, Traced};
+use crate::observe::Input;
+use crate::store::Store;
+use std::fs;
+use std::path::Path;
+
+/// Remembers what can be remembered. Gives the reason why the outcome is not kept, if so.
+pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) -> Option<String> {
+    let mut values = values(session, ran.input.clone());
+    let mut refusals = ran.refusals.clone();
+    if values.declared() != declared {
+        refusals.push(Refusal::new("an input that tasting.toml declares", "changed while the test ran"));
+    }
+    let mut valued = values.observed(&ran.used, declared);
+    refusals.extend(unknown_programs(session, &valued));
+    let files = match leftovers::keep(&session.project, &ran.used, session.project.config.limits.files) {
+        Ok(files) => files,
+        Err(refusal) => {
+            refusals.push(refusal);
+            Vec::new()
+        }
+    };
+    keep_manifests(session, &mut values, &mut valued);
+    values.remember();
+    let refused = refusals.first().map(Refusal::to_string);
+    let kept = match refused {
+        Some(reason) => Err(reason),
+        None => keep(session, ran, run, &valued, files),
+    };
+    leave_trace(session, ran, &valued, &refusals);
+    kept.err()
+}
+
+/// The files that the project declares as inputs of its tests. To be asked before the test runs.
+pub fn declared(session: &Session) -> Vec<Traced> {
+    if session.project.config.inputs.is_empty() {
+        return Vec::new();
+    }
+    values(session, Input::Given).declared()
+}
+
+fn values(session: &Session, input: Input) -> Values<'_> {
+    Values::new(&session.project, &session.settings, &*session.store, session.contents(), input)
+}
+
+/// Keeps the outcome, unless the test is not to be trusted.
+fn keep(session: &Session, ran: &Ran, run: &Run, valued: &Valued, files: Vec<LeftFile>) -> Result<(), String> {
+    trust(session, ran, run)?;
+    let shape = valued.shape();
+    let values: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
+    let key = Values::key(session.test.identity, &shape, &values).ok_or("it uses too much")?;
+    let [stdout, stderr] = ran.captured.texts.clone();
+    let outcome = Outcome {
+        exit: ran.exit,
+        stdout,
+        stderr,
+        turns: ran.captured.turns.clone(),
+        duration: ran.duration,
+        files,
+        origin: origin(session),
+    };
+    let key = if names_its_place(session, &outcome) { bound(session, key) } else { key };
+    session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())
+}
+
+/// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but
+/// the last one.
+fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), String> {
+    let passes = session.quarantine_passes();
+    match (&run.mark, is_good(ran.exit)) {
+        (None, true) if run.failed_before && passes > 1 => {
+            session.quarantine("it passed on a retry", passes - 1);
+            Err(format!("it passed on a retry, and has to pass {} more times", passes - 1))
+        }
+        (Some(mark), true) if mark.passes_left > 1 => {
+            session.quarantine(&mark.reason, mark.passes_left - 1);
+            Err(format!("it is in quarantine, and has to pass {} more times", mark.passes_left - 1))
+        }
+        (Some(_), true) => session.store.unmark(session.test.identity).map_err(|error| error.to_string()),
+        (Some(mark), false) => {
+            session.quarantine(&mark.reason, passes);
+            Err("it is in quarantine, and failed".to_owned())
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+/// Programs of the project itself that were not built with Tasting, where the project does not want them.
+fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'static>> {
+    if session.project.config.unknown_programs != UnknownPrograms::Refuse {
+        return None;
+    }
+    let is_ours = |traced: &&Traced| matches!(traced.dependency.place.base, Base::Root | Base::Build);
+    let is_binary = |traced: &&Traced| {
+        let path = session.project.path(&traced.dependency.place);
+        path.and_then(|path| fs::read(path).ok()).is_some_and(|bytes| bytes.starts_with(b"\x7fELF"))
+    };
+    let programs = valued.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
+    let unknown = programs.filter(|traced| !traced.note.is_empty()).filter(is_ours).find(is_binary)?;
+    let subject = session.project.show(&unknown.dependency.place);
+    Some(Refusal::new(subject, format!("is a program of unknown provenance: {}", unknown.note)))
+}
+
+/// Keeps the manifests of the programs that ran, so that it can be told later what has changed in them.
+fn keep_manifests(session: &Session, values: &mut Values, valued: &mut Valued) {
+    for traced in valued.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
+        for file in values.manifests(&traced.dependency) {
+            let Ok(bytes) = fs::read(&file) else { continue };
+            let name = manifest_name(&bytes);
+            if session.store.has_blob(name) || session.store.put_blob(name, &bytes).is_ok() {
+                traced.manifests.push(name);
+            }
+        }
+    }
+}
+
+/// Under which name a manifest is kept.
+fn manifest_name(bytes: &[u8]) -> Hash {
+    Hasher::new("kept manifest").hash(Hash::of(bytes)).finish()
+}
+
+/// Whether an outcome says in which folder it came about: it would be wrong elsewhere.
+fn names_its_place(session: &Session, outcome: &Outcome) -> bool {
+    let is_named = |text: &[u8]| session.project.is_named_in(text);
+    let in_file = |file: &LeftFile| match &file.left {
+        Left::File { content, .. } => is_named(content),
+        Left::Link { target } => is_named(target),
+        Left::Folder { .. } | Left::Gone => false,
+    };
+    is_named(&outcome.stdout) || is_named(&outcome.stderr) || outcome.files.iter().any(in_file)
+}
+
+fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusal]) {
+    let trace = Trace {
+        test: session.test.identity,
+        circumstances: session.test.circumstances.clone(),
+        used: valued.used.clone(),
+        refusals: refusals.iter().map(Refusal::to_string).collect(),
+        exit_code: exit_code(ran.exit),
+        origin: origin(session),
+    };
+    let left = trace.to_bytes().ok().map(|bytes| session.store.put_blob(trace_name(session.test.name), &bytes));
+    if let Some(Err(error)) = left {
+        session.settings.log(format_args!("no trace is left: {error}"));
+    }
+}
+
+fn origin(session: &Session) -> Origin {
+    let root = &session.project.root;
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Origin {
+        time: now(),
+        host: host.trim_end().to_owned(),
+        root: root.as_os_str().as_encoded_bytes().to_vec(),
+        commit: commit(&root.join(".git")),
+    }
+}
+
+/// The commit that is checked out, as far as it is easy to tell.
+fn commit(git: &Path) -> Option<String> {
+    let head = fs::read_to_string(git.join("HEAD")).ok()?;
+    let head = head.trim_end();
+    let Some(name) = head.strip_prefix("ref: ") else { return Some(head.to_owned()) };
+    if let Ok(commit) = fs::read_to_string(git.join(name)) {
+        return Some(commit.trim_end().to_owned());
+    }
+    let packed = fs::read_to_string(git.join("packed-refs")).ok()?;
+    packed.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' ').map(str::to_owned))
+}

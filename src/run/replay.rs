@@ -1,0 +1,43 @@
+//! Doing as if a test had run: its files, its output, its end.
+
+use super::choice::Hit;
+use super::{STEP, Session, capture, exit_code, leftovers, now};
+use crate::model::{Decision, Exit, Stream, Verdict};
+use crate::process::sys;
+use crate::store::Store;
+use std::io;
+
+/// Replays an outcome. After an error, nothing was printed, and the test has to run.
+pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
+    let outcome = &hit.outcome;
+    leftovers::put_back(&session.project, &outcome.files)?;
+    for (stream, text) in outcome.chunks() {
+        if !capture::pass_on(usize::from(stream == Stream::Stderr), text) {
+            // Nobody listens: the test would have died of it.
+            sys::die_by(libc::SIGPIPE);
+        }
+    }
+    session.store.used(session.test.identity, &hit.shape, hit.key);
+    let duration = session.started.elapsed();
+    session.log(&Decision {
+        time: now(),
+        argv: session.test.argv(),
+        cwd: session.project.working.to_string_lossy().into_owned(),
+        decision: Verdict::Reused,
+        step: Some(STEP),
+        reason: format!("nothing that it uses has changed since it ran {}", origin(outcome)),
+        sort: "unchanged".to_owned(),
+        exit_code: exit_code(outcome.exit),
+        duration_ms: duration.as_millis() as u64,
+        saved_ms: outcome.duration.saturating_sub(duration).as_millis() as u64,
+        audit: None,
+    });
+    Ok(outcome.exit)
+}
+
+/// Where a result comes from.
+fn origin(outcome: &crate::model::Outcome) -> String {
+    let origin = &outcome.origin;
+    let commit = origin.commit.as_deref().map(|commit| format!(", commit {}", &commit[..commit.len().min(12)]));
+    format!("on {} in {}{}", origin.host, String::from_utf8_lossy(&origin.root), commit.unwrap_or_default())
+}

@@ -1,0 +1,393 @@
+//! The values of what a test used: as they were when it ran, and as they are now. Hashed in order they are the key under
+//! which its outcome is kept; the two ways must give the same for the same thing.
+//!
+//! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
+
+use super::project::Project;
+use crate::fingerprint::execution::{self, Execution};
+use crate::fingerprint::{FingerprintError, libraries};
+use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
+use crate::observe::listing;
+use crate::observe::used::{is_absence, is_executable};
+use crate::observe::{Contents, Input, Kind, Use, What};
+use crate::process::{Settings, manifest_file};
+use crate::store::Store;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Looks up values; each thing is looked at once, whatever number of executions used it.
+pub struct Values<'a> {
+    project: &'a Project,
+    settings: &'a Settings,
+    store: &'a dyn Store,
+    contents: Contents,
+    input: Input,
+    known: FxHashMap<(DependencyKind, Place), Hash>,
+    programs: FxHashMap<Dependency, Result<Execution, String>>,
+}
+
+/// What an execution used, with values. The order is that of the shape.
+#[derive(Debug, Default)]
+pub struct Valued {
+    pub used: Vec<Traced>,
+}
+
+impl Valued {
+    /// What was used, without the values.
+    pub fn shape(&self) -> Shape {
+        Shape { dependencies: self.used.iter().map(|traced| traced.dependency.clone()).collect() }
+    }
+}
+
+impl<'a> Values<'a> {
+    pub fn new(
+        project: &'a Project,
+        settings: &'a Settings,
+        store: &'a dyn Store,
+        contents: Contents,
+        input: Input,
+    ) -> Self {
+        let (known, programs) = (FxHashMap::default(), FxHashMap::default());
+        Values { project, settings, store, contents, input, known, programs }
+    }
+
+    /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
+    pub fn key(test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
+        let mut hasher = Hasher::new("outcome");
+        hasher.hash(test).hash(shape.hash().ok()?).number(values.len() as u64);
+        values.iter().for_each(|value| _ = hasher.hash(*value));
+        Some(hasher.finish())
+    }
+
+    /// What an execution used, from what was observed of it.
+    pub fn observed(&mut self, used: &[Use], declared: Vec<Traced>) -> Valued {
+        let mut valued = declared;
+        valued.push(self.traced_input());
+        for used in used {
+            valued.extend(self.traced(used));
+        }
+        valued.sort_unstable_by(|one, other| one.dependency.cmp(&other.dependency));
+        valued.dedup_by(|one, other| one.dependency == other.dependency);
+        let shape = Shape { dependencies: valued.iter().map(|traced| traced.dependency.clone()).collect() };
+        let covered = self.covered(&shape);
+        for traced in valued.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Library) {
+            if is_loader_cache(&traced.dependency.place) {
+                traced.value = loader_cache(&shape);
+            } else if covered.contains(&traced.dependency.place) {
+                traced.value = plain("covered");
+            }
+        }
+        Valued { used: valued }
+    }
+
+    /// The values that the dependencies of an execution have now.
+    pub fn now(&mut self, shape: &Shape) -> Vec<Hash> {
+        let covered = self.covered(shape);
+        shape
+            .dependencies
+            .iter()
+            .map(|dependency| match dependency.kind {
+                DependencyKind::Library if is_loader_cache(&dependency.place) => loader_cache(shape),
+                DependencyKind::Library if covered.contains(&dependency.place) => plain("covered"),
+                DependencyKind::Program => self.program(dependency),
+                _ => self.value(dependency),
+            })
+            .collect()
+    }
+
+    /// The value that one thing has now.
+    fn value(&mut self, dependency: &Dependency) -> Hash {
+        let name = (dependency.kind, dependency.place.clone());
+        if let Some(known) = self.known.get(&name) {
+            return *known;
+        }
+        let value = match self.project.path(&dependency.place) {
+            Some(path) => self.look(dependency.kind, &path),
+            None => plain("no such folder"),
+        };
+        self.known.insert(name, value);
+        value
+    }
+
+    fn look(&mut self, kind: DependencyKind, path: &Path) -> Hash {
+        match kind {
+            DependencyKind::Input => input_value(&self.input),
+            DependencyKind::Declared => self.declared_value(path),
+            _ => self.look_at_file(kind, path),
+        }
+    }
+
+    fn look_at_file(&mut self, kind: DependencyKind, path: &Path) -> Hash {
+        let found = match fs::symlink_metadata(path) {
+            Ok(found) => found,
+            Err(error) if is_absence(&error) => return plain("absent"),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return plain("denied"),
+            Err(_) => return plain("unknown"),
+        };
+        match kind {
+            DependencyKind::File | DependencyKind::Library => match self.contents.of_any(path, &found) {
+                Ok(content) => file_value(content),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => plain("denied"),
+                Err(_) => plain("unknown"),
+            },
+            DependencyKind::Program => match self.contents.of_any(path, &found) {
+                Ok(content) if is_executable(&found) => program_value(content),
+                _ => plain("unknown"),
+            },
+            DependencyKind::Denied if self.contents.is_denied(path) => plain("denied"),
+            DependencyKind::Exists => what_value(What::kind(Kind::of(found.file_type()))),
+            DependencyKind::Attributes => what_value(What::of(&found)),
+            DependencyKind::Folder => {
+                listing::of(path).map_or(plain("unknown"), |now| listing_value(listing::hash(&now)))
+            }
+            DependencyKind::Link => fs::read_link(path).map_or(plain("unknown"), |target| self.link_value(&target)),
+            _ => plain("there"),
+        }
+    }
+
+    /// The value of a program: its fingerprint with its libraries, else its content.
+    fn program(&mut self, dependency: &Dependency) -> Hash {
+        match self.execution(dependency) {
+            Ok(execution) => fingerprint_value(execution.fingerprint),
+            Err(_) => self.value(dependency),
+        }
+    }
+
+    fn execution(&mut self, dependency: &Dependency) -> Result<Execution, String> {
+        if let Some(known) = self.programs.get(dependency) {
+            return known.clone();
+        }
+        let execution = self.executed(dependency);
+        self.programs.insert(dependency.clone(), execution.clone());
+        execution
+    }
+
+    fn executed(&mut self, dependency: &Dependency) -> Result<Execution, String> {
+        let nowhere = || "it is not here".to_owned();
+        let path = self.project.path(&dependency.place).ok_or_else(nowhere)?;
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found)) {
+            return Err(nowhere());
+        }
+        let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
+        let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
+        let entry = self.project.entry(&dependency.place);
+        let name = memory_name(&path, &libraries, entry, self.settings);
+        if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
+            return Ok(remembered);
+        }
+        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| match error {
+            FingerprintError::NoManifest { .. } => NO_MANIFEST.to_owned(),
+            error => error.to_string(),
+        })?;
+        if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
+            remember(self.store, name, &execution);
+        }
+        Ok(execution)
+    }
+
+    /// The libraries that the fingerprint of each program they were mapped into covers.
+    fn covered(&mut self, shape: &Shape) -> BTreeSet<Place> {
+        let (mut covered, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for program in shape.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Program) {
+            if program.libraries.is_empty() {
+                continue;
+            }
+            let by_this = self.execution(program).map(|execution| execution.covered).unwrap_or_default();
+            for (index, library) in program.libraries.iter().enumerate() {
+                let set = if by_this.get(index) == Some(&true) { &mut covered } else { &mut others };
+                set.insert(library.clone());
+            }
+        }
+        &covered - &others
+    }
+
+    fn link_value(&self, target: &Path) -> Hash {
+        let mut hasher = Hasher::new("link");
+        self.project.hash_text(target.as_os_str().as_bytes(), &mut hasher);
+        hasher.finish()
+    }
+
+    /// The files that the project declares as inputs, as they are now.
+    pub fn declared(&mut self) -> Vec<Traced> {
+        let patterns = self.project.config.inputs.clone();
+        let declared = patterns.into_iter().map(|pattern| {
+            let place = Place { base: Base::Root, path: pattern.into_bytes() };
+            Dependency { kind: DependencyKind::Declared, place, libraries: Vec::new() }
+        });
+        declared.map(|dependency| traced(self.value(&dependency), dependency)).collect()
+    }
+
+    fn declared_value(&mut self, pattern: &Path) -> Hash {
+        let mut hasher = Hasher::new("declared");
+        let pattern = pattern.to_string_lossy();
+        let Ok(paths) = glob::glob(&pattern) else { return plain("unknown") };
+        for path in paths.flatten() {
+            let Ok(found) = fs::metadata(&path) else { continue };
+            if found.is_dir() {
+                continue;
+            }
+            let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            let place = self.project.place(&path);
+            hasher.number(place.base as u64).bytes(&place.path);
+            match self.contents.of_any(&real, &found) {
+                Ok(content) => hasher.hash(content),
+                Err(_) => hasher.hash(plain("unknown")),
+            };
+        }
+        hasher.finish()
+    }
+
+    fn traced_input(&self) -> Traced {
+        let dependency = Dependency { kind: DependencyKind::Input, place: Place::default(), libraries: Vec::new() };
+        traced(input_value(&self.input), dependency)
+    }
+
+    /// What was observed of one thing. What the run left behind is no dependency.
+    fn traced(&mut self, used: &Use) -> Option<Traced> {
+        let (kind, value) = match used {
+            Use::Read { content, .. } => (DependencyKind::File, file_value(*content)),
+            Use::Loaded { content, .. } => (DependencyKind::Library, file_value(*content)),
+            Use::Exists { what, .. } if what.details.is_none() => (DependencyKind::Exists, what_value(*what)),
+            Use::Exists { what, .. } => (DependencyKind::Attributes, what_value(*what)),
+            Use::Absent { .. } => (DependencyKind::Absent, plain("absent")),
+            Use::Denied { .. } => (DependencyKind::Denied, plain("denied")),
+            Use::Listed { listing, .. } => (DependencyKind::Folder, listing_value(*listing)),
+            Use::Link { target, .. } => (DependencyKind::Link, self.link_value(target)),
+            Use::Executed { path, content, libraries } => return Some(self.traced_program(path, *content, libraries)),
+            Use::Written { .. } | Use::Removed { .. } => return None,
+        };
+        Some(traced(value, Dependency { kind, place: self.project.place(used.path()), libraries: Vec::new() }))
+    }
+
+    fn traced_program(&mut self, path: &Path, content: Hash, libraries: &[PathBuf]) -> Traced {
+        let libraries: Vec<Place> = libraries.iter().map(|library| self.project.place(library)).collect();
+        let place = self.project.place(path);
+        let dependency = Dependency { kind: DependencyKind::Program, place, libraries };
+        match self.execution(&dependency) {
+            Ok(execution) => traced(fingerprint_value(execution.fingerprint), dependency),
+            Err(note) => Traced { note, ..traced(program_value(content), dependency) },
+        }
+    }
+
+    /// The files whose manifests went into the fingerprint of a program: its own is the first.
+    pub fn manifests(&mut self, dependency: &Dependency) -> Vec<PathBuf> {
+        let Ok(execution) = self.execution(dependency) else { return Vec::new() };
+        let covered = dependency.libraries.iter().zip(&execution.covered).filter(|(_, covered)| **covered);
+        let places = std::iter::once(&dependency.place).chain(covered.map(|(library, _)| library));
+        let paths = places.filter_map(|place| self.project.path(place));
+        paths.map(|path| manifest_file::find(self.settings, &path)).collect()
+    }
+
+    /// Keeps what was hashed for the next time.
+    pub fn remember(&mut self) {
+        self.contents.remember();
+    }
+}
+
+/// Said of programs that were not built with Tasting.
+pub const NO_MANIFEST: &str = "it has no manifest";
+
+fn traced(value: Hash, dependency: Dependency) -> Traced {
+    Traced { dependency, value, manifests: Vec::new(), note: String::new() }
+}
+
+fn plain(state: &str) -> Hash {
+    Hasher::new("state").bytes(state.as_bytes()).finish()
+}
+
+fn file_value(content: Hash) -> Hash {
+    Hasher::new("file").hash(content).finish()
+}
+
+fn program_value(content: Hash) -> Hash {
+    Hasher::new("program").hash(content).finish()
+}
+
+fn fingerprint_value(fingerprint: Hash) -> Hash {
+    Hasher::new("fingerprint of a program").hash(fingerprint).finish()
+}
+
+fn listing_value(listing: Hash) -> Hash {
+    Hasher::new("folder").hash(listing).finish()
+}
+
+fn what_value(what: What) -> Hash {
+    let mut hasher = Hasher::new("attributes");
+    hasher.number(what.kind as u64);
+    if let Some(details) = what.details {
+        hasher.number(details.size).number(details.executable.into());
+    }
+    hasher.finish()
+}
+
+fn input_value(input: &Input) -> Hash {
+    let mut hasher = Hasher::new("input");
+    match input {
+        Input::Empty => hasher.number(0),
+        Input::File { content, position, .. } => hasher.number(1).hash(*content).number(*position),
+        // What is used of these makes a run impossible to reuse. That there is a terminal can be asked without using it.
+        Input::Terminal => hasher.number(2),
+        Input::Pipe | Input::Socket | Input::Other | Input::Given => hasher.number(3),
+    };
+    hasher.finish()
+}
+
+/// What `ldconfig` has found counts only as far as it was asked for: it is different on each machine.
+fn is_loader_cache(place: &Place) -> bool {
+    place.base == Base::None && place.path == libraries::CACHE.as_bytes()
+}
+
+/// The cache's answers for every name of a library that the execution met.
+fn loader_cache(shape: &Shape) -> Hash {
+    use DependencyKind::{Absent, Library, Link};
+    let named = shape.dependencies.iter().filter(|dependency| matches!(dependency.kind, Absent | Library | Link));
+    let names = named.filter_map(|dependency| Path::new(OsStr::from_bytes(&dependency.place.path)).file_name());
+    libraries::in_cache(&names.filter(|name| name.as_bytes().windows(3).any(|part| part == b".so")).collect())
+}
+
+/// A set of as many libraries fits into the bits of one hash.
+const MOST_REMEMBERED: usize = 128;
+
+/// What the fingerprint of a program follows from, as long as none of the files changes. `None` if one of them is too young.
+fn memory_name(path: &Path, libraries: &[PathBuf], entry: Option<&str>, settings: &Settings) -> Option<Hash> {
+    let mut hasher = Hasher::new("fingerprint of files 1");
+    hasher.bytes(entry.unwrap_or_default().as_bytes());
+    for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
+        let files = [Some(binary.to_owned()), Some(manifest_file::find(settings, binary))];
+        for file in files.into_iter().flatten() {
+            match fs::metadata(&file) {
+                Ok(found) => {
+                    let identity = FileIdentity::of(&found);
+                    hasher.hash(identity.is_settled().then(|| identity.hash())?);
+                }
+                Err(_) => _ = hasher.number(0),
+            }
+        }
+        // How a library is called decides which one it is.
+        hasher.bytes(binary.file_name().unwrap_or_default().as_bytes());
+    }
+    Some(hasher.finish())
+}
+
+fn covered_name(name: Hash) -> Hash {
+    Hasher::new("covered libraries").hash(name).finish()
+}
+
+fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Execution> {
+    let fingerprint = store.recall(name)?;
+    let bits = u128::from_be_bytes(store.recall(covered_name(name))?.0);
+    let covered = (0..libraries).map(|index| bits >> index & 1 == 1).collect();
+    Some(Execution { fingerprint, covered })
+}
+
+fn remember(store: &dyn Store, name: Hash, execution: &Execution) {
+    let bits =
+        execution.covered.iter().enumerate().fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
+    store.remember(covered_name(name), Hash(bits.to_be_bytes()));
+    store.remember(name, execution.fingerprint);
+}
