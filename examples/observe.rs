@@ -49,7 +49,7 @@ fn main() {
 
 /// The medians of both, and of the differences.
 fn row(name: &str, folder: &Path, program: &str, arguments: &[String], rounds: usize) {
-    let how = Watch { memory: Arc::new(Remembers::default()), inherits_input: false };
+    let how = Watch { memory: Arc::new(Remembers::default()), inherits_input: false, ..Watch::default() };
     let command = || {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());

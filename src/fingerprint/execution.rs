@@ -43,7 +43,7 @@ pub fn of(
         covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
         modules.push(library);
     }
-    modules.extend(opened.into_iter().flatten().map(Opened::as_whole));
+    modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
     Ok(Execution { fingerprint: of_modules(&modules, entry)?, covered })
 }
 

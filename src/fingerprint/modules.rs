@@ -62,7 +62,7 @@ impl Opened {
     }
 
     /// The same, counting by its content.
-    pub(super) fn as_whole(self) -> Self {
+    pub(super) fn into_whole(self) -> Self {
         Opened { counts_whole: true, ..self }
     }
 

@@ -209,8 +209,7 @@ impl Pump {
         if self.held.load(Ordering::Relaxed) && !self.captured.is_cut {
             return true;
         }
-        let is_heard = self.captured.pass_on_rest() && (!self.captured.is_cut || pass_on(number, text));
-        is_heard
+        self.captured.pass_on_rest() && (!self.captured.is_cut || pass_on(number, text))
     }
 
     fn keep(&mut self, number: usize, text: &[u8]) {
