@@ -35,6 +35,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How a test in quarantine gets out, unless the project says otherwise.
 const QUARANTINE_PASSES: u32 = 5;
 
+/// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
+const REPEATS: usize = 3;
+
 /// What automake's harness takes for a test that was skipped.
 const SKIPPED: i32 = 77;
 
@@ -185,7 +188,7 @@ impl Session {
             () if ran.was_interrupted() => None,
             () if ran.exit == hit.outcome.exit => Some(Audit::Same),
             // It gives this and that without anything having changed.
-            () if execute::silently(&self.test.words) != ran.exit => Some(Audit::Unstable),
+            () if (0..REPEATS).any(|_| execute::silently(&self.test.words) != ran.exit) => Some(Audit::Unstable),
             () => Some(Audit::Missed),
         };
         decision.audit = audit;
