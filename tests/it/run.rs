@@ -3,6 +3,7 @@
 mod circumstances;
 mod drivers;
 mod ends;
+mod harnesses;
 mod inputs;
 mod many;
 mod places;
