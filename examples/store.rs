@@ -31,7 +31,7 @@ fn name(kind: &str, number: u64) -> Hash {
 fn shape(number: u64) -> Shape {
     let path = |at: u64| format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000).into_bytes();
     let place = |at| Place { base: Base::Root, path: path(at) };
-    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), libraries: Vec::new() };
+    let dependency = |at| Dependency::on(DependencyKind::File, place(at));
     Shape { dependencies: (0..50).map(dependency).collect() }
 }
 

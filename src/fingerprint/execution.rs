@@ -4,8 +4,8 @@
 //! program is walked symbol by symbol where it has a manifest; what came in otherwise (`dlopen`, `LD_PRELOAD`) counts as a
 //! whole, and so does everything that it could look up in the others.
 
-use super::modules::{FingerprintError, Opened, missing, of_modules};
-use super::walk::Fingerprint;
+use super::modules::{FingerprintError, Opened, missing, narrowed};
+use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::Binary;
 use crate::process::Settings;
 use std::collections::HashSet;
@@ -21,6 +21,19 @@ pub struct Execution {
     pub covered: Vec<bool>,
     /// Where the loader is told to look for libraries, by the program and by those: DT_RPATH and DT_RUNPATH.
     pub search_paths: Vec<u8>,
+    /// What counted of it.
+    pub entered: NodeSet,
+}
+
+/// How much of a program counts.
+#[derive(Clone, Copy)]
+pub enum Extent<'e> {
+    /// All that can be reached.
+    Whole,
+    /// What was executed, and all data that it can reach. By the path of a module: where the functions start that were.
+    Executed(&'e dyn Fn(&Path) -> Option<&'e [u32]>),
+    /// The same as in another execution.
+    Set(&'e NodeSet),
 }
 
 /// The fingerprint of a program that was executed with these libraries.
@@ -28,6 +41,7 @@ pub fn of(
     program: &Path,
     libraries: &[PathBuf],
     entry: Option<&str>,
+    extent: Extent,
     settings: &Settings,
 ) -> Result<Execution, FingerprintError> {
     let program = Opened::open(program, settings)?;
@@ -47,7 +61,40 @@ pub fn of(
     }
     modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
     let search_paths = search_paths(&modules)?;
-    Ok(Execution { fingerprint: of_modules(&modules, entry)?, covered, search_paths })
+    let places: Vec<Option<&[u32]>>;
+    let guide = match extent {
+        Extent::Whole => Guide::Everything,
+        Extent::Set(set) => Guide::Set(set),
+        Extent::Executed(of) => {
+            places = modules.iter().map(|module| of(&module.path)).collect();
+            Guide::Executed(&places)
+        }
+    };
+    let (fingerprint, entered) = narrowed(&modules, entry, guide)?;
+    Ok(Execution { fingerprint, covered, search_paths, entered })
+}
+
+/// Where the functions of a binary start that can be traced, and their first bytes: sorted, each place once. `None` if one of
+/// them has no place that can be told: it would be taken for one that is not executed.
+pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<(u32, [u8; 4])>>, FingerprintError> {
+    let opened = Opened::open(binary, settings)?;
+    let parsed = opened.binary()?;
+    let manifest = opened.manifest(&parsed)?;
+    let start = |address: u64| {
+        let section = parsed.section_at(address)?;
+        let rest =
+            section.data.get(usize::try_from(address - section.address).ok()?..).filter(|rest| !rest.is_empty())?;
+        let mut code = [0; 4];
+        code.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        Some((u32::try_from(address).ok()?, code))
+    };
+    let traceable = manifest.nodes.iter().filter(|node| node.traceable);
+    let functions: Option<Vec<_>> = traceable.map(|node| start(node.address)).collect();
+    Ok(functions.map(|mut functions| {
+        functions.sort_unstable();
+        functions.dedup();
+        functions
+    }))
 }
 
 /// They are no part of fingerprints, for they name the folders of a checkout.

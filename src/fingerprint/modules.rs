@@ -2,7 +2,7 @@
 //! in which it searches them for symbols. In: a path. Out: each module's manifest or content.
 
 use super::libraries::{self, Search, Seeker};
-use super::walk::{self, Fingerprint, Module, Start};
+use super::walk::{self, Fingerprint, Guide, Module, NodeSet, Start};
 use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::Dynamic;
@@ -96,6 +96,15 @@ pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Res
 
 /// The fingerprint of the first of the modules of a program. It needs a manifest; the others can do without.
 pub(super) fn of_modules(opened: &[Opened], entry: Option<&str>) -> Result<Fingerprint, FingerprintError> {
+    narrowed(opened, entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+}
+
+/// The same, as far as a guide leads.
+pub(super) fn narrowed(
+    opened: &[Opened],
+    entry: Option<&str>,
+    guide: Guide,
+) -> Result<(Fingerprint, NodeSet), FingerprintError> {
     let mut manifests = Vec::with_capacity(opened.len());
     for (index, module) in opened.iter().enumerate() {
         let binary = module.binary()?;
@@ -118,7 +127,7 @@ pub(super) fn of_modules(opened: &[Opened], entry: Option<&str>) -> Result<Finge
         })
         .collect();
     let start = entry.map_or(Start::Program, Start::Entry);
-    walk::fingerprint(&modules, start).ok_or_else(|| FingerprintError::NoEntry {
+    walk::narrowed(&modules, start, guide).ok_or_else(|| FingerprintError::NoEntry {
         path: opened.first().map(|program| program.path.clone()).unwrap_or_default(),
         entry: entry.unwrap_or_default().to_owned(),
     })

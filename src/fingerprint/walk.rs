@@ -5,6 +5,9 @@
 //! called and wherever they lie), and recursion needs no special care, because a node that was met before is
 //! told by its number. Names and addresses are not hashed. Each node and each edge is looked at once.
 //!
+//! A walk can be narrowed to what was executed (`Guide`): a function that was not, and that can only be entered at its
+//! front, has a number but neither content nor references. ARCHITECTURE.md has the argument why that is sound.
+//!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
 use crate::model::manifest::{Edge, Export, Manifest, Node};
@@ -38,17 +41,69 @@ pub enum Start<'s> {
 
 /// The fingerprint of the first of `modules`. `None` when the entry is not there.
 pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
-    let mut walk = Walk::new(modules);
+    narrowed(modules, start, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+}
+
+/// The same, as far as a guide leads; with the set that leads another walk the same way. `None` too where nothing can be
+/// left out.
+pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
+    let mut walk = Walk::new(modules, guide);
+    if !matches!(walk.guide, Guide::Everything) && modules.iter().any(has_resolvers) {
+        return None;
+    }
     walk.frames();
     match start {
         Start::Program => walk.program(),
         Start::Entry(name) => walk.entry(name)?,
     }
-    Some(walk.hasher.finish())
+    Some((walk.hasher.finish(), walk.entered))
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy)]
+pub enum Guide<'g> {
+    Everything,
+    /// Of the functions only into those that were executed: for each module the sorted addresses at which they start;
+    /// `None` for a module of which it is not known.
+    Executed(&'g [Option<&'g [u32]>]),
+    /// As another walk went: into the nodes with these numbers.
+    Set(&'g NodeSet),
+}
+
+/// A set of nodes, by the numbers that a walk gave them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeSet {
+    bits: Vec<u8>,
+}
+
+impl NodeSet {
+    /// The set that `bytes` gave.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        NodeSet { bits: bytes.to_vec() }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bits
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.bits.get(number as usize / 8).is_some_and(|byte| byte >> (number % 8) & 1 == 1)
+    }
+
+    fn insert(&mut self, number: u32) {
+        let at = number as usize / 8;
+        if self.bits.len() <= at {
+            self.bits.resize(at + 1, 0);
+        }
+        self.bits[at] |= 1 << (number % 8);
+    }
 }
 
 /// The mark of an import that was not met yet.
 const IMPORT: u32 = u32::MAX;
+
+/// In the number of a node: the walk has not gone into it.
+const CLOSED: u32 = 1 << 31;
 
 /// A node in its module.
 type Place = (u32, u32);
@@ -64,11 +119,13 @@ struct Walk<'m, 'a> {
     next_number: u32,
     pending: Vec<Place>,
     finds_by_name: bool,
+    guide: Guide<'m>,
+    entered: NodeSet,
     hasher: Hasher,
 }
 
 impl<'m, 'a> Walk<'m, 'a> {
-    fn new(modules: &'m [Module<'m, 'a>]) -> Self {
+    fn new(modules: &'m [Module<'m, 'a>], guide: Guide<'m>) -> Self {
         let manifests = || {
             modules.iter().map(|module| match module {
                 Module::Known(manifest) => Some(manifest),
@@ -85,6 +142,8 @@ impl<'m, 'a> Walk<'m, 'a> {
             next_number: 0,
             pending: Vec::new(),
             finds_by_name: modules.iter().any(|module| matches!(module, Module::Foreign { finds_by_name: true, .. })),
+            guide,
+            entered: NodeSet::default(),
             hasher: Hasher::new("fingerprint"),
         }
     }
@@ -238,14 +297,45 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// Hashes a node's number, giving it one if it has none.
     fn number(&mut self, module: u32, edge: Edge) {
-        let number = &mut self.numbers[module as usize][edge.node as usize];
-        if *number == 0 || *number == IMPORT {
+        let mut number = self.numbers[module as usize][edge.node as usize];
+        if number == 0 || number == IMPORT {
             self.next_number += 1;
-            *number = self.next_number;
+            number = self.next_number | CLOSED;
+        }
+        if number & CLOSED != 0 && self.goes_into(module, edge, number & !CLOSED) {
+            number &= !CLOSED;
+            self.entered.insert(number);
             self.pending.push((module, edge.node));
         }
-        self.hasher.pair((*number).into(), edge.offset as u64);
+        self.numbers[module as usize][edge.node as usize] = number;
+        // A closed node has another number than an open one: where a walk went is part of what it saw.
+        self.hasher.pair(number.into(), edge.offset as u64);
     }
+
+    /// Whether the walk goes on behind a reference. What can be entered elsewhere than at its front, or is no function,
+    /// counts whether or not it was executed.
+    fn goes_into(&self, module: u32, edge: Edge, number: u32) -> bool {
+        let Some(node) = self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize)) else {
+            return true;
+        };
+        let can_be_passed_over = node.traceable && edge.offset == 0;
+        match self.guide {
+            Guide::Everything => true,
+            _ if !can_be_passed_over => true,
+            Guide::Set(set) => set.has(number),
+            Guide::Executed(places) => match places.get(module as usize) {
+                Some(Some(places)) => {
+                    u32::try_from(node.address).map_or(true, |address| places.binary_search(&address).is_ok())
+                }
+                _ => true,
+            },
+        }
+    }
+}
+
+/// Resolvers run, with all that they call, before anybody can see what is executed.
+fn has_resolvers(module: &Module) -> bool {
+    matches!(module, Module::Known(manifest) if manifest.nodes.iter().any(|node| node.kind == AtomKind::Resolver))
 }
 
 /// No node of a module has a number yet.

@@ -21,6 +21,17 @@ pub struct Dependency {
     pub place: Place,
     /// For a program: the libraries that the dynamic loader opened for it, in that order.
     pub libraries: Vec<Place>,
+    /// For a program whose functions were traced: those that were executed, as the numbers that the walk over them gives.
+    /// Empty if all of it counts.
+    #[serde(with = "bytes")]
+    pub executed: Vec<u8>,
+}
+
+impl Dependency {
+    /// On all of something.
+    pub fn on(kind: DependencyKind, place: Place) -> Self {
+        Dependency { kind, place, libraries: Vec::new(), executed: Vec::new() }
+    }
 }
 
 /// What something was used as, which decides what its value is.
@@ -126,6 +137,11 @@ impl Place {
 }
 
 impl Shape {
+    /// Whether it leaves out what was not executed of some program.
+    pub fn is_narrowed(&self) -> bool {
+        self.dependencies.iter().any(|dependency| !dependency.executed.is_empty())
+    }
+
     /// What two equal shapes have in common.
     pub fn hash(&self) -> Result<Hash, FormatError> {
         Ok(Hash::of(&self.to_bytes()?))
@@ -155,7 +171,7 @@ mod tests {
         let place = |base| Place { base, path: b"a".to_vec() };
         let one = |kind, base, libraries: &[Base]| {
             let libraries = libraries.iter().map(|base| place(*base)).collect();
-            Dependency { kind, place: place(base), libraries }
+            Dependency { libraries, ..Dependency::on(kind, place(base)) }
         };
         let file = one(DependencyKind::File, Base::Root, &[]);
         let all = [
@@ -174,7 +190,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_shape_comes_back_as_it_was(paths: Vec<Vec<u8>>) {
-            let dependency = |path| Dependency { kind: DependencyKind::Folder, place: Place { base: Base::Build, path }, libraries: Vec::new() };
+            let dependency = |path| Dependency::on(DependencyKind::Folder, Place { base: Base::Build, path });
             let shape = Shape { dependencies: paths.into_iter().map(dependency).collect() };
             prop_assert_eq!(Shape::from_bytes(&shape.to_bytes().unwrap()), Ok(shape));
         }

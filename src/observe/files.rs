@@ -10,6 +10,7 @@ use super::memory;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
 use super::supervisor::{Call, Supervisor};
+use super::tracing;
 use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
@@ -86,10 +87,16 @@ impl Supervisor {
 
     fn open(&mut self, call: &Call, folder: Option<usize>, path: usize, flags: i32) -> io::Result<()> {
         let has = |flag: i32| flags & flag == flag;
+        if has(libc::O_PATH) && self.is_request(call, path)? {
+            return Ok(());
+        }
         let exclusive = has(libc::O_CREAT | libc::O_EXCL);
         let Some(place) = self.place(call, folder, path, !has(libc::O_NOFOLLOW) && !exclusive)? else { return Ok(()) };
         if has(libc::O_PATH) || has(libc::O_TMPFILE) {
             self.saw(&place, Sight::Kind);
+            return Ok(());
+        }
+        if self.tracer.as_ref().is_some_and(|tracer| tracer.is_agent(&place.path)) {
             return Ok(());
         }
         let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
@@ -139,6 +146,25 @@ impl Supervisor {
         }
         self.ledger.loads(program, path);
         true
+    }
+
+    /// An agent asks for the region of a module; it gets it in place of the file that it seems to open.
+    fn is_request(&mut self, call: &Call, path: usize) -> io::Result<bool> {
+        if self.tracer.is_none() {
+            return Ok(false);
+        }
+        let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(false) };
+        let Some(name) = text.strip_prefix(tracing::REQUEST) else { return Ok(false) };
+        let is_program = name.is_empty();
+        let module = match is_program {
+            true => fs::read_link(format!("/proc/{}/exe", call.thread())).ok(),
+            false => self.place_of(call, None, name, true).map(|place| place.path),
+        };
+        let Some(tracer) = self.tracer.as_mut().filter(|_| !is_traced(call.thread())) else { return Ok(true) };
+        if let Some(region) = module.and_then(|module| tracer.region(&module, is_program)) {
+            call.answered.set(call.listener.give(call.notification, region).is_ok());
+        }
+        Ok(true)
     }
 
     fn meets_foreign_at(&mut self, place: &Place) {
@@ -288,6 +314,9 @@ impl Supervisor {
             return Ok(());
         }
         self.saw(&place, Sight::Program);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.starts(&place.path);
+        }
         let Some((head, privileged)) = self.head(&place, found) else {
             self.ledger.refuse_path(&place.path, "is a program that cannot be read");
             return Ok(());
@@ -332,6 +361,12 @@ impl Supervisor {
 
 fn has(call: &Call, flags: Option<usize>, flag: i32) -> bool {
     flags.is_some_and(|index| call.int(index) & flag != 0)
+}
+
+/// Whether a debugger sees a process: it would stop at breakpoints that are not its own.
+fn is_traced(thread: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_some_and(|tracer| tracer.trim() != "0")
 }
 
 /// Whether the kernel knows program formats beside ELF and `#!`.

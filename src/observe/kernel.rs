@@ -151,6 +151,22 @@ impl Listener {
         self.answer(call.id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
     }
 
+    /// Answers a call that opens a file with another one (Linux 5.14).
+    pub fn give(&self, call: &Notification, file: BorrowedFd) -> io::Result<()> {
+        let answer = libc::seccomp_notif_addfd {
+            id: call.id,
+            flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+            srcfd: file.as_raw_fd() as u32,
+            newfd: 0,
+            newfd_flags: libc::O_CLOEXEC as u32,
+        };
+        // SAFETY: the struct lives through the call, which only reads it.
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const answer) } {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Makes the call fail.
     pub fn fail(&self, call: &Notification, errno: i32) {
         self.answer(call.id, -errno, 0);

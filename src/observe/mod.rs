@@ -6,6 +6,8 @@
 //! `resolve` (what the path means) → `ledger` (what was met first, what is the test's own; `policy`, `content`)
 //! → `closing` → uses and refusals.
 
+/// The library that is preloaded into tests.
+pub mod agent;
 /// The table of watched system calls.
 pub mod calls;
 /// The end of the account.
@@ -42,6 +44,8 @@ mod resolve;
 mod sockets;
 /// The thread that answers.
 mod supervisor;
+/// Which functions are executed.
+pub mod tracing;
 /// What a run used.
 pub mod used;
 /// From start to end.

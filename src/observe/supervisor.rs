@@ -18,8 +18,10 @@ use super::processes::Processes;
 use super::programs::Head;
 use super::resolve::{Place, Resolver};
 use super::sockets::Sockets;
+use super::tracing::Tracer;
 use crate::process::sys;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -52,6 +54,7 @@ pub struct Supervisor {
     pub(super) resolver: Resolver,
     pub(super) sockets: Sockets,
     pub(super) loaders: Loaders,
+    pub tracer: Option<Tracer>,
     pub(super) heads: FxHashMap<Identity, (Head, bool)>,
     pub(super) keys: FxHashSet<(&'static str, u64)>,
     pub(super) queues: FxHashSet<Vec<u8>>,
@@ -64,6 +67,8 @@ pub struct Supervisor {
 pub(super) struct Call<'a> {
     pub listener: &'a Listener,
     pub notification: &'a Notification,
+    /// It has had its answer, and is not to be let go.
+    pub answered: Cell<bool>,
 }
 
 impl Call<'_> {
@@ -96,6 +101,7 @@ impl Supervisor {
             resolver: Resolver::default(),
             sockets: Sockets::default(),
             loaders: Loaders::default(),
+            tracer: None,
             heads: FxHashMap::default(),
             keys: FxHashSet::default(),
             queues: FxHashSet::default(),
@@ -131,7 +137,7 @@ impl Supervisor {
     /// Notes a call down and lets it go. Whatever goes wrong with the note, the call goes on.
     fn answer(&mut self, listener: &Listener, notification: &Notification) {
         if notification.thread != self.launcher {
-            let call = Call { listener, notification };
+            let call = Call { listener, notification, answered: Cell::new(false) };
             let noted = catch_unwind(AssertUnwindSafe(|| self.note(&call)));
             match noted {
                 Ok(Ok(())) => self.proven = true,
@@ -142,6 +148,9 @@ impl Supervisor {
                 }
                 Ok(Err(error)) => self.ledger.refuse("a process", format!("cannot be looked into: {error}")),
                 Err(_) => self.ledger.refuse("the watcher", "failed; please report it"),
+            }
+            if call.answered.get() {
+                return;
             }
         }
         listener.let_go(notification);

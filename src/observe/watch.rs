@@ -13,6 +13,7 @@ use super::inherited::{self, Input, MOST_FOREIGN};
 use super::kernel::{self, Listener};
 use super::ledger::Ledger;
 use super::supervisor::Supervisor;
+use super::tracing::{Executed, Tracer, Tracing};
 use super::used::Use;
 use crate::model::Refusal;
 use crate::process::sys;
@@ -36,11 +37,13 @@ pub struct Watch {
     pub inherits_input: bool,
     /// Set as soon as watching can have changed what the command does.
     pub disturbed: Arc<AtomicBool>,
+    /// Whether and how the functions that are executed are noted. The caller preloads the agent.
+    pub tracing: Option<Tracing>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed: Arc::default() }
+        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed: Arc::default(), tracing: None }
     }
 }
 
@@ -83,6 +86,10 @@ pub struct Watched {
     pub input: Input,
     /// All that the run used, sorted.
     pub used: Vec<Use>,
+    /// Which functions were executed, of the modules of which it is known.
+    pub executed: Executed,
+    /// Functions were watched.
+    pub traced: bool,
     /// Why the run must not be reused; none if it can be.
     pub refusals: Vec<Refusal<'static>>,
     /// Watching can have changed the verdict: before anyone hears of a failure, run it again plainly.
@@ -134,6 +141,7 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     };
     let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
     (supervisor.launcher, supervisor.powerless) = (thread, powerless);
+    supervisor.tracer = how.tracing.clone().map(Tracer::new);
     let supervisor = std::thread::spawn(move || {
         let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
         (supervisor, listener, nobody_left)
@@ -229,7 +237,7 @@ impl Watching {
         drop(self.stop);
         let (supervisor, listener, nobody_left) =
             self.supervisor.join().map_err(|_| io::Error::other("the watching thread failed"))?;
-        let Supervisor { mut ledger, disturbed, processes, .. } = supervisor;
+        let Supervisor { mut ledger, disturbed, processes, tracer, .. } = supervisor;
         let mut disturbed = disturbed.load(Ordering::Relaxed);
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
@@ -239,6 +247,8 @@ impl Watching {
             ledger.refuse("the test", format!("was interrupted by signal {signal}"));
         }
         let (used, refusals) = ledger.close();
-        Ok(Watched { status: status?, duration, input: self.input, used, refusals, disturbed })
+        let traced = tracer.as_ref().is_some_and(Tracer::is_used);
+        let executed = tracer.map(Tracer::close).unwrap_or_default();
+        Ok(Watched { status: status?, duration, input: self.input, used, executed, traced, refusals, disturbed })
     }
 }

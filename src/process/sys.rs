@@ -36,6 +36,13 @@ pub fn map(path: &Path) -> io::Result<Mapped> {
     map_file(&file)
 }
 
+/// Whether code of a file can be mapped: file systems can forbid it.
+pub fn can_be_executed(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    // SAFETY: the map is not looked at, and gone at once.
+    unsafe { memmap2::MmapOptions::new().len(1).map_exec(&file).is_ok() }
+}
+
 /// Maps an open file; of a length of 0 too, which mmap itself refuses.
 pub fn map_file(file: &File) -> io::Result<Mapped> {
     if file.metadata()?.len() == 0 {
@@ -70,6 +77,16 @@ impl Memory {
     /// that starts another process, and because nothing needs to be inherited.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
+    }
+
+    /// Writes to it, at its start.
+    pub fn fill(&self, content: &[u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.file, content, 0)
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.file)
     }
 
     /// What was written to it so far.

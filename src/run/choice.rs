@@ -4,7 +4,7 @@
 
 use super::values::Values;
 use super::{Options, Session, is_good};
-use crate::model::{DependencyKind, Hash, Hasher, Mark, Outcome, Shape, Trace};
+use crate::model::{DependencyKind, Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
 
@@ -40,6 +40,7 @@ pub struct Hit {
     pub shape: Shape,
     pub key: Hash,
     pub outcome: Outcome,
+    pub step: Step,
 }
 
 /// What is to be kept in mind when a test runs.
@@ -104,15 +105,40 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn at(&mut self, shape: &Shape, values: &mut Values) -> Option<Hit> {
-        let now = values.now(shape);
-        let key = Values::key(self.session.test.identity, shape, &now)?;
-        let outcome = self.outcome(key).or_else(|| self.outcome(bound(self.session, key)));
-        let (key, outcome) = outcome?;
+        let (step, (key, outcome)) = match self.unchanged(shape, values) {
+            Some(found) => (Step::Static, found),
+            None => (Step::Executed, self.unchanged_where_executed(shape, values)?),
+        };
         if !is_good(outcome.exit) && !self.options.reuse_failures {
             self.failed_before = true;
             return None;
         }
-        Some(Hit { shape: shape.clone(), key, outcome })
+        Some(Hit { shape: shape.clone(), key, outcome, step })
+    }
+
+    /// The outcome, if nothing that can be reached has changed.
+    fn unchanged(&mut self, shape: &Shape, values: &mut Values) -> Option<(Hash, Outcome)> {
+        let test = self.session.test.identity;
+        if shape.is_narrowed() {
+            let key = self.session.store.recall(values.whole_key(test, shape)?)?;
+            return self.outcome(key);
+        }
+        let now = values.now(shape);
+        self.outcome_of(Values::key(test, shape, &now)?)
+    }
+
+    /// The outcome, if nothing has changed that was executed, or that what was executed can see.
+    fn unchanged_where_executed(&mut self, shape: &Shape, values: &mut Values) -> Option<(Hash, Outcome)> {
+        if !shape.is_narrowed() {
+            return None;
+        }
+        let now = values.now(shape);
+        self.outcome_of(Values::key(self.session.test.identity, shape, &now)?)
+    }
+
+    /// The outcome with a key, wherever it is of use.
+    fn outcome_of(&mut self, key: Hash) -> Option<(Hash, Outcome)> {
+        self.outcome(key).or_else(|| self.outcome(bound(self.session, key)))
     }
 
     fn outcome(&mut self, key: Hash) -> Option<(Hash, Outcome)> {

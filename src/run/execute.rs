@@ -3,10 +3,12 @@
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
 use super::capture::{Capture, Captured};
-use super::{Session, is_good, split};
+use super::{Session, is_good, split, tracing};
 use crate::model::{Exit, Refusal};
-use crate::observe::{self, CannotWatch, Input, Use, Watch};
+use crate::observe::tracing::Executed;
+use crate::observe::{self, CannotWatch, Input, Use, Watch, agent};
 use crate::process::spawn::{self, Program};
+use crate::process::sys;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -21,6 +23,7 @@ pub struct Ran {
     pub duration: Duration,
     pub captured: Captured,
     pub used: Vec<Use>,
+    pub executed: Executed,
     pub input: Input,
     /// Why it cannot be reused.
     pub refusals: Vec<Refusal<'static>>,
@@ -30,8 +33,7 @@ impl Ran {
     /// Whether somebody ended it before its time.
     pub fn was_interrupted(&self) -> bool {
         const SENT: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL, libc::SIGXCPU];
-        crate::process::sys::survived_signal().is_some()
-            || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
+        sys::survived_signal().is_some() || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
     }
 }
 
@@ -69,7 +71,11 @@ pub fn silently(words: &[OsString]) -> Exit {
 pub fn watched(session: &Session) -> Ran {
     let words = &session.test.words;
     let mut command = command(words);
-    let how = Watch { memory: session.memory(), inherits_input: true, disturbed: Arc::default() };
+    let tracing = tracing::of(session);
+    if let Some(tracing) = &tracing {
+        command.env(agent::PRELOAD, agent::preloaded(&tracing.agent));
+    }
+    let how = Watch { memory: session.memory(), inherits_input: true, disturbed: Arc::default(), tracing };
     let limit = session.project.config.limits.output;
     let started = Instant::now();
     let capture = match Capture::connect(&mut command, session.connection, limit, how.disturbed.clone()) {
@@ -92,8 +98,15 @@ pub fn watched(session: &Session) -> Ran {
     let mut captured = capture.finish();
     let mut refusals = watched.refusals;
     let mut exit = exit(watched.status);
-    if watched.disturbed && !is_good(exit) {
-        exit = again(session, &captured);
+    let traced = watched.traced;
+    let ended_by_itself = sys::survived_signal().is_none();
+    if (watched.disturbed || traced) && !is_good(exit) && ended_by_itself {
+        let plain = again(session, &captured);
+        if traced && plain != exit {
+            tracing::disturbs(session);
+            refusals.push(Refusal::new("the test", "ends differently when its functions are traced"));
+        }
+        exit = plain;
     } else {
         captured.pass_on_rest();
     }
@@ -103,7 +116,8 @@ pub fn watched(session: &Session) -> Ran {
     if captured.is_open {
         refusals.push(Refusal::new("its output", "is still open in another process"));
     }
-    let ran = Ran { exit, duration: watched.duration, captured, used: watched.used, input: watched.input, refusals };
+    let (used, executed, input) = (watched.used, watched.executed, watched.input);
+    let ran = Ran { exit, duration: watched.duration, captured, used, executed, input, refusals };
     if ran.was_interrupted() && ran.refusals.is_empty() {
         let refusals = vec![Refusal::new("the test", "was ended by a signal from outside")];
         return Ran { refusals, ..ran };
@@ -116,7 +130,8 @@ fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     let exit = plainly(words);
     let refusals = vec![Refusal::new("the test", reason)];
     let (captured, used) = (Captured::default(), Vec::new());
-    Ran { exit, duration: started.elapsed(), captured, used, input: Input::Given, refusals }
+    let executed = Executed::default();
+    Ran { exit, duration: started.elapsed(), captured, used, executed, input: Input::Given, refusals }
 }
 
 /// Runs a test plainly after it failed while it was watched. Of its output, what was printed already is left out.

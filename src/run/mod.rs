@@ -15,6 +15,7 @@ pub mod project;
 mod record;
 mod replay;
 pub mod test;
+mod tracing;
 pub mod values;
 
 use self::capture::Connection;
@@ -22,7 +23,7 @@ use self::choice::{Choice, Reason};
 use self::config::Share;
 use self::project::Project;
 use self::test::Test;
-use crate::model::{Audit, Decision, Exit, Hash, Mark, Step, Verdict};
+use crate::model::{Audit, Decision, Exit, Hash, Mark, Verdict};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn::{self, Program};
 use crate::process::{Settings, quiet, sys};
@@ -258,9 +259,6 @@ impl Memory for StoreMemory {
         learned.iter().for_each(|(identity, content)| self.0.remember(identity.hash(), *content));
     }
 }
-
-/// The step of precision that a reuse is due to.
-const STEP: Step = Step::Static;
 
 /// The file of a command's program, for the sake of the folder that it is in.
 fn program_file(words: &[OsString], working: &Path) -> Option<PathBuf> {

@@ -18,7 +18,7 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     if values.declared() != declared {
         refusals.push(Refusal::new("an input that tasting.toml declares", "changed while the test ran"));
     }
-    let mut valued = values.observed(&ran.used, declared);
+    let mut valued = values.observed(&ran.used, &ran.executed, declared);
     refusals.extend(unknown_programs(session, &valued));
     let files = match leftovers::keep(&session.project, &ran.used, session.project.config.limits.files) {
         Ok(files) => files,
@@ -32,7 +32,7 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     let refused = refusals.first().map(Refusal::to_string);
     let kept = match refused {
         Some(reason) => Err(reason),
-        None => keep(session, ran, run, &valued, files),
+        None => keep(session, ran, run, &valued, &mut values, files),
     };
     leave_trace(session, ran, &valued, &refusals);
     kept.err()
@@ -51,11 +51,18 @@ fn values(session: &Session, input: Input) -> Values<'_> {
 }
 
 /// Keeps the outcome, unless the test is not to be trusted.
-fn keep(session: &Session, ran: &Ran, run: &Run, valued: &Valued, files: Vec<LeftFile>) -> Result<(), String> {
+fn keep(
+    session: &Session,
+    ran: &Ran,
+    run: &Run,
+    valued: &Valued,
+    values: &mut Values,
+    files: Vec<LeftFile>,
+) -> Result<(), String> {
     trust(session, ran, run)?;
     let shape = valued.shape();
-    let values: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
-    let key = Values::key(session.test.identity, &shape, &values).ok_or("it uses too much")?;
+    let then: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
+    let key = Values::key(session.test.identity, &shape, &then).ok_or("it uses too much")?;
     let [stdout, stderr] = ran.captured.texts.clone();
     let outcome = Outcome {
         exit: ran.exit,
@@ -67,7 +74,26 @@ fn keep(session: &Session, ran: &Ran, run: &Run, valued: &Valued, files: Vec<Lef
         origin: origin(session),
     };
     let key = if names_its_place(session, &outcome) { bound(session, key) } else { key };
-    session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())
+    session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())?;
+    if shape.is_narrowed()
+        && let Some(whole) = whole_key(session, valued, values)
+    {
+        session.store.remember(whole, key);
+    }
+    Ok(())
+}
+
+/// The name of the key for those who have the very same programs.
+fn whole_key(session: &Session, valued: &Valued, values: &mut Values) -> Option<Hash> {
+    let shape = valued.shape();
+    let mut whole = values.whole(&shape);
+    for (now, traced) in whole.iter_mut().zip(&valued.used) {
+        // What the test itself has changed since counts as it was before.
+        if traced.dependency.executed.is_empty() {
+            *now = traced.value;
+        }
+    }
+    Values::whole_key_of(session.test.identity, &shape, &whole)
 }
 
 /// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but

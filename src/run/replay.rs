@@ -1,8 +1,8 @@
 //! Doing as if a test had run: its files, its output, its end.
 
 use super::choice::Hit;
-use super::{STEP, Session, capture, exit_code, leftovers, now};
-use crate::model::{Decision, Exit, Stream, Verdict};
+use super::{Session, capture, exit_code, leftovers, now};
+use crate::model::{Decision, Exit, Step, Stream, Verdict};
 use crate::process::sys;
 use crate::store::Store;
 use std::io;
@@ -24,8 +24,8 @@ pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
         argv: session.test.argv(),
         cwd: session.project.working.to_string_lossy().into_owned(),
         decision: Verdict::Reused,
-        step: Some(STEP),
-        reason: format!("nothing that it uses has changed since it ran {}", origin(outcome)),
+        step: Some(hit.step),
+        reason: format!("{} has changed since it ran {}", what(hit.step), origin(outcome)),
         sort: "unchanged".to_owned(),
         exit_code: exit_code(outcome.exit),
         duration_ms: duration.as_millis() as u64,
@@ -33,6 +33,13 @@ pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
         audit: None,
     });
     Ok(outcome.exit)
+}
+
+fn what(step: Step) -> &'static str {
+    match step {
+        Step::Static => "nothing that it uses",
+        Step::Executed => "nothing that it executes or reads",
+    }
 }
 
 /// Where a result comes from.

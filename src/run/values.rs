@@ -4,10 +4,12 @@
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
 use super::project::Project;
-use crate::fingerprint::execution::{self, Execution};
+use crate::fingerprint::execution::{self, Execution, Extent};
 use crate::fingerprint::libraries;
+use crate::fingerprint::walk::NodeSet;
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
 use crate::observe::listing;
+use crate::observe::tracing::Executed;
 use crate::observe::used::{is_absence, is_executable};
 use crate::observe::{Contents, Input, Kind, Use, What};
 use crate::process::{Settings, manifest_file};
@@ -72,12 +74,23 @@ impl<'a> Values<'a> {
         Some(hasher.finish())
     }
 
+    /// A name for the key of an outcome, by which it is found at once where not even what was not executed has changed.
+    pub fn whole_key(&mut self, test: Hash, shape: &Shape) -> Option<Hash> {
+        let values = self.whole(shape);
+        Values::whole_key_of(test, shape, &values)
+    }
+
+    /// The same for given values.
+    pub fn whole_key_of(test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
+        Some(Hasher::new("whole").hash(Values::key(test, shape, values)?).finish())
+    }
+
     /// What an execution used, from what was observed of it.
-    pub fn observed(&mut self, used: &[Use], declared: Vec<Traced>) -> Valued {
+    pub fn observed(&mut self, used: &[Use], executed: &Executed, declared: Vec<Traced>) -> Valued {
         let mut valued = declared;
         valued.push(self.traced_input());
         for used in used {
-            valued.extend(self.traced(used));
+            valued.extend(self.traced(used, executed));
         }
         valued.sort_unstable_by(|one, other| one.dependency.cmp(&other.dependency));
         valued.dedup_by(|one, other| one.dependency == other.dependency);
@@ -106,6 +119,11 @@ impl<'a> Values<'a> {
                 _ => self.value(dependency),
             })
             .collect()
+    }
+
+    /// The same, with all that can be reached of programs, whatever of it was executed.
+    pub fn whole(&mut self, shape: &Shape) -> Vec<Hash> {
+        self.now(&whole(shape))
     }
 
     /// The value that one thing has now.
@@ -185,11 +203,14 @@ impl<'a> Values<'a> {
         let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
         let entry = self.project.entry(&dependency.place);
-        let name = self.memory_name(&path, &libraries, entry);
+        let name = self.memory_name(&path, &libraries, entry, &dependency.executed);
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
             return Ok(remembered);
         }
-        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| error.to_string())?;
+        let set = NodeSet::from_bytes(&dependency.executed);
+        let extent = if dependency.executed.is_empty() { Extent::Whole } else { Extent::Set(&set) };
+        let execution =
+            execution::of(&path, &libraries, entry, extent, self.settings).map_err(|error| error.to_string())?;
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
         if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
             remember(self.store, name, &program);
@@ -207,8 +228,9 @@ impl<'a> Values<'a> {
     }
 
     /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
-    fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>) -> Option<Hash> {
-        let mut hasher = Hasher::new("fingerprint of files 1");
+    fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>, executed: &[u8]) -> Option<Hash> {
+        let mut hasher = Hasher::new("fingerprint of files 2");
+        hasher.bytes(executed);
         self.project.hash_folders(&mut hasher);
         hasher.bytes(entry.unwrap_or_default().as_bytes());
         for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
@@ -250,7 +272,7 @@ impl<'a> Values<'a> {
         let patterns = self.project.config.inputs.clone();
         let declared = patterns.into_iter().map(|pattern| {
             let place = Place { base: Base::Root, path: pattern.into_bytes() };
-            Dependency { kind: DependencyKind::Declared, place, libraries: Vec::new() }
+            Dependency::on(DependencyKind::Declared, place)
         });
         declared.map(|dependency| traced(self.value(&dependency), dependency)).collect()
     }
@@ -276,12 +298,11 @@ impl<'a> Values<'a> {
     }
 
     fn traced_input(&self) -> Traced {
-        let dependency = Dependency { kind: DependencyKind::Input, place: Place::default(), libraries: Vec::new() };
-        traced(input_value(&self.input), dependency)
+        traced(input_value(&self.input), Dependency::on(DependencyKind::Input, Place::default()))
     }
 
     /// What was observed of one thing. What the run left behind is no dependency.
-    fn traced(&mut self, used: &Use) -> Option<Traced> {
+    fn traced(&mut self, used: &Use, executed: &Executed) -> Option<Traced> {
         let (kind, value) = match used {
             Use::Read { content, .. } => (DependencyKind::File, file_value(*content)),
             Use::Loaded { content, .. } => (DependencyKind::Library, file_value(*content)),
@@ -291,20 +312,42 @@ impl<'a> Values<'a> {
             Use::Denied { .. } => (DependencyKind::Denied, plain("denied")),
             Use::Listed { listing, .. } => (DependencyKind::Folder, listing_value(*listing)),
             Use::Link { target, .. } => (DependencyKind::Link, self.link_value(target)),
-            Use::Executed { path, content, libraries } => return Some(self.traced_program(path, *content, libraries)),
+            Use::Executed { path, content, libraries } => {
+                return Some(self.traced_program(path, *content, libraries, executed));
+            }
             Use::Written { .. } | Use::Removed { .. } => return None,
         };
-        Some(traced(value, Dependency { kind, place: self.project.place(used.path()), libraries: Vec::new() }))
+        Some(traced(value, Dependency::on(kind, self.project.place(used.path()))))
     }
 
-    fn traced_program(&mut self, path: &Path, content: Hash, libraries: &[PathBuf]) -> Traced {
-        let libraries: Vec<Place> = libraries.iter().map(|library| self.project.place(library)).collect();
+    fn traced_program(&mut self, path: &Path, content: Hash, libraries: &[PathBuf], executed: &Executed) -> Traced {
+        let places = libraries.iter().map(|library| self.project.place(library)).collect();
         let place = self.project.place(path);
-        let dependency = Dependency { kind: DependencyKind::Program, place, libraries };
+        let whole = Dependency { libraries: places, ..Dependency::on(DependencyKind::Program, place) };
+        let narrowed = self.narrowed(&whole, path, libraries, executed);
+        let dependency = narrowed.unwrap_or(whole);
         match self.execution(&dependency) {
             Ok(program) => traced(program.value, dependency),
             Err(note) => Traced { note, ..traced(program_value(content), dependency) },
         }
+    }
+
+    /// The part of a program that was executed, if that is known.
+    fn narrowed(
+        &mut self,
+        whole: &Dependency,
+        path: &Path,
+        libraries: &[PathBuf],
+        executed: &Executed,
+    ) -> Option<Dependency> {
+        executed.get(path)?;
+        let of = |module: &Path| executed.get(module).map(Vec::as_slice);
+        let entry = self.project.entry(&whole.place);
+        let execution = execution::of(path, libraries, entry, Extent::Executed(&of), self.settings).ok()?;
+        let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
+        let program = Program { value: self.program_value(&execution), covered: execution.covered };
+        self.programs.insert(narrowed.clone(), Ok(program));
+        Some(narrowed)
     }
 
     /// The files whose manifests went into the fingerprint of a program: its own is the first.
@@ -320,6 +363,12 @@ impl<'a> Values<'a> {
     pub fn remember(&mut self) {
         self.contents.remember();
     }
+}
+
+/// A shape that leaves nothing out.
+fn whole(shape: &Shape) -> Shape {
+    let all = |dependency: &Dependency| Dependency { executed: Vec::new(), ..dependency.clone() };
+    Shape { dependencies: shape.dependencies.iter().map(all).collect() }
 }
 
 /// Said of programs that were not built with Tasting.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 pub const OUTCOME: Format = Format { magic: *b"TASTEOUT", version: 1 };
 
 /// The format of a shape's file.
-pub const SHAPE: Format = Format { magic: *b"TASTESHP", version: 1 };
+pub const SHAPE: Format = Format { magic: *b"TASTESHP", version: 2 };
 
 /// The format of a blob's file.
-pub const BLOB: Format = Format { magic: *b"TASTEBLB", version: 1 };
+pub const BLOB: Format = Format { magic: *b"TASTEBLB", version: 2 };
 
 /// What is smaller fits into one block of the disk as it is.
 const WORTH_PACKING: usize = 1024;

@@ -18,7 +18,7 @@ fn hash(kind: &str, number: usize) -> Hash {
 
 fn shape(number: usize) -> Shape {
     let place = Place { base: Base::Root, path: format!("data/{number}").into_bytes() };
-    Shape { dependencies: vec![Dependency { kind: DependencyKind::File, place, libraries: Vec::new() }] }
+    Shape { dependencies: vec![Dependency::on(DependencyKind::File, place)] }
 }
 
 fn outcome(text: impl Into<Vec<u8>>) -> Outcome {

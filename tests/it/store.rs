@@ -30,7 +30,7 @@ fn key_of(entry: u64) -> Hash {
 fn shape_of(entry: u64) -> Shape {
     let number = entry / TESTS % SHAPES;
     let place = |at| Place { base: Base::Root, path: format!("data/of-shape-{number}/file-{at}").into_bytes() };
-    let dependency = |at| Dependency { kind: DependencyKind::File, place: place(at), libraries: Vec::new() };
+    let dependency = |at| Dependency::on(DependencyKind::File, place(at));
     Shape { dependencies: (0..40).map(dependency).collect() }
 }
 

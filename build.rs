@@ -1,0 +1,34 @@
+//! Builds the agent (`agent/agent.rs`): a shared library without dependencies, which `tasting` carries inside.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// No unwinding, no C library, initialised before all others.
+const FLAGS: &[&str] = &[
+    "--edition=2024",
+    "--crate-type=cdylib",
+    "--crate-name=tasting_agent",
+    "-Cpanic=abort",
+    "-Copt-level=2",
+    "-Cstrip=symbols",
+    "-Crelro-level=off",
+    "-Clink-arg=-nostdlib",
+    "-Clink-arg=-Wl,-z,initfirst",
+    "-Clink-arg=-Wl,-z,lazy",
+    "-Clink-arg=-Wl,--build-id=none",
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=agent/agent.rs");
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
+    let output = PathBuf::from(variable("OUT_DIR")).join("agent.so");
+    let mut command = Command::new(variable("RUSTC"));
+    command.args(FLAGS).arg("--target").arg(variable("TARGET")).arg("-o").arg(&output).arg("agent/agent.rs");
+    if let Ok(linker) = env::var("RUSTC_LINKER") {
+        command.arg(format!("-Clinker={linker}"));
+    }
+    let status = command.status().expect("the compiler that builds us can be started");
+    assert!(status.success(), "the agent (agent/agent.rs) does not compile");
+}

@@ -1,0 +1,87 @@
+//! Tracing the functions of a test: whether, and where they start.
+
+use super::Session;
+use crate::fingerprint::execution;
+use crate::model::{FileIdentity, Hash, Hasher};
+use crate::observe::agent;
+use crate::observe::tracing::{Function, Functions, Tracing};
+use crate::process::{Settings, manifest_file, sys};
+use crate::store::{FileStore, Store};
+use memchr::memmem;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Sanitizers that insist on being loaded before anything else.
+const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libtsan.so"];
+
+/// How to trace a test; `None` if it is not to be traced.
+pub fn of(session: &Session) -> Option<Tracing> {
+    let folder = session.settings.dir.as_ref()?;
+    if session.settings.notrace || session.store.recall(disturbed_name(session)).is_some() || wants_to_be_first(session)
+    {
+        return None;
+    }
+    let agent = fs::canonicalize(agent::file(folder)?).ok()?;
+    let functions = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
+    Some(Tracing { agent, functions })
+}
+
+/// Remembers that a test ends differently when it is traced: it is not traced again.
+pub fn disturbs(session: &Session) {
+    session.store.remember(disturbed_name(session), Hash::of(b"disturbed"));
+}
+
+fn disturbed_name(session: &Session) -> Hash {
+    Hasher::new("not to be traced").hash(session.test.name).finish()
+}
+
+fn wants_to_be_first(session: &Session) -> bool {
+    let program = super::program_file(&session.test.words, &session.project.working);
+    let Some(content) = program.and_then(|program| sys::map(&program).ok()) else { return false };
+    content.starts_with(b"\x7fELF") && FIRST.iter().any(|library| memmem::find(&content, library).is_some())
+}
+
+/// The functions that manifests know, and that were looked up before.
+struct Known {
+    settings: Settings,
+    store: Arc<FileStore>,
+}
+
+impl Functions for Known {
+    fn of(&self, binary: &Path) -> Option<Vec<Function>> {
+        let manifest = manifest_file::beside(&self.settings, binary)?;
+        let name = name(binary, &manifest);
+        if let Some(bytes) = name.and_then(|name| self.store.blob(name).ok()?) {
+            return Some(bytes.as_chunks::<8>().0.iter().map(decode).collect());
+        }
+        let functions = execution::functions(binary, &self.settings).ok()??;
+        let functions: Vec<_> = functions.into_iter().map(|(place, code)| Function { place, code }).collect();
+        if let Some(name) = name {
+            // Looked up again next time, if it cannot be kept.
+            let _ = self.store.put_blob(name, &functions.iter().flat_map(encode).collect::<Vec<u8>>());
+        }
+        Some(functions)
+    }
+}
+
+/// Under which name the functions of a binary are kept; `None` if its files are too young.
+fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
+    let mut hasher = Hasher::new("functions 1");
+    for file in [binary, manifest] {
+        let identity = FileIdentity::of(&fs::metadata(file).ok()?);
+        hasher.hash(identity.is_settled().then(|| identity.hash())?);
+    }
+    Some(hasher.finish())
+}
+
+fn encode(function: &Function) -> [u8; 8] {
+    let [a, b, c, d] = function.place.to_le_bytes();
+    let [e, f, g, h] = function.code;
+    [a, b, c, d, e, f, g, h]
+}
+
+fn decode(bytes: &[u8; 8]) -> Function {
+    let [a, b, c, d, e, f, g, h] = *bytes;
+    Function { place: u32::from_le_bytes([a, b, c, d]), code: [e, f, g, h] }
+}
