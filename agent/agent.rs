@@ -321,6 +321,7 @@ unsafe fn make_writable(first: usize, end: usize) -> bool {
 const SIGTRAP: c_int = 5;
 const SA_SIGINFO: u64 = 4;
 const SA_RESTORER: u64 = 0x0400_0000;
+const SA_NODEFER: u64 = 0x4000_0000;
 
 
 /// As the kernel has it.
@@ -343,7 +344,8 @@ unsafe fn handle_traps() -> bool {
     const SIG_UNBLOCK: usize = 1;
     let set: u64 = 1 << (SIGTRAP - 1);
     unsafe {
-        set_action(SIGTRAP, trapped as *const () as usize, SA_SIGINFO, !0)
+        // The program's own handler, which ours may call, has a breakpoint too.
+        set_action(SIGTRAP, trapped as *const () as usize, SA_SIGINFO | SA_NODEFER, !set)
             && syscall(call::SIGPROCMASK, [SIG_UNBLOCK, addr_of!(set) as usize, 0, 8, 0, 0]) == 0
     }
 }

@@ -8,6 +8,7 @@ mod inputs;
 mod many;
 mod places;
 mod programs;
+mod traced;
 mod trust;
 
 use crate::workshop::{Outcome, TASTING, TASTING_CC, Workshop, succeed};

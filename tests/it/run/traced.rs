@@ -1,0 +1,408 @@
+//! Reuse by what was executed: whatever changes in functions that a test does not execute, and in nothing else.
+
+use super::Bench;
+use tasting::model::{Step, Verdict};
+
+/// A program, before and after an edit. The part before the arrow is replaced by the part behind it.
+struct Edit<'a> {
+    source: &'a str,
+    edit: (&'a str, &'a str),
+    flags: &'a [&'a str],
+    arguments: &'a [&'a str],
+}
+
+impl Edit<'_> {
+    /// The decision about the edited program, and both outputs.
+    fn decide(&self) -> (Verdict, Option<Step>) {
+        let bench = Bench::new();
+        let flags = [self.flags, &["-o", "t", "-"][..]].concat();
+        let words = [&["./t"], self.arguments].concat();
+        bench.compile(&flags, self.source);
+        bench.settles(&words);
+        let edited = self.source.replace(self.edit.0, self.edit.1);
+        assert_ne!(edited, self.source, "the edit changes something");
+        bench.compile(&flags, &edited);
+        let ran = bench.run(&words);
+        // Whatever was decided has to be what the program does.
+        let plain = crate::workshop::Outcome::of(bench.command(bench.path("t")).args(self.arguments));
+        assert_eq!(ran.outcome.stdout_text(), plain.stdout_text());
+        (ran.decision.decision, ran.decision.step)
+    }
+
+    #[track_caller]
+    fn is_reused(&self) {
+        assert_eq!(self.decide(), (Verdict::Reused, Some(Step::Executed)));
+    }
+
+    #[track_caller]
+    fn runs(&self) {
+        assert_eq!(self.decide(), (Verdict::Executed, None));
+    }
+}
+
+fn edit<'a>(source: &'a str, from: &'a str, to: &'a str) -> Edit<'a> {
+    Edit { source, edit: (from, to), flags: &["-O1"], arguments: &[] }
+}
+
+const BRANCHES: &str = r#"
+#include <stdio.h>
+__attribute__((noinline)) int used(int x) { return x + 10; }
+__attribute__((noinline)) int unused(int x) { return x + 20; }
+int main(int argc, char **argv) { printf("%d\n", argc > 1 ? unused(argc) : used(argc)); return 0; }
+"#;
+
+#[test]
+fn a_function_that_is_not_executed() {
+    edit(BRANCHES, "x + 20", "x + 21").is_reused();
+    Edit { arguments: &["other"], ..edit(BRANCHES, "x + 20", "x + 21") }.runs();
+}
+
+#[test]
+fn a_function_that_is_executed() {
+    edit(BRANCHES, "x + 10", "x + 11").runs();
+    Edit { arguments: &["other"], ..edit(BRANCHES, "x + 10", "x + 11") }.is_reused();
+}
+
+#[test]
+fn what_an_unexecuted_function_comes_to_call() {
+    edit(BRANCHES, "return x + 20", "return used(used(x))").is_reused();
+}
+
+const TABLE: &str = r#"
+#include <stdio.h>
+static int one(void) { return 1; }
+static int two(void) { return 2; }
+static int three(void) { return 3; }
+int (*const table[])(void) = { one, two, three };
+int main(int argc, char **argv) { printf("%d\n", table[argc - 1]()); return 0; }
+"#;
+
+#[test]
+fn a_table_of_functions() {
+    edit(TABLE, "return 2", "return 7").is_reused();
+    edit(TABLE, "return 1", "return 7").runs();
+    edit(TABLE, "{ one, two, three }", "{ two, one, three }").runs();
+    // Neither of them is executed, so that it does not matter which of them is where.
+    edit(TABLE, "{ one, two, three }", "{ one, three, two }").is_reused();
+    edit(TABLE, "{ one, two, three }", "{ one, two, two }").runs();
+    edit(TABLE, "{ one, two, three }", "{ one, two, one }").runs();
+}
+
+const DATA: &str = r#"
+#include <stdio.h>
+static int number = 5;
+static const char *text = "five";
+static const char **behind = &text;
+__attribute__((noinline)) int used(void) { return number + (*behind)[0]; }
+__attribute__((noinline)) const char *unused(void) { return "never"; }
+int main(int argc, char **argv) { printf("%d\n", used()); if (argc > 1) puts(unused()); return 0; }
+"#;
+
+#[test]
+fn data_that_executed_functions_reach() {
+    edit(DATA, "number = 5", "number = 6").runs();
+    edit(DATA, "\"five\"", "\"six\"").runs();
+    edit(DATA, "\"never\"", "\"ever\"").is_reused();
+}
+
+const CONSTRUCTORS: &str = r#"
+#include <stdio.h>
+static int order;
+__attribute__((constructor(201))) static void first(void) { order = order * 10 + 1; }
+__attribute__((constructor(202))) static void second(void) { order = order * 10 + 2; }
+/* third */
+__attribute__((noinline)) int unused(void) { return 4; }
+__attribute__((destructor)) static void last(void) { puts("last"); }
+int main(int argc, char **argv) { printf("%d\n", order); return argc > 1 ? unused() : 0; }
+"#;
+
+#[test]
+fn constructors_and_destructors() {
+    edit(CONSTRUCTORS, "* 10 + 1", "* 10 + 3").runs();
+    edit(CONSTRUCTORS, "constructor(202)", "constructor(200)").runs();
+    edit(CONSTRUCTORS, "/* third */", "__attribute__((constructor(203))) static void third(void) { order *= 2; }")
+        .runs();
+    edit(CONSTRUCTORS, "puts(\"last\")", "puts(\"least\")").runs();
+    edit(CONSTRUCTORS, "return 4", "return 5").is_reused();
+}
+
+const ENDS: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static jmp_buf place;
+__attribute__((noipa)) static int handled(int x) { return x + 1; }
+__attribute__((noipa)) static int at_exit(int x) { return x + 2; }
+__attribute__((noipa)) static int in_thread(int x) { return x + 3; }
+__attribute__((noipa)) static int in_child(int x) { return x + 4; }
+__attribute__((noipa)) static int after_jump(int x) { return x + 5; }
+__attribute__((noipa)) static int computed(int x) { return x + 6; }
+__attribute__((noipa)) static int in_compare(int x) { return x + 7; }
+__attribute__((noipa)) static int never(int x) { return x + 8; }
+static void handler(int number) { char text[9]; int n = snprintf(text, 9, "%d\n", handled(number)); write(1, text, n); }
+static void leave(void) { printf("%d\n", at_exit(1)); }
+static void *work(void *x) { return (void *)(long)in_thread(1); }
+static int compare(const void *a, const void *b) { return *(int *)a - *(int *)b + in_compare(0) - in_compare(0); }
+int main(int argc, char **argv) {
+    void *labels[] = { &&one, &&two };
+    setvbuf(stdout, 0, _IONBF, 0);
+    sigset_t all;
+    sigfillset(&all);
+    struct sigaction action = { .sa_handler = handler };
+    sigfillset(&action.sa_mask);
+    sigaction(SIGUSR1, &action, 0);
+    raise(SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, &all, 0);
+    atexit(leave);
+    pthread_t thread;
+    void *result;
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, &result);
+    printf("%ld\n", (long)result);
+    int status;
+    if (fork() == 0) _exit(in_child(1));
+    wait(&status);
+    printf("%d\n", WEXITSTATUS(status));
+    if (setjmp(place) == 0) longjmp(place, 1); else printf("%d\n", after_jump(1));
+    goto *labels[argc > 1];
+one:
+    printf("%d\n", computed(1));
+two:;
+    int numbers[] = { 3, 1, 2 };
+    qsort(numbers, 3, sizeof *numbers, compare);
+    printf("%d\n", numbers[0]);
+    return argc > 1 ? never(1) : 0;
+}
+"#;
+
+#[test]
+fn signals_threads_children_jumps_and_callbacks() {
+    for number in 1..=7 {
+        let (from, to) = (format!("x + {number};"), format!("x + {number} + argc_free;"));
+        let edited = ENDS.replace(&from, &to.replace("argc_free", "10"));
+        let executed = Edit { source: ENDS, edit: (ENDS, &edited), flags: &["-O1", "-pthread"], arguments: &[] };
+        assert_eq!(executed.decide(), (Verdict::Executed, None), "{from}");
+    }
+    Edit { flags: &["-O1", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.is_reused();
+}
+
+const CLASSES: &str = r#"
+#include <cstdio>
+#include <stdexcept>
+struct Base { virtual ~Base() {} virtual int value() { return 1; } virtual int other() { return 2; } };
+struct Derived : Base { int value() override { return 3; } };
+struct Unused : Base { int value() override { return 4; } };
+struct Special : std::runtime_error { using runtime_error::runtime_error; };
+__attribute__((noinline)) void thrower() { throw Special("x"); }
+__attribute__((noinline)) int catcher() {
+    try { thrower(); }
+    catch (Special &) { return 5; }
+    catch (std::exception &) { return 6; }
+    return 0;
+}
+__attribute__((noinline)) Base *make(int kind) { if (kind == 1) return new Derived; return new Unused; }
+int main(int argc, char **) { Base *b = make(argc); std::printf("%d %d\n", b->value(), catcher()); delete b; }
+"#;
+
+fn class_edit<'a>(from: &'a str, to: &'a str) -> Edit<'a> {
+    Edit { flags: &["-O1", "-x", "c++", "-Wl,--no-as-needed", "-lstdc++"], ..edit(CLASSES, from, to) }
+}
+
+#[test]
+fn virtual_calls_and_exceptions() {
+    class_edit("return 3", "return 30").runs();
+    class_edit("return 4", "return 40").is_reused();
+    class_edit("return 2", "return 20").is_reused();
+    class_edit("catch (Special &) { return 5; }", "catch (int) { return 5; }").runs();
+    class_edit("struct Derived : Base { int value() override { return 3; } }", "struct Derived : Base {}").runs();
+}
+
+const COLD: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline, cold)) void complain(const char *text) { fprintf(stderr, "%s\n", text); }
+__attribute__((noinline)) int risky(int x) {
+    if (__builtin_expect(x > 5, 0)) { complain("large"); complain("very large"); return x * 3; }
+    return x;
+}
+int main(int argc, char **argv) { printf("%d\n", risky(argc > 1 ? 9 : 1)); return 0; }
+"#;
+
+#[test]
+fn cold_parts() {
+    // The cold part counts as executed with its function, what only it calls does not.
+    Edit { flags: &["-O2"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.is_reused();
+    Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
+    Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
+    Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.runs();
+}
+
+#[test]
+fn another_definition_for_an_executed_symbol() {
+    let bench = Bench::new();
+    let main = "#include <stdio.h>\nint value(void);\nint main(void) { printf(\"%d\\n\", value()); }";
+    let (one, two) = ("int value(void) { return 1; }", "int value(void) { return 2; }\nint more(void) { return 0; }");
+    bench.compile(&["-c", "-o", "main.o", "-"], main);
+    bench.compile(&["-c", "-o", "one.o", "-"], one);
+    bench.compile(&["-c", "-o", "two.o", "-"], two);
+    let link = |object: &str| bench.compile(&["-o", "t", "main.o", object], "");
+    link("one.o");
+    bench.settles(&["./t"]);
+    link("two.o");
+    assert_eq!(bench.settles(&["./t"]).text(), "2\n");
+    link("one.o");
+    assert_eq!(bench.reuses(&["./t"]).text(), "1\n");
+}
+
+#[test]
+fn interposition() {
+    let bench = Bench::new();
+    bench.compile(
+        &["-shared", "-fPIC", "-o", "libx.so", "-"],
+        "int inner(void) { return 1; }\nint value(void) { return inner(); }",
+    );
+    let main = |more: &str| {
+        format!("#include <stdio.h>\nint value(void);\n{more}\nint main(void) {{ printf(\"%d\\n\", value()); }}")
+    };
+    let build = |more: &str| {
+        bench.compile(&["-rdynamic", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"], &main(more));
+    };
+    build("");
+    assert_eq!(bench.settles(&["./t"]).text(), "1\n");
+    build("int unrelated(void) { return 7; }");
+    bench.run(&["./t"]);
+    build("int inner(void) { return 2; }");
+    assert_eq!(bench.runs(&["./t"]).text(), "2\n");
+}
+
+#[test]
+fn libraries_of_the_project_are_traced_too() {
+    let bench = Bench::new();
+    let library = |used: &str, unused: &str| {
+        let source = format!(
+            "__attribute__((noipa)) static int a(void) {{ return {used}; }}\n\
+             __attribute__((noipa)) static int b(void) {{ return {unused}; }}\n\
+             int value(int x) {{ return x ? b() : a(); }}"
+        );
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"], &source);
+    };
+    library("1", "2");
+    bench.compile(
+        &["-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        "#include <stdio.h>\nint value(int);\nint main(int argc, char **argv) { printf(\"%d\\n\", value(argc - 1)); }",
+    );
+    bench.settles(&["./t"]);
+    bench.settles(&["./t", "x"]);
+    library("1", "3");
+    assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
+    assert_eq!(bench.runs(&["./t", "x"]).text(), "3\n");
+    library("4", "2");
+    assert_eq!(bench.runs(&["./t"]).text(), "4\n");
+    assert_eq!(bench.reuses(&["./t", "x"]).text(), "2\n");
+}
+
+#[test]
+fn programs_of_a_script_each_by_its_own() {
+    let bench = Bench::new();
+    let source = |one: &str, two: &str| BRANCHES.replace("x + 10", one).replace("x + 20", two);
+    bench.compile(&["-O1", "-o", "a", "-"], &source("x + 1", "x + 2"));
+    bench.compile(&["-O1", "-o", "b", "-"], &source("x + 3", "x + 4"));
+    bench.script("test.sh", "#!/bin/sh\n./a\n./b other\n");
+    bench.settles(&["./test.sh"]);
+    bench.compile(&["-O1", "-o", "a", "-"], &source("x + 1", "x + 5"));
+    bench.compile(&["-O1", "-o", "b", "-"], &source("x + 6", "x + 4"));
+    assert_eq!(bench.reuses(&["./test.sh"]).decision.step, Some(Step::Executed));
+    bench.compile(&["-O1", "-o", "b", "-"], &source("x + 3", "x + 7"));
+    bench.runs(&["./test.sh"]);
+    // Started once with its agent and once without: all of it counts.
+    bench.compile(&["-O1", "-o", "b", "-"], &source("x + 3", "x + 4"));
+    bench.script("test.sh", "#!/bin/sh\n./b\nenv -i ./b other\n");
+    bench.settles(&["./test.sh"]);
+    bench.compile(&["-O1", "-o", "b", "-"], &source("x + 3", "x + 8"));
+    assert!(bench.runs(&["./test.sh"]).text().ends_with("10\n"));
+}
+
+#[test]
+fn programs_that_handle_traps_themselves() {
+    let bench = Bench::new();
+    let source = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+static volatile int count;
+static void trapped(int number) { count += number; }
+__attribute__((noinline)) int later(int x) { return x + 1; }
+int main(int argc, char **argv) {
+    signal(SIGTRAP, trapped);
+    raise(SIGTRAP);
+    __asm__ volatile("int3");
+    printf("%d %d\n", count, later(argc));
+    struct sigaction old;
+    sigaction(SIGTRAP, 0, &old);
+    printf("%d\n", old.sa_handler == trapped);
+    if (argc > 1) { signal(SIGTRAP, SIG_DFL); raise(SIGTRAP); }
+    return 0;
+}
+"#;
+    bench.compile(&["-O1", "-o", "t", "-"], source);
+    assert_eq!(bench.settles(&["./t"]).text(), "10 2\n1\n");
+    assert_eq!(bench.runs(&["./t", "die"]).outcome.signal, Some(libc::SIGTRAP));
+}
+
+#[test]
+fn a_program_that_checks_its_own_code_is_not_traced_again() {
+    let bench = Bench::new();
+    let source = r#"
+#include <stdio.h>
+__attribute__((noinline)) int checked(int x) { return x * 7 + 3; }
+int main(int argc, char **argv) {
+    int is_patched = *(unsigned char *)checked == 0xcc;
+    puts(is_patched ? "patched" : "whole");
+    return is_patched ? 1 : checked(argc) * 0;
+}
+"#;
+    bench.compile(&["-O1", "-o", "t", "-"], source);
+    let ran = bench.runs(&["./t"]);
+    assert_eq!(ran.outcome.code, Some(0), "nobody hears of a failure that tracing made: {ran:?}");
+    assert!(ran.text().ends_with("whole\n"));
+    assert_eq!(bench.settles(&["./t"]).text(), "whole\n");
+    assert_eq!(bench.last().step, Some(Step::Static));
+}
+
+#[test]
+fn static_programs_count_by_all_that_they_reach() {
+    let flags = ["-O1", "-static"];
+    Edit { flags: &flags, ..edit(BRANCHES, "x + 20", "x + 21") }.runs();
+    Edit { flags: &flags, ..edit(BRANCHES, "x + 10", "x + 11") }.runs();
+}
+
+#[test]
+fn what_a_resolver_calls_runs_unseen() {
+    let source = r#"
+#include <stdio.h>
+static int level = 1;
+__attribute__((noinline)) int look(void) { return level; }
+static int one(void) { return 1; }
+static int two(void) { return 2; }
+static int (*resolve(void))(void) { return look() ? one : two; }
+int chosen(void) __attribute__((ifunc("resolve")));
+int main(void) { printf("%d\n", chosen()); return 0; }
+"#;
+    edit(source, "return level;", "return !level;").runs();
+}
+
+#[test]
+fn it_can_be_switched_off() {
+    let bench = Bench::new();
+    bench.compile(&["-O1", "-o", "t", "-"], BRANCHES);
+    let run = || bench.finish(bench.tasting(&["./t"]).env("TASTING_NOTRACE", "1")).decision;
+    run();
+    bench.compile(&["-O1", "-o", "t", "-"], &BRANCHES.replace("x + 20", "x + 21"));
+    assert_eq!(run().decision, Verdict::Executed);
+}
