@@ -8,8 +8,10 @@
 pub mod capture;
 mod choice;
 pub mod config;
+mod difference;
 pub mod environment;
 mod execute;
+pub mod inspect;
 mod leftovers;
 pub mod project;
 mod record;
@@ -19,7 +21,7 @@ pub mod values;
 
 use self::capture::Connection;
 use self::choice::{Choice, Reason};
-use self::config::Share;
+use self::config::{Config, Share};
 use self::project::Project;
 use self::test::Test;
 use crate::model::{Audit, Decision, Exit, Hash, Mark, Step, Verdict};
@@ -45,6 +47,13 @@ pub struct Options {
     pub audit: Option<Share>,
 }
 
+impl Options {
+    /// What the command line leaves open is for the project to say.
+    fn with(self, config: &Config) -> Options {
+        Options { reuse_failures: self.reuse_failures || config.reuse_failures, audit: self.audit.or(config.audit) }
+    }
+}
+
 /// One run of one test.
 pub(crate) struct Session {
     pub settings: Settings,
@@ -66,11 +75,7 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
         Ok(session) => session,
         Err(unable) => return unable.run(words),
     };
-    let options = Options {
-        reuse_failures: options.reuse_failures || session.project.config.reuse_failures,
-        audit: options.audit.or(session.project.config.audit),
-    };
-    session.run(options)
+    session.run(options.with(&session.project.config))
 }
 
 /// Becomes the test, with nothing of us left.

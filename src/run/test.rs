@@ -47,12 +47,20 @@ impl Test {
     }
 }
 
+/// Where the output goes, as a circumstance.
+pub fn output_circumstance(connection: Connection) -> (String, Hash) {
+    ("where the output goes".to_owned(), value(&format!("{connection:?}")))
+}
+
+fn value(text: &str) -> Hash {
+    Hasher::new("circumstance").bytes(text.as_bytes()).finish()
+}
+
 fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash)> {
-    let value = |text: &str| Hasher::new("circumstance").bytes(text.as_bytes()).finish();
     let mut circumstances = vec![
         ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
-        ("where the output goes".to_owned(), value(&format!("{connection:?}"))),
+        output_circumstance(connection),
     ];
     for (name, text) in environment::counted(&project.config, connection.on_terminal()) {
         let mut hasher = Hasher::new("variable");
