@@ -84,7 +84,10 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
         Some(Ok(session)) => session,
         Some(Err(unable)) => return Inspection::plain(words, Reason::new("settings", unable.reason)),
         None => {
-            return Inspection::plain(words, Reason::new("store", "there is no folder for it: set TASTING_DIR or HOME"));
+            return Inspection::plain(
+                words,
+                Reason::new("store", "there is no folder for it: set TASTING_DIR or HOME"),
+            );
         }
     };
     let trace = choice::trace(&session);
