@@ -19,12 +19,16 @@ ninja-build            ninja
 autoconf               autoconf
 automake               automake
 libtool                libtoolize
+libtool-bin            libtool
 pkg-config             pkg-config
 ccache                 ccache
 gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
 g++-aarch64-linux-gnu  aarch64-linux-gnu-g++
 libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
 strace                 strace
+gdb                    gdb
+perl                   perl
+git                    git
 dpkg-dev               dpkg-source
 python3                python3
 tcl-dev                tclsh

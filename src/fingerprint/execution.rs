@@ -19,6 +19,8 @@ pub struct Execution {
     pub fingerprint: Fingerprint,
     /// For each library, whether the fingerprint covers it.
     pub covered: Vec<bool>,
+    /// Where the loader is told to look for libraries, by the program and by those: DT_RPATH and DT_RUNPATH.
+    pub search_paths: Vec<u8>,
 }
 
 /// The fingerprint of a program that was executed with these libraries.
@@ -44,7 +46,21 @@ pub fn of(
         modules.push(library);
     }
     modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
-    Ok(Execution { fingerprint: of_modules(&modules, entry)?, covered })
+    let search_paths = search_paths(&modules)?;
+    Ok(Execution { fingerprint: of_modules(&modules, entry)?, covered, search_paths })
+}
+
+/// They are no part of fingerprints, for they name the folders of a checkout.
+fn search_paths(modules: &[Opened]) -> Result<Vec<u8>, FingerprintError> {
+    let mut paths = Vec::new();
+    for module in modules {
+        let dynamic = module.binary()?.dynamic;
+        for path in [dynamic.rpath, dynamic.runpath] {
+            paths.extend_from_slice(path.unwrap_or_default());
+            paths.push(0);
+        }
+    }
+    Ok(paths)
 }
 
 /// A library that was linked with the program, or with another one that was.

@@ -270,7 +270,7 @@ impl Supervisor {
             }
             None => None,
         };
-        self.loaders.forget(call.thread());
+        self.loaders.forget();
         match place {
             Some(place) => self.execute(call, place, 0),
             None => Ok(()),

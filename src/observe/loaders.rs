@@ -28,9 +28,9 @@ impl Loaders {
         range.contains(&instruction)
     }
 
-    /// The thread is about to become another program.
-    pub fn forget(&mut self, thread: u32) {
-        self.known.remove(&thread);
+    /// A thread is about to become another program, perhaps under another number.
+    pub fn forget(&mut self) {
+        self.known.clear();
     }
 }
 

@@ -239,6 +239,27 @@ pub fn file_size_is_limited() -> bool {
     !known || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
+/// What the processes that we start are limited to: stack, memory, data, files and their sizes (`ulimit`), and the
+/// permissions that their files do not get (`umask`).
+pub fn limits() -> ([u64; 5], u32) {
+    const LIMITS: [libc::__rlimit_resource_t; 5] =
+        [libc::RLIMIT_STACK, libc::RLIMIT_AS, libc::RLIMIT_DATA, libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
+    let limits = LIMITS.map(|resource| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the pointer is to a local that lives through the call.
+        unsafe { libc::getrlimit(resource, &mut limit) };
+        limit.rlim_cur
+    });
+    // SAFETY: umask takes no pointers and cannot fail. It can only be asked for by setting it; a file that another thread
+    // makes meanwhile gets fewer permissions, not more.
+    let mask = unsafe {
+        let mask = libc::umask(0o077);
+        libc::umask(mask);
+        mask
+    };
+    (limits, mask)
+}
+
 /// The user that this process acts as.
 pub fn user() -> u32 {
     // SAFETY: geteuid takes nothing and cannot fail.

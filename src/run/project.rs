@@ -41,8 +41,12 @@ impl Project {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let starts = [program.and_then(Path::parent), Some(working)];
         let build = starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config));
+        let logical = logical_root(working, &root);
         let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name)));
-        let spelled = [(Base::Root, given)].into_iter().chain(folders).filter_map(|(base, path)| Some((base, path?)));
+        let spelled = [(Base::Root, given), (Base::Root, logical)]
+            .into_iter()
+            .chain(folders)
+            .filter_map(|(base, path)| Some((base, path?)));
         let spellings: Vec<_> = spelled.filter(|(_, path)| path.is_absolute() && path.parent().is_some()).collect();
         let mut bases = vec![(Base::Root, root.clone())];
         bases.extend(build.map(|build| (Base::Build, build)));
@@ -137,6 +141,20 @@ impl Project {
         let fits = |(pattern, _): &(&String, &String)| config::matches(pattern, &path);
         self.config.entry_points.iter().find(fits).map(|(_, function)| function.as_str())
     }
+}
+
+/// What a shell calls the working folder, where links lead to it.
+pub fn logical_folder(working: &Path) -> Option<PathBuf> {
+    let logical = PathBuf::from(std::env::var_os("PWD")?);
+    let is_other = logical.is_absolute() && logical != working;
+    (is_other && fs::canonicalize(&logical).is_ok_and(|real| real == working)).then_some(logical)
+}
+
+/// What a shell would call the root then.
+fn logical_root(working: &Path, root: &Path) -> Option<PathBuf> {
+    let inside = working.strip_prefix(root).ok()?;
+    let logical = logical_folder(working)?;
+    logical.ends_with(inside).then(|| logical.ancestors().nth(inside.components().count()).map(Path::to_owned))?
 }
 
 /// The nearest folder that is the top of a project.

@@ -5,7 +5,7 @@
 
 use super::capture::Connection;
 use super::environment;
-use super::project::Project;
+use super::project::{Project, logical_folder};
 use crate::model::{Hash, Hasher};
 use crate::process::sys;
 use std::ffi::OsString;
@@ -60,8 +60,15 @@ fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash
     let mut circumstances = vec![
         ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
+        ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
         output_circumstance(connection),
     ];
+    if let Some(logical) = logical_folder(&project.working) {
+        // `cd ..` means something else then.
+        let mut hasher = Hasher::new("logical folder");
+        project.hash_text(logical.as_os_str().as_bytes(), &mut hasher);
+        circumstances.push(("the variable PWD".to_owned(), hasher.finish()));
+    }
     for (name, text) in environment::counted(&project.config, connection.on_terminal()) {
         let mut hasher = Hasher::new("variable");
         hasher.bytes(name.as_bytes());

@@ -5,7 +5,7 @@
 
 use super::project::Project;
 use crate::fingerprint::execution::{self, Execution};
-use crate::fingerprint::{FingerprintError, libraries};
+use crate::fingerprint::libraries;
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
 use crate::observe::listing;
 use crate::observe::used::{is_absence, is_executable};
@@ -28,7 +28,15 @@ pub struct Values<'a> {
     contents: Contents,
     input: Input,
     known: FxHashMap<(DependencyKind, Place), Hash>,
-    programs: FxHashMap<Dependency, Result<Execution, String>>,
+    programs: FxHashMap<Dependency, Result<Program, String>>,
+}
+
+/// A program with a fingerprint.
+#[derive(Clone, Debug)]
+struct Program {
+    value: Hash,
+    /// For each library, whether the fingerprint covers it.
+    covered: Vec<bool>,
 }
 
 /// What an execution used, with values. The order is that of the shape.
@@ -153,12 +161,12 @@ impl<'a> Values<'a> {
     /// The value of a program: its fingerprint with its libraries, else its content.
     fn program(&mut self, dependency: &Dependency) -> Hash {
         match self.execution(dependency) {
-            Ok(execution) => fingerprint_value(execution.fingerprint),
+            Ok(program) => program.value,
             Err(_) => self.value(dependency),
         }
     }
 
-    fn execution(&mut self, dependency: &Dependency) -> Result<Execution, String> {
+    fn execution(&mut self, dependency: &Dependency) -> Result<Program, String> {
         if let Some(known) = self.programs.get(dependency) {
             return known.clone();
         }
@@ -167,27 +175,52 @@ impl<'a> Values<'a> {
         execution
     }
 
-    fn executed(&mut self, dependency: &Dependency) -> Result<Execution, String> {
+    fn executed(&mut self, dependency: &Dependency) -> Result<Program, String> {
         let nowhere = || "it is not here".to_owned();
         let path = self.project.path(&dependency.place).ok_or_else(nowhere)?;
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found)) {
             return Err(nowhere());
         }
+        manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
         let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
         let entry = self.project.entry(&dependency.place);
-        let name = memory_name(&path, &libraries, entry, self.settings);
+        let name = self.memory_name(&path, &libraries, entry);
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
             return Ok(remembered);
         }
-        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| match error {
-            FingerprintError::NoManifest { .. } => NO_MANIFEST.to_owned(),
-            error => error.to_string(),
-        })?;
+        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| error.to_string())?;
+        let program = Program { value: self.program_value(&execution), covered: execution.covered };
         if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
-            remember(self.store, name, &execution);
+            remember(self.store, name, &program);
         }
-        Ok(execution)
+        Ok(program)
+    }
+
+    /// What can be reached from a program, and where it has the loader look for libraries: which one is found there counts
+    /// only if it was looked for there before.
+    fn program_value(&self, execution: &Execution) -> Hash {
+        let mut hasher = Hasher::new("fingerprint of a program");
+        hasher.hash(execution.fingerprint);
+        self.project.hash_text(&execution.search_paths, &mut hasher);
+        hasher.finish()
+    }
+
+    /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
+    fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>) -> Option<Hash> {
+        let mut hasher = Hasher::new("fingerprint of files 1");
+        self.project.hash_folders(&mut hasher);
+        hasher.bytes(entry.unwrap_or_default().as_bytes());
+        for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
+            let manifest = manifest_file::beside(self.settings, binary);
+            for file in std::iter::once(binary).chain(manifest.as_deref()) {
+                let identity = FileIdentity::of(&fs::metadata(file).ok()?);
+                hasher.hash(identity.is_settled().then(|| identity.hash())?);
+            }
+            // How a library is called decides which one it is.
+            hasher.bytes(binary.file_name().unwrap_or_default().as_bytes());
+        }
+        Some(hasher.finish())
     }
 
     /// The libraries that the fingerprint of each program they were mapped into covers.
@@ -269,7 +302,7 @@ impl<'a> Values<'a> {
         let place = self.project.place(path);
         let dependency = Dependency { kind: DependencyKind::Program, place, libraries };
         match self.execution(&dependency) {
-            Ok(execution) => traced(fingerprint_value(execution.fingerprint), dependency),
+            Ok(program) => traced(program.value, dependency),
             Err(note) => Traced { note, ..traced(program_value(content), dependency) },
         }
     }
@@ -326,10 +359,6 @@ fn program_value(content: Hash) -> Hash {
     Hasher::new("program").hash(content).finish()
 }
 
-fn fingerprint_value(fingerprint: Hash) -> Hash {
-    Hasher::new("fingerprint of a program").hash(fingerprint).finish()
-}
-
 fn listing_value(listing: Hash) -> Hash {
     Hasher::new("folder").hash(listing).finish()
 }
@@ -371,41 +400,19 @@ fn loader_cache(shape: &Shape) -> Hash {
 /// A set of as many libraries fits into the bits of one hash.
 const MOST_REMEMBERED: usize = 128;
 
-/// What the fingerprint of a program follows from, as long as none of the files changes. `None` if one of them is too young.
-fn memory_name(path: &Path, libraries: &[PathBuf], entry: Option<&str>, settings: &Settings) -> Option<Hash> {
-    let mut hasher = Hasher::new("fingerprint of files 1");
-    hasher.bytes(entry.unwrap_or_default().as_bytes());
-    for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
-        let files = [Some(binary.to_owned()), Some(manifest_file::find(settings, binary))];
-        for file in files.into_iter().flatten() {
-            match fs::metadata(&file) {
-                Ok(found) => {
-                    let identity = FileIdentity::of(&found);
-                    hasher.hash(identity.is_settled().then(|| identity.hash())?);
-                }
-                Err(_) => _ = hasher.number(0),
-            }
-        }
-        // How a library is called decides which one it is.
-        hasher.bytes(binary.file_name().unwrap_or_default().as_bytes());
-    }
-    Some(hasher.finish())
-}
-
 fn covered_name(name: Hash) -> Hash {
     Hasher::new("covered libraries").hash(name).finish()
 }
 
-fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Execution> {
-    let fingerprint = store.recall(name)?;
+fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Program> {
+    let value = store.recall(name)?;
     let bits = u128::from_be_bytes(store.recall(covered_name(name))?.0);
     let covered = (0..libraries).map(|index| bits >> index & 1 == 1).collect();
-    Some(Execution { fingerprint, covered })
+    Some(Program { value, covered })
 }
 
-fn remember(store: &dyn Store, name: Hash, execution: &Execution) {
-    let bits =
-        execution.covered.iter().enumerate().fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
+fn remember(store: &dyn Store, name: Hash, program: &Program) {
+    let bits = program.covered.iter().enumerate().fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
     store.remember(covered_name(name), Hash(bits.to_be_bytes()));
-    store.remember(name, execution.fingerprint);
+    store.remember(name, program.value);
 }

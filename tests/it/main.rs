@@ -6,6 +6,7 @@ mod damaged;
 mod edits;
 mod layers;
 mod observe;
+mod run;
 mod shim;
 mod show;
 mod store;

@@ -1,0 +1,156 @@
+//! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
+
+mod circumstances;
+mod drivers;
+mod ends;
+mod harnesses;
+mod inputs;
+mod many;
+mod places;
+mod programs;
+mod trust;
+
+use crate::workshop::{Outcome, TASTING, TASTING_CC, Workshop, succeed};
+use std::path::PathBuf;
+use std::process::Command;
+use tasting::model::{Decision, Verdict};
+use tasting::store::{FileStore, Options, Store};
+
+/// A project with a store of its own.
+pub struct Bench {
+    pub shop: Workshop,
+    /// Outside of the project, as for people.
+    store: tempfile::TempDir,
+}
+
+/// A test that has run, or not.
+#[derive(Debug)]
+pub struct Ran {
+    pub outcome: Outcome,
+    pub decision: Decision,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        let store = tempfile::tempdir().expect("a temporary folder can be made");
+        let bench = Bench { shop: Workshop::new(), store };
+        bench.write("tasting.toml", "");
+        bench
+    }
+
+    /// A project with a program `t` of this source.
+    pub fn with(source: &str) -> Bench {
+        let bench = Bench::new();
+        bench.build("t", source);
+        bench
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        self.shop.write(name, content)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.shop.path(name)
+    }
+
+    /// Writes an executable script.
+    pub fn script(&self, name: &str, content: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.write(name, content);
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a file of ours can be changed");
+        path
+    }
+
+    /// Builds a program of one source with the compile shim.
+    pub fn build(&self, name: &str, source: &str) {
+        self.compile(&["-o", name, "-x", "c", "-"], source);
+    }
+
+    /// Calls the compile shim.
+    pub fn compile(&self, arguments: &[&str], source: &str) {
+        let source = self.write(".source.c", source);
+        let mut command = self.command(TASTING_CC);
+        command.args(arguments.iter().map(|word| if *word == "-" { source.as_os_str() } else { word.as_ref() }));
+        succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
+        std::fs::remove_file(source).expect("the source was just written");
+    }
+
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = self.shop.command(program);
+        command.env("TASTING_DIR", self.store.path());
+        command
+    }
+
+    /// `tasting run` with these words.
+    pub fn tasting(&self, words: &[&str]) -> Command {
+        let mut command = self.command(TASTING);
+        command.arg("run").args(words);
+        command
+    }
+
+    /// Runs a test.
+    pub fn run(&self, words: &[&str]) -> Ran {
+        self.finish(&mut self.tasting(words))
+    }
+
+    /// Runs a `tasting run` to its end.
+    pub fn finish(&self, command: &mut Command) -> Ran {
+        let outcome = Outcome::of(command);
+        Ran { outcome, decision: self.last() }
+    }
+
+    pub fn store(&self) -> FileStore {
+        FileStore::new(self.store.path(), Options::default())
+    }
+
+    /// The latest decision.
+    pub fn last(&self) -> Decision {
+        self.store().decisions(1).expect("the log can be read").pop().expect("something was decided")
+    }
+
+    /// The test has to run.
+    #[track_caller]
+    pub fn runs(&self, words: &[&str]) -> Ran {
+        let ran = self.run(words);
+        assert_eq!(ran.decision.decision, Verdict::Executed, "{ran:?}");
+        ran
+    }
+
+    /// The test need not run.
+    #[track_caller]
+    pub fn reuses(&self, words: &[&str]) -> Ran {
+        let ran = self.run(words);
+        assert_eq!(ran.decision.decision, Verdict::Reused, "{ran:?}");
+        ran
+    }
+
+    /// The test runs, and then need not run again.
+    #[track_caller]
+    pub fn settles(&self, words: &[&str]) -> Ran {
+        let first = self.runs(words);
+        let second = self.reuses(words);
+        assert_eq!(first.outcome, second.outcome);
+        second
+    }
+
+    /// After the first change the test runs; after the second, which undoes it, it is reused.
+    #[track_caller]
+    pub fn follows(&self, words: &[&str], change: impl Fn(&Bench), undo: impl Fn(&Bench)) {
+        self.settles(words);
+        change(self);
+        self.settles(words);
+        undo(self);
+        self.reuses(words);
+    }
+}
+
+impl Ran {
+    pub fn text(&self) -> String {
+        self.outcome.stdout_text()
+    }
+
+    #[track_caller]
+    pub fn not_kept(&self, words: &str) {
+        assert!(self.decision.reason.contains(words), "{words:?} is not in {:?}", self.decision.reason);
+    }
+}
