@@ -5,7 +5,7 @@
 
 use super::graph::{Graph, Reach};
 use super::matching::{self, Partners};
-use crate::model::{AtomKind, Manifest};
+use crate::model::{AtomKind, Level, Manifest};
 use std::cmp::Ordering;
 
 /// What has become of an atom.
@@ -25,6 +25,8 @@ pub struct AtomChange {
     pub what: What,
     pub name: String,
     pub kind: AtomKind,
+    /// How finely it was hashed.
+    pub level: Level,
     /// File and line, where there is debug information.
     pub source: Option<(String, u32)>,
     pub object: Option<String>,
@@ -141,6 +143,7 @@ fn described(graph: &Graph, number: usize, reach: &Reach, what: What) -> AtomCha
         what,
         name: node.name.to_string(),
         kind: node.kind,
+        level: node.level,
         source: graph.source(number).map(|(file, line)| (file.to_owned(), line)),
         object: graph.object(number).map(str::to_owned),
         chain,

@@ -1,6 +1,6 @@
 use super::*;
+use crate::model::Hash;
 use crate::model::manifest::{Edge, Export, Node};
-use crate::model::{Hash, Level};
 use AtomKind::{Data, Function, Import, Literal};
 
 /// A node by name, kind, content and targets.

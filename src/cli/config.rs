@@ -73,7 +73,8 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_CXX", text("TASTING_CXX")),
         ("TASTING_LD", text("TASTING_LD")),
     ];
-    let source = |name: &str| if variable(name).is_some() { "variable" } else { "default" }.to_owned();
+    let is_used = |name: &str| variable(name).is_some() && (name != "TASTING_MAXSIZE" || user.max_size.is_some());
+    let source = |name: &str| if is_used(name) { "variable" } else { "default" }.to_owned();
     rows.into_iter().map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) }).collect()
 }
 

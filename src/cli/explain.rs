@@ -101,7 +101,10 @@ fn shown_program(builds: &Builds) -> ShownProgram {
         return ShownProgram::closed(builds.note.clone());
     }
     match (manifests(&builds.before), manifests(&builds.now)) {
-        (Ok(before), Ok(now)) => ShownProgram::new(change::compare(&before, &now, builds.entry.as_deref())),
+        (Ok(before), Ok(now)) => {
+            let refusals = now.iter().flat_map(|manifest| &manifest.refusals).map(Refusal::to_string).collect();
+            ShownProgram::new(change::compare(&before, &now, builds.entry.as_deref()), refusals)
+        }
         (Err(error), _) | (_, Err(error)) => ShownProgram::closed(format!("a manifest cannot be used: {error}")),
     }
 }

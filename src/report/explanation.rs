@@ -114,11 +114,13 @@ pub fn write(out: &mut impl Write, explanation: &Explanation, now: u64, colour: 
     } else if let Some(run) = &explanation.latest {
         writeln!(out, "  it last ran {}, and ended with {}", origin(&run.origin, now), run.exit_code)?;
     }
-    for refusal in &explanation.refusals {
+    for refusal in explanation.refusals.iter().filter(|refusal| !explanation.reason.contains(*refusal)) {
         writeln!(out, "  that run could not be kept: {}", visible(refusal))?;
     }
     for difference in &explanation.differences {
-        writeln!(out, "  {}", visible(&difference.text))?;
+        if difference.text != explanation.reason {
+            writeln!(out, "  also: {}", visible(&difference.text))?;
+        }
         if let Some(program) = &difference.program {
             program::write(out, program, "    ", style)?;
         }

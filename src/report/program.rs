@@ -1,7 +1,7 @@
 //! A program that has changed: which atoms, where in the source, and how the program gets there.
 
 use super::demangle::demangle;
-use super::shown::kind_name;
+use super::shown::{kind_name, level_name};
 use super::style::Style;
 use super::units::visible;
 use crate::change::{AtomChange, Comparison, What};
@@ -25,6 +25,9 @@ pub struct ShownProgram {
     pub frame: bool,
     /// It starts in other places, or in another order.
     pub roots: bool,
+    /// Why something in it is not compared more finely.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<String>,
     /// Why its inside was not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -39,6 +42,7 @@ pub struct ShownChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub demangled: Option<String>,
     pub kind: &'static str,
+    pub level: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,10 +69,10 @@ impl ShownProgram {
         ShownProgram { note: Some(note), ..ShownProgram::default() }
     }
 
-    pub fn new(comparison: Comparison) -> Self {
+    pub fn new(comparison: Comparison, refusals: Vec<String>) -> Self {
         let Comparison { changes, frame, roots } = comparison;
         let atoms = changes.into_iter().map(ShownChange::new).collect();
-        ShownProgram { atoms, frame, roots, note: None }
+        ShownProgram { atoms, frame, roots, refusals, note: None }
     }
 }
 
@@ -85,6 +89,7 @@ impl ShownChange {
             demangled: Some(demangle(&change.name).into_owned()).filter(|name| *name != change.name),
             name: change.name,
             kind: kind_name(change.kind),
+            level: level_name(change.level),
             source: change.source.map(|(file, line)| format!("{file}:{line}")),
             object: change.object,
             chain: change.chain.iter().map(|name| demangle(name).into_owned()).collect(),
@@ -102,6 +107,7 @@ impl ShownChange {
     /// What has become of it.
     fn fate(&self) -> String {
         match self.what {
+            "changed" if self.level == "file" => "is different, and was compared as a whole".to_owned(),
             "changed" => format!("{} is different", self.kind),
             "other references" if self.references.is_empty() => format!("{} has more or fewer references", self.kind),
             "other references" => format!("{} {}", self.kind, self.exchanged()),
@@ -139,7 +145,9 @@ pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: 
     }
     for change in program.atoms.iter().take(MOST_ATOMS) {
         writeln!(out, "{indent}{bold}{}{plain}: {}", change.label(), change.fate())?;
-        writeln!(out, "{indent}  {dim}{}{plain}", chain(&change.chain))?;
+        if let Some(chain) = chain(&change.chain) {
+            writeln!(out, "{indent}  {dim}{chain}{plain}")?;
+        }
         if let Some(line) = change.moved_from {
             let hint = "same size, same references: it may be no more than the number of a line (__LINE__, assert)";
             writeln!(out, "{indent}  {dim}was in line {line}; {hint}{plain}")?;
@@ -147,6 +155,10 @@ pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: 
     }
     if let Some(more) = program.atoms.len().checked_sub(MOST_ATOMS).filter(|more| *more > 0) {
         writeln!(out, "{indent}and {more} more (--json lists all)")?;
+    }
+    let is_whole = program.atoms.iter().any(|change| change.level == "file");
+    if let Some(refusal) = program.refusals.first().filter(|_| is_whole) {
+        writeln!(out, "{indent}not more finely: {}", visible(refusal))?;
     }
     if program.frame {
         writeln!(out, "{indent}the binary as a whole is another one: its machine, kind, loader or options")?;
@@ -163,8 +175,8 @@ pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: 
     Ok(())
 }
 
-/// `main → parse → table`. What every program starts with is left out.
-fn chain(names: &[String]) -> String {
+/// `main → parse → table`. What every program starts with is left out; nothing to tell of a start itself.
+fn chain(names: &[String]) -> Option<String> {
     let names = match names {
         [start, rest @ ..] if start == "_start" && !rest.is_empty() => rest,
         names => names,
@@ -174,19 +186,20 @@ fn chain(names: &[String]) -> String {
         let half = LONGEST_CHAIN / 2;
         shown.splice(half..shown.len() - half, ["…".to_owned()]);
     }
-    shown.join(" → ")
+    (shown.len() > 1).then(|| shown.join(" → "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::AtomKind;
+    use crate::model::{AtomKind, Level};
 
     fn change(what: What, name: &str) -> AtomChange {
         AtomChange {
             what,
             name: name.to_owned(),
             kind: AtomKind::Function,
+            level: Level::Code,
             source: Some(("x.c".to_owned(), 4)),
             object: None,
             chain: vec!["_start".to_owned(), "main".to_owned(), name.to_owned()],
@@ -197,7 +210,7 @@ mod tests {
 
     fn text(comparison: Comparison) -> String {
         let mut text = Vec::new();
-        write(&mut text, &ShownProgram::new(comparison), "  ", Style::default()).unwrap();
+        write(&mut text, &ShownProgram::new(comparison, Vec::new()), "  ", Style::default()).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -220,7 +233,7 @@ mod tests {
         let text = text(Comparison { changes, ..Comparison::default() });
         assert!(text.ends_with("  and 5 more (--json lists all)\n"), "{text}");
         let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
-        assert_eq!(chain(&names), "0 → 1 → 2 → 3 → … → 16 → 17 → 18 → 19");
+        assert_eq!(chain(&names).as_deref(), Some("0 → 1 → 2 → 3 → … → 16 → 17 → 18 → 19"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every setting, its value, and where that comes from: for `tasting config`.
 
 use super::style::Style;
-use super::units::visible;
+use super::units::{size, visible};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write};
@@ -35,16 +35,30 @@ pub struct ShownIgnored {
     pub patterns: Vec<&'static str>,
 }
 
+impl ShownSetting {
+    /// The value for people.
+    fn text(&self) -> String {
+        let is_size = self.name == "TASTING_MAXSIZE" || self.name.starts_with("limits.");
+        match self.value.as_u64().filter(|_| is_size) {
+            Some(bytes) => size(bytes),
+            None => value(&self.value),
+        }
+    }
+}
+
+/// Values that are longer do not widen the column of all.
+const WIDEST: usize = 40;
+
 /// Writes all settings for people.
 pub fn write(out: &mut impl Write, shown: &ShownSettings, colour: bool) -> io::Result<()> {
     let Style { bold, dim, red, plain, .. } = Style::new(colour);
     writeln!(out, "{bold}project{plain}  {}", visible(&shown.root))?;
-    let rows: Vec<(&str, String, &str)> =
-        shown.settings.iter().map(|setting| (&*setting.name, value(&setting.value), &*setting.source)).collect();
-    let widest = |column: fn(&(&str, String, &str)) -> usize| rows.iter().map(column).max().unwrap_or(0);
-    let (names, values) = (widest(|row| row.0.len()), widest(|row| row.1.chars().count()).min(40));
+    let row = |setting: &ShownSetting| (setting.name.clone(), setting.text(), setting.source.clone());
+    let rows: Vec<(String, String, String)> = shown.settings.iter().map(row).collect();
+    let widest = |column: fn(&(String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
+    let (names, values) = (widest(|row| row.0.len()), widest(|row| row.1.chars().count()).min(WIDEST));
     for (name, value, source) in &rows {
-        let dimmed = if *source == "default" { dim } else { "" };
+        let dimmed = if source == "default" { dim } else { "" };
         let end = if dimmed.is_empty() { "" } else { plain };
         writeln!(out, "{bold}{name:<names$}{plain}  {dimmed}{:<values$}  {source}{end}", visible(value))?;
     }

@@ -164,7 +164,8 @@ impl Inspection {
         self.differences = difference::of_circumstances(&session.test, trace);
         self.differences.extend(difference::of_dependencies(&session.project, trace, values));
         let used = self.differences.iter().filter_map(|difference| trace.used.get(difference.used?));
-        let programs = used.filter(|used| used.dependency.kind == DependencyKind::Program);
+        let is_there = |used: &&Traced| session.project.path(&used.dependency.place).is_some_and(|path| path.exists());
+        let programs = used.filter(|used| used.dependency.kind == DependencyKind::Program).filter(is_there);
         self.programs = programs.map(|used| builds(&session.project, &*session.store, used, values)).collect();
     }
 }

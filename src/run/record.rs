@@ -163,7 +163,8 @@ fn note_uses(session: &Session, valued: &Valued) {
     let Ok(bytes) = (LastUse { argv: session.test.argv(), trace: trace_name(session.test.name) }).to_bytes() else {
         return;
     };
-    let programs = valued.used.iter().filter(|traced| !traced.manifests.is_empty()).map(|traced| &traced.dependency);
+    let used = valued.used.iter().map(|traced| &traced.dependency);
+    let programs = used.filter(|dependency| dependency.kind == DependencyKind::Program);
     let places = programs.flat_map(|program| std::iter::once(&program.place).chain(&program.libraries));
     let ours: BTreeSet<&Place> = places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
     for place in ours {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Removed with all that is in it when it is dropped.
 pub struct Scratch {
@@ -13,8 +14,9 @@ pub struct Scratch {
 
 impl Scratch {
     /// A new folder, for us alone.
-    pub fn new(purpose: &str) -> io::Result<Scratch> {
-        let folder = std::env::temp_dir().join(format!("tasting-doctor-{}-{purpose}", std::process::id()));
+    pub fn new() -> io::Result<Scratch> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+        let folder = std::env::temp_dir().join(format!("tasting-doctor-{}-{time}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Scratch { folder: fs::canonicalize(folder)? })
     }

@@ -48,7 +48,7 @@ fn watching() -> Finding {
 }
 
 fn try_watching() -> Result<(), String> {
-    let scratch = Scratch::new("watch").map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new().map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let file = scratch.path("file");
     fs::write(&file, "x\n").map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
     let mut shell = Command::new("/bin/sh");

@@ -107,7 +107,7 @@ fn finding(subject: String, tried: Result<(), String>, good: &str) -> Finding {
 
 /// Builds the small program, and sees whether it was taken apart.
 fn build(shim: &Path, ending: &str, words: &[&OsStr]) -> Result<(Scratch, PathBuf), String> {
-    let scratch = Scratch::new("build").map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new().map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let (source, program) = (format!("small.{ending}"), scratch.path("small"));
     fs::write(scratch.path(&source), PROGRAM).map_err(|error| error.to_string())?;
     let mut command = scratch.command(shim);
