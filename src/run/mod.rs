@@ -2,6 +2,7 @@
 //!
 //! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
 //! `replay`, or `execute` (under watch, with `capture`) → `record` (what was used, what is `leftovers`) → the same end.
+//! For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
