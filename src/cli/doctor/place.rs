@@ -6,7 +6,7 @@ use crate::report::units::size;
 use crate::run::config::FILE;
 use crate::run::project::Project;
 use crate::store::DEFAULT_LIMIT;
-use rustix::fs::{Access, access, statfs, statvfs};
+use rustix::fs::{statfs, statvfs};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -52,14 +52,17 @@ fn rights(folder: &Path, settings: &Settings) -> Finding {
     }
 }
 
-/// Writes something; where there is no folder yet, asks whether it could be made.
+/// Writes something, and takes it away again, with the folders that had to be made for it.
 fn try_writing(folder: &Path) -> io::Result<()> {
-    if let Some(above) = existing(folder).filter(|above| *above != folder) {
-        return Ok(access(above, Access::WRITE_OK | Access::EXEC_OK)?);
-    }
+    let made = folder.ancestors().take_while(|folder| !folder.exists()).collect::<Vec<_>>();
     let file = folder.join(format!("doctor-{}.new", std::process::id()));
-    fs::write(&file, "x")?;
-    fs::remove_file(&file)
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, "x"));
+    let removed = fs::remove_file(&file);
+    for folder in made {
+        // Somebody may have begun to use it.
+        let _ = fs::remove_dir(folder);
+    }
+    written.and(removed)
 }
 
 /// The nearest folder that is there.

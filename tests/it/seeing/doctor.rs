@@ -78,6 +78,9 @@ fn a_store_that_cannot_be_there_breaks_it() {
     let (code, found) = findings(&bench, |command| _ = command.env("TASTING_DIR", bench.path("not/yet/there")));
     assert_eq!((code, finding(&found, "store").0.as_str()), (Some(0), "works"), "{found:#}");
     assert!(!bench.path("not").exists());
+    // No user can make folders there, not even root.
+    let (code, found) = findings(&bench, |command| _ = command.env("TASTING_DIR", "/proc/tasting"));
+    assert_eq!((code, finding(&found, "store").0.as_str()), (Some(1), "broken"), "{found:#}");
 }
 
 #[test]
