@@ -29,6 +29,10 @@ const LAYOUT_SYMBOLS: [&str; 16] = [
     "__rela_iplt_start",
 ];
 
+/// The dynamic loader's function behind thread-local variables. Static programs need none: linkers rewrite the code that
+/// calls it (`libstdc++.a` is such code), and then nobody defines it.
+const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
+
 /// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
 const BOUNDARIES: [&str; 9] =
     ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
@@ -151,7 +155,7 @@ impl<'a> Builder<'a> {
         if BOUNDARIES.contains(&name) {
             return Ok(self.image());
         }
-        if LAYOUT_SYMBOLS.contains(&name) {
+        if LAYOUT_SYMBOLS.contains(&name) || REWRITTEN_CALLS.contains(&name) {
             return Ok(self.layout(name));
         }
         let bound = name
