@@ -5,8 +5,15 @@ use std::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A finished hash.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 16]);
+
+/// In a table, half of it is enough to find the right place.
+impl std::hash::Hash for Hash {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from_le_bytes(std::array::from_fn(|index| self.0[index])));
+    }
+}
 
 impl Hash {
     /// The hash of one run of bytes.
