@@ -69,7 +69,7 @@ enum Origin {
     Leaf,
 }
 
-/// Builds the manifest of a binary.
+/// Builds the manifest of a binary, but for its digest and fingerprint.
 pub fn build<'a>(
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
@@ -87,7 +87,7 @@ pub fn build<'a>(
     let exports = builder.exports()?;
     builder.add_edges()?;
     Ok(Manifest {
-        digest: binary.loaded_digest(),
+        digest: Hash::default(),
         fingerprint: Hash::default(),
         shared_library: builder.is_library,
         frame: frame(binary, options),
@@ -386,12 +386,15 @@ fn first_members<'a>(placement: &Placement<'a>) -> FxHashMap<&'a [u8], u32> {
 fn is_usual(section: &str) -> bool {
     let Some(name) = section.strip_prefix('.') else { return false };
     let stem = name.bytes().position(|byte| byte == b'.').map_or(name, |dot| &name[..dot]);
+    // The most frequent ones first.
     matches!(
         stem,
-        "bss"
+        "text"
+            | "rodata"
+            | "data"
+            | "bss"
             | "common"
             | "ctors"
-            | "data"
             | "dtors"
             | "eh_frame"
             | "fini"
@@ -407,12 +410,10 @@ fn is_usual(section: &str) -> bool {
             | "ltext"
             | "note"
             | "preinit_array"
-            | "rodata"
             | "sbss"
             | "sdata"
             | "tbss"
             | "tdata"
-            | "text"
             | "tm_clone_table"
     )
 }

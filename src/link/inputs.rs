@@ -1,6 +1,7 @@
 //! The objects of a link. In: the placement. Out: each object or archive member that the linker used, with its
 //! record and the addresses of its sections.
 
+use super::early::{Early, Records};
 use super::files::{Files, Fresh, Name, label};
 use super::matching;
 use crate::elf::ElfError;
@@ -8,6 +9,9 @@ use crate::model::{AtomKind, Hash, Level, Placement, Record};
 use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use thiserror::Error;
 
 /// Beyond so many objects several threads pay.
@@ -72,23 +76,24 @@ impl<'p, 'a> Groups<'p, 'a> {
     }
 
     /// The files that have to be open while their records are used.
-    pub fn open(&self, settings: &Settings) -> Result<Files, InputError> {
-        Files::open(self.names.iter().copied(), settings)
+    pub fn open<'e>(&self, early: &'e Early, settings: &Settings) -> Result<Files<'e>, InputError> {
+        Files::open(self.names.iter().copied(), early, settings)
     }
 
-    /// Reads or makes the record of every object, and finds its sections in the map.
+    /// Reads or makes the record of every object that was not read early, and finds its sections in the map.
     pub fn read<'f>(
         &self,
         files: &'f Files,
+        mut early: Records<'f>,
         symbols: &(dyn SymbolAddresses + Sync),
     ) -> Result<Vec<Input<'f>>, InputError> {
-        let archives = files.archives()?;
-        let read = |group: usize| -> Result<Vec<Input<'f>>, InputError> {
+        let read = |(group, mut early): (usize, Option<(Record<'f>, bool)>)| -> Result<Vec<Input<'f>>, InputError> {
             let mut inputs = Vec::new();
-            for object in files.objects(self.names[group], &archives)? {
+            for found in files.objects(self.names[group])? {
                 let label = label(self.names[group]);
-                match object.record(files) {
-                    Ok((record, fresh)) => {
+                match early.take().map_or_else(|| found.object.record(), Ok) {
+                    Ok((record, is_fresh)) => {
+                        let fresh = is_fresh.then(|| found.place());
                         inputs.push(Input { addresses: vec![None; record.atoms.len()], label, record, fresh });
                     }
                     Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
@@ -97,7 +102,12 @@ impl<'p, 'a> Groups<'p, 'a> {
             let placed = self.lines[group].iter().map(|&line| self.placement.sections[line as usize]);
             matching::place(inputs, &placed.collect::<Vec<_>>(), symbols)
         };
-        let inputs = map_each((0..self.names.len()).collect(), read);
+        let groups = self.names.iter().enumerate().map(|(group, (file, member))| {
+            let path = Path::new(OsStr::from_bytes(file));
+            let is_read = member.is_none() && files.is_early(path);
+            (group, if is_read { early.remove(path) } else { None })
+        });
+        let inputs = map_each(groups.collect(), read);
         let inputs = inputs.into_iter().collect::<Result<Vec<Vec<Input<'f>>>, _>>()?;
         Ok(inputs.into_iter().flatten().collect())
     }

@@ -2,17 +2,22 @@
 //! library that the binary asks the loader for and that has a manifest, the path at which it was linked.
 
 use super::arguments::LinkerJob;
+use super::early::Early;
 use crate::elf::binary::Binary;
 use crate::process::{Settings, manifest_file, sys};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf, absolute};
 
 /// Name and path, relative to the folder of the binary.
-pub fn of_project(settings: &Settings, job: &LinkerJob, binary: &Binary) -> Vec<(String, String)> {
+pub fn of_project(settings: &Settings, job: &LinkerJob, binary: &Binary, early: &Early) -> Vec<(String, String)> {
+    if binary.dynamic.needed.is_empty() {
+        return Vec::new();
+    }
     let Some(folder) = absolute(&job.output).ok().and_then(|output| Some(output.parent()?.to_owned())) else {
         return Vec::new();
     };
-    let described = candidates(job).filter(|path| manifest_file::find(settings, path).exists());
+    let is_described = |path: &PathBuf| path.exists() && manifest_file::find(settings, path).exists();
+    let described = candidates(job).filter(|path| !early.is_linked_in(path)).filter(is_described);
     described
         .filter_map(|path| {
             let name = name_of(&path)?;

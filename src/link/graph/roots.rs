@@ -64,6 +64,10 @@ impl<'a> Builder<'a> {
 
 /// What is in a section of this name runs, or is called, without anybody referring to it.
 fn runs_by_itself(section: &[u8]) -> bool {
+    // Most names are of code and data, and there are many.
+    if let [b'.', b't' | b'r' | b'b', ..] = section {
+        return false;
+    }
     RUNS_BY_ITSELF.iter().any(|name| {
         let rest = section.strip_prefix(name.as_bytes());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))

@@ -1,0 +1,88 @@
+//! What can be done while the linker still runs: the objects and archives that the command line names are opened, and the
+//! objects' records read. In: the command line. Out: the open files and records, for those that the map turns out to
+//! name, and that nobody has changed meanwhile.
+
+use super::arguments::LinkerJob;
+use super::files::OpenFile;
+use crate::elf::archive;
+use crate::model::Record;
+use crate::process::Settings;
+use rustc_hash::FxHashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The files that were opened early.
+#[derive(Default)]
+pub struct Early {
+    files: FxHashMap<PathBuf, OpenFile>,
+}
+
+/// The records of objects, with whether each was made just now.
+pub type Records<'e> = FxHashMap<&'e Path, (Record<'e>, bool)>;
+
+impl Early {
+    /// Opens the files that the linker will open as well.
+    pub fn open(settings: &Settings, job: &LinkerJob) -> Self {
+        let identity = |path: &Path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        // The linker may be about to truncate it.
+        let output = identity(&job.output);
+        let mut files = FxHashMap::default();
+        for path in candidates(job) {
+            if (output.is_none() || identity(&path) != output)
+                && !files.contains_key(&path)
+                && let Ok(file) = OpenFile::open(&path, settings)
+            {
+                files.insert(path, file);
+            }
+        }
+        Early { files }
+    }
+
+    /// The records of the files that are objects. One that cannot be read is tried again when the map names it.
+    pub fn records(&self) -> Records<'_> {
+        let objects = self.files.iter().filter(|(_, file)| is_elf(file.bytes()));
+        objects.filter_map(|(path, file)| Some((path.as_path(), file.object().record().ok()?))).collect()
+    }
+
+    pub fn file(&self, path: &Path) -> Option<&OpenFile> {
+        self.files.get(path)
+    }
+
+    /// The file is an object or an archive, of which parts became part of the binary.
+    pub fn is_linked_in(&self, path: &Path) -> bool {
+        self.file(path).is_some_and(|file| {
+            let is_object = is_elf(file.bytes()) && matches!(file.bytes().get(16..18), Some([1, 0] | [0, 1]));
+            is_object || archive::is_archive(file.bytes())
+        })
+    }
+}
+
+/// What the linker will read, as it will name it. It looks for a library in each folder; where that has a shared one, this
+/// is what it takes, unless the link is static.
+fn candidates(job: &LinkerJob) -> Vec<PathBuf> {
+    let library = |name: &[u8]| -> Option<PathBuf> {
+        let file = |folder: &PathBuf, ending: &[u8]| folder.join(OsStr::from_bytes(&[b"lib", name, ending].concat()));
+        let is_here = |folder: &&PathBuf| file(folder, b".a").exists() || file(folder, b".so").exists();
+        let folder = job.library_paths.iter().find(is_here)?;
+        (job.is_static || !file(folder, b".so").exists()).then(|| file(folder, b".a"))
+    };
+    let inputs = job.inputs.iter();
+    inputs
+        .filter_map(|input| match input.as_bytes().strip_prefix(b"-l") {
+            Some(name) => library(name),
+            None => Some(input.into()),
+        })
+        .collect()
+}
+
+fn is_elf(start: &[u8]) -> bool {
+    start.starts_with(b"\x7fELF")
+}
+
+/// Whether a linker takes a file that starts like this for a script: it is neither an object nor an archive.
+pub fn is_script(start: &[u8]) -> bool {
+    !is_elf(start) && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
+}
