@@ -127,7 +127,7 @@ pub fn manifest(
     let binary = Binary::parse(&bytes)?;
     let opened = early.0;
     let finish = |mut manifest: Manifest| {
-        let libraries = libraries::of_project(settings, job, &binary, opened).into_iter();
+        let libraries = libraries::needed(&opened.libraries, &job.output, &binary).into_iter();
         manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
         let walk = || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
         (manifest.fingerprint, manifest.digest) = both(manifest.nodes.len() > MANY, walk, || binary.loaded_digest());

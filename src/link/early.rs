@@ -4,6 +4,7 @@
 
 use super::arguments::LinkerJob;
 use super::files::OpenFile;
+use super::libraries::{self, Library};
 use crate::elf::archive;
 use crate::model::Record;
 use crate::process::Settings;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub struct Early {
     files: FxHashMap<PathBuf, OpenFile>,
+    /// The shared libraries of the project that the linker may take.
+    pub libraries: Vec<Library>,
 }
 
 /// The records of objects, with whether each was made just now.
@@ -26,19 +29,19 @@ pub type Records<'e> = FxHashMap<&'e Path, (Record<'e>, bool)>;
 impl Early {
     /// Opens the files that the linker will open as well.
     pub fn open(settings: &Settings, job: &LinkerJob) -> Self {
-        let identity = |path: &Path| fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        // The linker may be about to truncate it.
-        let output = identity(&job.output);
-        let mut files = FxHashMap::default();
+        // The linker may be about to truncate its output.
+        let output = fs::metadata(&job.output).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        let mut early = Early::default();
         for path in candidates(job) {
-            if (output.is_none() || identity(&path) != output)
-                && !files.contains_key(&path)
+            if !early.files.contains_key(&path)
                 && let Ok(file) = OpenFile::open(&path, settings)
+                && Some(file.identity()) != output
             {
-                files.insert(path, file);
+                early.files.insert(path, file);
             }
         }
-        Early { files }
+        early.libraries = libraries::of_project(settings, job, &early);
+        early
     }
 
     /// The records of the files that are objects. One that cannot be read is tried again when the map names it.

@@ -52,8 +52,7 @@ fn state(metadata: &Metadata) -> State {
 impl OpenFile {
     /// Maps a file.
     pub fn open(path: &Path, settings: &Settings) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        let bytes = sys::map(path)?;
+        let (bytes, metadata) = sys::map_with_metadata(path)?;
         let shelf = Shelf::open(&metadata, settings);
         let members = archive::is_archive(&bytes).then(|| Members::read(&bytes));
         Ok(OpenFile { path: path.to_owned(), state: state(&metadata), bytes, shelf, members })
@@ -61,6 +60,11 @@ impl OpenFile {
 
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Device and inode.
+    pub fn identity(&self) -> (u64, u64) {
+        (self.state[0] as u64, self.state[1] as u64)
     }
 
     /// Nobody has written to the file, or put another one into its place, since it was opened.

@@ -15,6 +15,7 @@ use crate::process::{Settings, guard, handover, manifest_file, response};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::panic::resume_unwind;
 use std::process::ExitStatus;
 use std::sync::OnceLock;
 use std::thread;
@@ -80,41 +81,49 @@ impl Call<'_> {
         manifest_file::remove(self.settings, &job.output);
         let early = OnceLock::new();
         thread::scope(|scope| {
-            let reads_early = !job.relocatable && !matches!(map, MapSource::None);
-            let read = || self.read_early(job, &early);
-            let reader = reads_early.then(|| thread::Builder::new().spawn_scoped(scope, read).ok()).flatten();
-            let (status, map) = self.run_with_map(job, map);
-            if status.success() {
-                let records = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-                quietly(self.settings, job.output.display(), || {
-                    let early = early.get_or_init(Early::default);
-                    describe::after(self.settings, job, map.read().as_deref(), (early, records))
-                });
-            }
+            let run = || self.run_with_map(job, &map);
+            let linker = thread::Builder::new().spawn_scoped(scope, run);
+            let records = self.read_early(job, &map, &early);
+            let (status, map) = match linker {
+                Ok(linker) => linker.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(_) => run(),
+            };
+            quietly(self.settings, job.output.display(), || {
+                let early = early.get_or_init(Early::default);
+                describe::after(self.settings, job, map.and_then(MapSource::read).as_deref(), (early, records))
+            });
             spawn::end_like(status)
         })
     }
 
     /// Reads what the linker reads, while it does.
-    fn read_early<'e>(&self, job: &LinkerJob, early: &'e OnceLock<Early>) -> Records<'e> {
+    fn read_early<'e>(&self, job: &LinkerJob, map: &MapSource, early: &'e OnceLock<Early>) -> Records<'e> {
         let mut records = Records::default();
         quietly(self.settings, job.output.display(), || {
-            records = early.get_or_init(|| Early::open(self.settings, job)).records();
+            if !job.relocatable {
+                let early = early.get_or_init(|| Early::open(self.settings, job));
+                if !matches!(map, MapSource::None) {
+                    records = early.records();
+                }
+            }
             Ok::<(), Infallible>(())
         });
         records
     }
 
-    fn run_with_map(&self, job: &LinkerJob, mut map: MapSource) -> (ExitStatus, MapSource) {
-        let mut status = self.run(&map);
-        if status.signal().is_some_and(|signal| CRASHES.contains(&signal)) && matches!(map, MapSource::Ours(..)) {
+    /// Runs the linker; comes back, with the map that it wrote, only if it succeeds.
+    fn run_with_map<'m>(&self, job: &LinkerJob, map: &'m MapSource) -> (ExitStatus, Option<&'m MapSource>) {
+        let mut done = (self.run(map), Some(map));
+        if done.0.signal().is_some_and(|signal| CRASHES.contains(&signal)) && matches!(map, MapSource::Ours(..)) {
             // It may be the map that it fails on: the user did not ask for one.
             self.settings
                 .log(format_args!("{}: the linker crashed, and runs again without a map", job.output.display()));
-            map = MapSource::None;
-            status = self.run(&map);
+            done = (self.run(&MapSource::None), None);
         }
-        (status, map)
+        if !done.0.success() {
+            spawn::end_like(done.0);
+        }
+        done
     }
 
     fn run(&self, map: &MapSource) -> ExitStatus {
