@@ -131,7 +131,10 @@ pub fn manifest(
         manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
         let walk = || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
         (manifest.fingerprint, manifest.digest) = both(manifest.nodes.len() > MANY, walk, || binary.loaded_digest());
-        manifest.encode()
+        let bytes = manifest.encode();
+        // The process is about to end, and that is the fastest way to give back many small pieces of memory.
+        mem::forget(manifest);
+        bytes
     };
     match finely(settings, &binary, map, options, early, finish) {
         Ok(manifest) => Ok(manifest),
@@ -157,7 +160,6 @@ fn finely(
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
     files.remember(settings, &inputs);
     let bytes = finish(manifest).map_err(|error| error.to_string());
-    // The process is about to end, and that is the fastest way to give back many small pieces of memory.
     mem::forget((inputs, symbols, placement));
     bytes
 }
