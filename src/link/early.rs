@@ -89,3 +89,50 @@ fn is_elf(start: &[u8]) -> bool {
 pub fn is_script(start: &[u8]) -> bool {
     !is_elf(start) && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(inputs: &[&str], folder: &Path, is_static: bool) -> LinkerJob {
+        let inputs = inputs.iter().map(|input| input.into()).collect();
+        LinkerJob { inputs, library_paths: vec![folder.to_owned()], is_static, ..LinkerJob::default() }
+    }
+
+    #[test]
+    fn libraries_are_opened_where_the_linker_takes_archives() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["libboth.a", "libboth.so", "libonly.a"] {
+            fs::write(folder.path().join(name), "!<arch>\n").unwrap();
+        }
+        let opened = |is_static| candidates(&job(&["x.o", "-lboth", "-lonly", "-lnone"], folder.path(), is_static));
+        let archive = |name| folder.path().join(name);
+        assert_eq!(opened(false), [PathBuf::from("x.o"), archive("libonly.a")]);
+        assert_eq!(opened(true), [PathBuf::from("x.o"), archive("libboth.a"), archive("libonly.a")]);
+    }
+
+    #[test]
+    fn a_file_that_was_changed_or_replaced_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.o");
+        let open = || Early::open(&Settings::default(), &job(&[path.to_str().unwrap()], folder.path(), false));
+        fs::write(&path, "one").unwrap();
+        let early = open();
+        assert!(early.file(&path).unwrap().is_unchanged());
+        fs::write(&path, "longer").unwrap();
+        assert!(!early.file(&path).unwrap().is_unchanged());
+        let early = open();
+        fs::write(folder.path().join("y.o"), "longer").unwrap();
+        fs::rename(folder.path().join("y.o"), &path).unwrap();
+        assert!(!early.file(&path).unwrap().is_unchanged());
+    }
+
+    #[test]
+    fn the_output_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.o");
+        fs::write(&path, "one").unwrap();
+        let job = LinkerJob { output: path.clone(), ..job(&[path.to_str().unwrap()], folder.path(), false) };
+        assert!(Early::open(&Settings::default(), &job).file(&path).is_none());
+    }
+}
