@@ -12,8 +12,9 @@ class Coverage:
     """The functions of the mutated files, as spans of lines, each with the tests that execute it."""
 
     def __init__(self, project, folder):
+        # Without optimisation: a function that is always inlined would not be counted.
         flags = "--coverage -O0"
-        self.copy = Copy(project, folder, [f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}"])
+        self.copy = Copy(project, folder, [f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}", "-DCMAKE_BUILD_TYPE=None"])
         self.mutated = {os.path.realpath(file): file.relative_to(self.copy.tree) for file in self.copy.files()}
         self.functions = {}
 

@@ -30,7 +30,7 @@ class Project:
 PROJECTS = {project.name: project for project in [
     Project("jansson", "jansson", ("src/*.c",),
             ("-DJANSSON_BUILD_SHARED_LIBS=ON", "-DJANSSON_EXAMPLES=OFF", "-DJANSSON_BUILD_DOCS=OFF", "-DCMAKE_BUILD_TYPE=Release")),
-    Project("yaml-cpp", "yaml-cpp", ("src/*.cpp",), ("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"),
+    Project("yaml-cpp", "yaml-cpp", ("src/*.cpp",), ("-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2"),
             ("yaml-cpp-tests",), (("test/gtest-1.10.0", "/usr/src/googletest"),)),
     Project("tiny", str(REPOSITORY / "fixtures/lab"), ("lib/*.c",)),
 ]}
