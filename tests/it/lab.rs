@@ -1,30 +1,36 @@
-//! The mutation check (`make lab`) on a small project: that it works, and that it finds nothing there.
+//! The mutation check (`make lab`) on a small project: that it finds nothing there, and that it would.
 
-use crate::workshop::{TASTING, Workshop, plain_environment, tool};
+use crate::workshop::{Outcome, TASTING, Workshop, plain_environment, tool};
 use std::path::Path;
 use std::process::Command;
 
-#[test]
-fn mutations_of_a_small_project() {
+/// Five mutations of the small project; `None` where tools are missing.
+fn mutate(options: &[&str]) -> Option<Outcome> {
     if ["python3", "cmake", "ninja", "gcov"].iter().any(|name| tool(name).is_none()) {
-        return;
+        return None;
     }
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shop = Workshop::new();
-    let mut command = Command::new(here.join("scripts/lab/mutate.py"));
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lab/mutate.py"));
     plain_environment(&mut command);
     command.env("BUILT", Path::new(TASTING).parent().expect("the program lies in a folder"));
     // What Python compiles stays out of the checkout.
-    command
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .args(["--mutations", "5", "--folder"])
-        .arg(shop.path("lab"))
-        .arg("tiny");
-    let output = command.output().expect("scripts/lab/mutate.py runs");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
-    // Of the five tests of each mutation one is selected, and none is missed.
-    let table = text(&output.stdout);
-    assert!(table.contains("| tiny | 5 "), "{table}{}", text(&output.stderr));
-    assert!(table.contains("| 20.0 % | 20.0 % |"), "{table}{}", text(&output.stderr));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.args(["--mutations", "5", "--folder"]).arg(shop.path("lab")).args(options).arg("tiny");
+    Some(Outcome::of(&mut command))
+}
+
+#[test]
+fn mutations_of_a_small_project() {
+    let Some(outcome) = mutate(&[]) else { return };
+    assert!(outcome.success(), "{outcome:?}");
+    assert!(outcome.stdout_text().contains("| tiny | 5 "), "{outcome:?}");
+    // Of the five tests of each mutation one is selected: the one that gcov sees executing the function.
+    assert!(outcome.stdout_text().contains("| 20.0 % | 20.0 % |"), "{outcome:?}");
+}
+
+#[test]
+fn what_is_reused_wrongly_is_found() {
+    let Some(outcome) = mutate(&["--blind"]) else { return };
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.stdout_text().contains("MISS: tiny, seed 1, mutation 1"), "{outcome:?}");
 }
