@@ -32,6 +32,8 @@ TASTING = ("tasting", "run", "--reuse-failures", "--")
 DISTURBED = "ends differently when its functions are traced"
 # A test that takes longer hangs; where many tests do, the rest gets less time.
 PATIENCE, IMPATIENCE, MOST_HANGS = 4, 0.7, 6
+# How often a test is run again to see whether it ends otherwise by itself.
+RERUNS = 40
 
 
 def main():
@@ -207,14 +209,10 @@ class Lab:
             checked.changed.append(test.name)
         if plain == traced:
             return
-        if self.is_unsteady(test, plain):
+        if is_unsteady(test, plain):
             checked.unsteady.append(test.name)
         else:
             self.miss(test, plain, traced, decision, checked, patch)
-
-    def is_unsteady(self, test, outcome):
-        """Mutated programs may read what nobody wrote, and end this way and that."""
-        return any(run_test(test, 2 * PATIENCE) != outcome for _ in range(4))
 
     def miss(self, test, plain, traced, decision, checked, patch):
         """Keeps and prints what is needed to see a wrong result again."""
@@ -239,6 +237,11 @@ class Lab:
 
     def say(self, text):
         print(f"{self.project.name}: {text}", file=sys.stderr, flush=True)
+
+
+def is_unsteady(test, outcome):
+    """Mutated programs may read what nobody wrote, and end this way and, once in a while, that."""
+    return any(run_test(test, 2 * PATIENCE) != outcome for _ in range(RERUNS))
 
 
 def explain(test):
