@@ -15,6 +15,7 @@ use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
@@ -326,6 +327,9 @@ impl Supervisor {
         }
         if head.is_32_bit {
             self.ledger.refuse_path(&place.path, "is of another architecture, whose calls are not watched");
+            // Its loader complains of an agent that it cannot load.
+            let is_disturbed = self.tracer.is_some();
+            self.disturbed.fetch_or(is_disturbed, Ordering::Relaxed);
         }
         if !head.known && has_other_formats() {
             self.ledger.refuse_path(&place.path, "may be run by an interpreter that is registered with the kernel");

@@ -98,6 +98,9 @@ pub fn watched(session: &Session) -> Ran {
     let mut captured = capture.finish();
     let mut refusals = watched.refusals;
     let mut exit = exit(watched.status);
+    if watched.disturbed {
+        tracing::disturbs(session);
+    }
     let traced = watched.traced;
     let ended_by_itself = sys::survived_signal().is_none();
     if (watched.disturbed || traced) && !is_good(exit) && ended_by_itself {
