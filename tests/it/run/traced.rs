@@ -430,3 +430,15 @@ fn it_can_be_switched_off() {
     bench.compile(&["-O1", "-o", "t", "-"], &BRANCHES.replace("x + 20", "x + 21"));
     assert_eq!(run().decision, Verdict::Executed);
 }
+
+#[test]
+fn explain_names_the_executed_function_that_changed() {
+    let bench = Bench::new();
+    let build = |source: &str| bench.compile(&["-O1", "-g", "-o", "t", "-"], source);
+    build(BRANCHES);
+    bench.settles(&["./t"]);
+    build(&BRANCHES.replace("x + 10", "x + 11").replace("x + 20", "x + 21"));
+    let mut command = bench.command(crate::workshop::TASTING);
+    let text = crate::workshop::Outcome::of(command.args(["explain", "--", "./t"])).stdout_text();
+    assert!(text.contains("main → used") && text.contains("used (") && !text.contains("unused"), "{text}");
+}
