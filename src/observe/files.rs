@@ -13,11 +13,12 @@ use super::supervisor::{Call, Supervisor};
 use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
 const RESOLVE_IN_ROOT: u64 = 0x10;
+const RENAMED: &str = "is a folder from before the test, which renames it";
 const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
 /// As many scripts as the kernel lets interpret each other.
@@ -89,7 +90,8 @@ impl Supervisor {
         let exclusive = has(libc::O_CREAT | libc::O_EXCL);
         let Some(place) = self.place(call, folder, path, !has(libc::O_NOFOLLOW) && !exclusive)? else { return Ok(()) };
         if has(libc::O_PATH) || has(libc::O_TMPFILE) {
-            self.saw(&place, Sight::Kind);
+            // By its descriptor it can be asked for its attributes.
+            self.saw(&place, Sight::Details);
             return Ok(());
         }
         let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
@@ -197,7 +199,7 @@ impl Supervisor {
         if is_folder && found.is_dir() {
             // Whether it can be removed depends on what is in it.
             self.ledger.lists(&place.path, found, &|process| self.processes.has(process));
-            if fs::read_dir(&place.path).is_ok_and(|mut entries| entries.next().is_none()) {
+            if is_empty(&place.path) {
                 self.touches(&place);
                 self.ledger.owns_folder(&place.path);
             }
@@ -213,7 +215,7 @@ impl Supervisor {
     /// Content or attributes change. The content counts even then, because it is taken for the run's own later.
     fn change(&mut self, place: Option<Place>) -> io::Result<()> {
         if let Some(place) = place {
-            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Kind });
+            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Details });
             if matches!(place.found, Found::There(_)) {
                 self.touches(&place);
             }
@@ -227,11 +229,18 @@ impl Supervisor {
         };
         let renames = matches!(act, Act::Rename { .. });
         let follow = !renames && has(call, flags, libc::AT_SYMLINK_FOLLOW);
-        let Some(old) = self.place(call, from, old, follow)? else { return Ok(()) };
+        let old = match self.place(call, from, old, follow)? {
+            Some(old) => old,
+            // By its descriptor alone: a file that was made without a name (O_TMPFILE).
+            None if has(call, flags, libc::AT_EMPTY_PATH) && !renames => {
+                Place { path: PathBuf::new(), found: Found::Nameless }
+            }
+            None => return Ok(()),
+        };
         let Some(new) = self.place(call, to, new, false)? else { return Ok(()) };
         let flags = flags.map_or(0, |index| call.argument(index));
         if !self.ledger.is_own(&old.path) && old.kind() == Some(Kind::Folder) {
-            self.ledger.refuse_path(&old.path, "is a folder from before the test, which renames it");
+            self.ledger.refuse_path(&old.path, RENAMED);
         }
         self.change(Some(old.clone()))?;
         if !renames || flags & RENAME_NOREPLACE != 0 {
@@ -239,7 +248,10 @@ impl Supervisor {
         } else if flags & RENAME_EXCHANGE != 0 {
             self.change(Some(new.clone()))?;
         }
-        if matches!(old.found, Found::There(_)) {
+        if old.kind() == Some(Kind::Folder) && self.is_in_the_way(&new, flags) {
+            return Ok(());
+        }
+        if matches!(old.found, Found::There(_) | Found::Nameless) {
             self.touches(&new);
             if old.kind() == Some(Kind::Folder) {
                 self.ledger.owns_folder(&new.path);
@@ -252,6 +264,22 @@ impl Supervisor {
             }
         }
         Ok(())
+    }
+
+    /// Whether a folder cannot get a name, because what has it already is no empty folder.
+    fn is_in_the_way(&mut self, new: &Place, flags: u64) -> bool {
+        let Found::There(found) = &new.found else { return false };
+        self.saw(new, Sight::Kind);
+        if flags & RENAME_EXCHANGE != 0 {
+            if found.is_dir() && !self.ledger.is_own(&new.path) {
+                self.ledger.refuse_path(&new.path, RENAMED);
+            }
+            return false;
+        }
+        if found.is_dir() {
+            self.ledger.lists(&new.path, found, &|process| self.processes.has(process));
+        }
+        flags & RENAME_NOREPLACE != 0 || !is_empty(&new.path)
     }
 
     fn execute_call(
@@ -328,6 +356,10 @@ impl Supervisor {
             false => self.ledger.refuse(path, "runs with privileges of another user (set-user-id)"),
         }
     }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn has(call: &Call, flags: Option<usize>, flag: i32) -> bool {

@@ -8,7 +8,7 @@
 //! In: notifications. Out: the ledger, complete when nobody is left to make calls.
 
 use super::calls::{self, Act, When};
-use super::content::{Identity, device_and_inode};
+use super::content::{Identity, device_and_inode, same_file};
 use super::inherited::Foreign;
 use super::kernel::{Listener, Notification};
 use super::ledger::{Ledger, Sight};
@@ -246,9 +246,11 @@ impl Supervisor {
             None => format!("/proc/{}/cwd", call.thread()),
         };
         // A removed folder has nothing in it; a descriptor that is no folder leads nowhere.
-        fs::read_link(link)
-            .ok()
-            .filter(|path| path.is_absolute() && !path.as_os_str().as_bytes().ends_with(b" (deleted)"))
+        let is_removed = |path: &PathBuf| {
+            path.as_os_str().as_bytes().ends_with(b" (deleted)")
+                && !fs::metadata(&link).is_ok_and(|found| fs::metadata(path).is_ok_and(|it| same_file(&it, &found)))
+        };
+        fs::read_link(&link).ok().filter(|path| path.is_absolute() && !is_removed(path))
     }
 
     /// The run gets to see something of a place.

@@ -1,0 +1,112 @@
+//! Changes that were missed once, and ways in which a test could tell that it ran under `tasting run`.
+
+use super::Bench;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+#[test]
+fn a_folder_that_cannot_be_replaced_is_not_the_tests_own() {
+    let bench = Bench::new();
+    bench.write("data/file", "one");
+    let words = ["sh", "-c", "mkdir new; mv -T new data 2> /dev/null; rmdir new; cat data/file"];
+    bench.follows(&words, |bench| _ = bench.write("data/file", "two"), |bench| _ = bench.write("data/file", "one"));
+}
+
+#[test]
+fn a_file_that_is_asked_about_and_read() {
+    let bench = Bench::new();
+    let file = bench.write("file", "x");
+    let set = |mode| fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    let words = ["sh", "-c", "test -x file && echo yes; cat file"];
+    bench.follows(&words, |_| set(0o755), |_| set(0o644));
+}
+
+#[test]
+fn a_folder_for_files_that_are_removed_again() {
+    for make in ["echo x > scratch/file", "mkdir scratch/file", "ln -s x scratch/file", "touch file; mv file scratch"] {
+        let bench = Bench::new();
+        fs::create_dir(bench.path("scratch")).unwrap();
+        let script = format!("{make} && rm -r scratch/file");
+        bench.settles(&["sh", "-c", &script]);
+        fs::remove_dir(bench.path("scratch")).unwrap();
+        assert_ne!(bench.runs(&["sh", "-c", &script]).outcome.code, Some(0), "{make}");
+    }
+}
+
+#[test]
+fn links_that_are_not_followed() {
+    let link = |bench: &Bench, target: &str| {
+        let _ = fs::remove_file(bench.path("link"));
+        symlink(target, bench.path("link")).unwrap();
+    };
+    let by_descriptor = "import os; f = os.open('link', os.O_PATH | os.O_NOFOLLOW); print(os.readlink('', dir_fd=f))";
+    for words in [
+        vec!["sh", "-c", "mv link other; cat other; mv other link"],
+        vec!["stat", "-c", "%s", "link"],
+        vec!["python3", "-c", by_descriptor],
+    ] {
+        let bench = Bench::new();
+        bench.write("one", "1");
+        bench.write("three", "3");
+        link(&bench, "one");
+        bench.follows(&words, |bench| link(bench, "three"), |bench| link(bench, "one"));
+    }
+}
+
+#[test]
+fn attributes_that_are_asked_for_by_a_descriptor() {
+    let bench = Bench::new();
+    bench.write("file", "x");
+    let words = ["python3", "-c", "import os; print(os.fstat(os.open('file', os.O_PATH)).st_size)"];
+    bench.follows(&words, |bench| _ = bench.write("file", "xx"), |bench| _ = bench.write("file", "x"));
+}
+
+#[test]
+fn a_folder_that_is_called_as_if_it_were_gone() {
+    let bench = Bench::new();
+    bench.write("x (deleted)/file", "one");
+    let words = ["sh", "-c", "cd 'x (deleted)' && cat file"];
+    let write = |text: &'static str| move |bench: &Bench| _ = bench.write("x (deleted)/file", text);
+    bench.follows(&words, write("two"), write("one"));
+}
+
+#[test]
+fn a_file_that_gets_its_name_last() {
+    let bench = Bench::new();
+    let script = "import os\nf = os.open('.', os.O_TMPFILE | os.O_WRONLY)\nos.write(f, b'text')\n\
+                  os.link(str(f), 'report', src_dir_fd=os.open('/proc/self/fd', os.O_RDONLY), follow_symlinks=True)";
+    let words = ["python3", "-c", script];
+    bench.runs(&words);
+    fs::remove_file(bench.path("report")).unwrap();
+    bench.reuses(&words);
+    assert_eq!(fs::read_to_string(bench.path("report")).unwrap(), "text");
+}
+
+#[test]
+fn a_library_that_is_replaced_while_it_is_in_use() {
+    let bench = Bench::new();
+    let library = |value: &str| {
+        bench.compile(
+            &["-shared", "-fPIC", "-o", "libx.so", "-x", "c", "-"],
+            &format!("int x(void) {{ return {value}; }}"),
+        );
+    };
+    library("2");
+    fs::rename(bench.path("libx.so"), bench.path("new")).unwrap();
+    fs::rename(bench.path("libx.so.tasting"), bench.path("new.tasting")).unwrap();
+    library("1");
+    bench.compile(
+        &["-o", "t", "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        "#include <stdio.h>\nint x(void); int main(void) { printf(\"%d\\n\", x()); getchar(); return 0; }",
+    );
+    let mut command = bench.tasting(&["./t"]);
+    let mut child = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for name in ["", ".tasting"] {
+        fs::rename(bench.path(&format!("new{name}")), bench.path(&format!("libx.so{name}"))).unwrap();
+    }
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let ran = bench.finish(bench.tasting(&["./t"]).stdin(std::process::Stdio::null()));
+    assert_eq!(ran.text(), "2\n", "{ran:?}");
+}
