@@ -188,14 +188,16 @@ impl Ledger {
         }
     }
 
-    /// Takes note of the content, before the run can have changed it.
+    /// Takes note of the content, before the run can have changed it. Who asks for a file's attributes learns when it was
+    /// changed, and may know its content from then: as Python does of sources that it has compiled, and git of its
+    /// working tree.
     fn enter_content(&mut self, path: &Path, found: &Metadata, sight: Sight) {
         if sight < Sight::Details {
             return;
         }
         match Kind::of(found.file_type()) {
-            Kind::File if sight > Sight::Details => {}
-            Kind::File | Kind::Folder => return,
+            Kind::File => {}
+            Kind::Folder => return,
             // Its length is that of its target.
             Kind::Link => {
                 if let Ok(target) = fs::read_link(path) {
@@ -212,8 +214,10 @@ impl Ledger {
         if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
             return;
         }
-        let content = self.contents.of(path, found);
-        self.settle(path, content);
+        match self.contents.of(path, found) {
+            Err(error) if sight == Sight::Details && error.kind() == io::ErrorKind::PermissionDenied => {}
+            content => self.settle(path, content),
+        }
     }
 
     fn settle(&mut self, path: &Path, content: io::Result<Hash>) {
@@ -383,7 +387,7 @@ pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> 
             if entry.loaded {
                 uses.push(Use::Loaded { path: path(), content });
             }
-            if entry.read {
+            if entry.read || (entry.asked && !is_code) {
                 uses.push(Use::Read { path: path(), content });
             }
             if entry.asked && !is_code {

@@ -22,6 +22,21 @@ fn a_file_that_is_asked_about_and_read() {
 }
 
 #[test]
+fn a_file_whose_times_are_looked_at() {
+    let bench = Bench::new();
+    bench.write("module.py", "x = 1\n");
+    bench.write("main.py", "import module; print(module.x)");
+    let words = ["sh", "-c", "unset PYTHONDONTWRITEBYTECODE; exec python3 main.py"];
+    bench.runs(&words);
+    assert!(bench.path("__pycache__").exists(), "there is something to look at the times for");
+    assert_eq!(bench.settles(&words).text(), "1\n");
+    bench.write("module.py", "x = 2\n");
+    let now = fs::File::options().append(true).open(bench.path("module.py")).unwrap();
+    now.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(10)).unwrap();
+    assert_eq!(bench.runs(&words).text(), "2\n");
+}
+
+#[test]
 fn a_folder_for_files_that_are_removed_again() {
     for make in ["echo x > scratch/file", "mkdir scratch/file", "ln -s x scratch/file", "touch file; mv file scratch"] {
         let bench = Bench::new();
