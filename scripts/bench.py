@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -27,7 +27,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 def main():
     parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
-             "observe": bench_observe}
+             "observe": bench_observe, "run": bench_run}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -248,6 +248,68 @@ def bench_graph(_rounds):
 def bench_observe(rounds):
     print("\n### Executions that are watched\n")
     print(example("observe", str(rounds * 40)))
+
+
+FILES_OF_A_TEST = 50
+TEST = """
+#include <stdio.h>
+int main(int argc, char **argv) {
+    char name[99], text[99];
+    for (int i = 0; i < %d; i++) {
+        snprintf(name, sizeof name, "data%%d", i);
+        FILE *file = fopen(name, "r");
+        if (file && fgets(text, sizeof text, file)) fputs(text, stdout);
+        if (file) fclose(file);
+    }
+    return 0;
+}
+""" % FILES_OF_A_TEST
+
+
+def bench_run(rounds):
+    """`tasting run` as a whole: a test that opens 50 files, reused and executed; among few and among 10,000 stored tests."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "t.c").write_text(TEST)
+        (folder / "tasting.toml").write_text("")
+        for number in range(FILES_OF_A_TEST):
+            (folder / f"data{number}").write_text(f"line {number}\n")
+        run(["tasting-cc", "t.c", "-o", "t"], cwd=folder)
+        # Contents of files that are younger are not remembered.
+        time.sleep(3)
+        plain = {**os.environ, "CCACHE_DIR": str(folder / "ccache")}
+        small = {**plain, "TASTING_DIR": str(folder / "small")}
+        large = {**plain, "TASTING_DIR": str(folder / "large")}
+        fill(folder, large)
+
+        def cost(command, environment):
+            return lambda: Cost(command, cwd=folder, env=environment)
+
+        variants = {
+            "ccache": cost(["ccache", "gcc", "-c", "t.c", "-o", "t.o"], plain),
+            "plain": cost(["./t"], plain),
+            "reused": cost(["tasting", "run", "./t"], small),
+            "reused among 10,000": cost(["tasting", "run", "./t"], large),
+            "executed": cost(["tasting", "run", "./t"], {**small, "TASTING_RECACHE": "1"}),
+        }
+        for measure in variants.values():
+            measure()
+        costs = interleaved(rounds * 40, variants)
+        more = statistics.median(a.wall - b.wall for a, b in zip(costs["executed"], costs["plain"])) * 1000
+        least = (min(cost.wall for cost in costs["executed"]) - min(cost.wall for cost in costs["plain"])) * 1000
+        rows = [
+            ["reused / a ccache hit", ratio(costs, "reused", "ccache"), ratio(costs, "reused", "ccache", "cpu")],
+            ["reused among 10,000 stored tests / among few", ratio(costs, "reused among 10,000", "reused"),
+             ratio(costs, "reused among 10,000", "reused", "cpu")],
+            [f"executed, more than plain (least {least:+.2f} ms)", f"{more:+.2f} ms", ""],
+        ]
+        table(f"`tasting run` of a test that opens {FILES_OF_A_TEST} files ({rounds * 40} rounds)",
+              ["what", "wall clock", "processor"], rows)
+
+
+def fill(folder, environment):
+    """Stores 10,000 tests."""
+    example("store", "fill", environment["TASTING_DIR"], "10000")
 
 
 def example(name, *arguments):

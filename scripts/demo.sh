@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a copy of fixtures/demo with the shims, edits it three times, and shows what becomes of its fingerprint.
-# Leaves nothing behind. Ends with 1 when a fingerprint did not behave as it should.
+# Builds a copy of fixtures/demo with the shims, edits it, and shows when its test has to run and when its result is reused.
+# Leaves nothing behind. Ends with 1 when something did not go as it should.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,47 +12,55 @@ trap 'rm -rf "$work"' EXIT
 scripts/install.sh "$work/tasting" >/dev/null
 cp -r fixtures/demo "$work/demo"
 PATH=$work/tasting/bin:$PATH
-unset MAKEFLAGS MFLAGS MAKELEVEL TASTING_DISABLE TASTING_NOSPLIT TASTING_MANIFEST_DIR
+for name in $(compgen -e | grep -E '^(MAKEFLAGS|MFLAGS|MAKELEVEL|TASTING_.*)$' || true); do unset "$name"; done
+export TASTING_DIR=$work/store TASTING_ROOT=$work/demo
 cd "$work/demo"
 wrong=0
 
-build() { make CC=tasting-cc >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
-fingerprint() { tasting fingerprint till | grep -oE '^[0-9a-f]{32}' || { echo 'demo: no fingerprint' >&2; exit 1; }; }
+# check WHAT EXPECTED: builds, runs the tests, and holds the decision against the expected one.
+check() {
+    local start milliseconds decision
+    make CC=tasting-cc till >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    start=$(date +%s%N)
+    make CC=tasting-cc RUNNER='tasting run --' check >"$work/log" 2>&1 || true
+    milliseconds=$((($(date +%s%N) - start) / 1000000))
+    decision=$(tasting log --json -n 1 | grep -oE '"decision":"[a-z]+"' | cut -d'"' -f4)
+    if [ "$decision" != "$2" ]; then
+        wrong=1
+        printf '  %s%s, and that is WRONG: it should be %s%s\n' "$red" "$decision" "$2" "$off"
+    elif [ "$decision" = reused ]; then
+        printf '  %sreused%s    %4d ms  %s\n' "$green" "$off" "$milliseconds" "$1"
+    else
+        printf '  %sexecuted%s  %4d ms  %s\n' "$yellow" "$off" "$milliseconds" "$1"
+    fi
+}
 
-# edit WHAT FILE SED-EXPRESSION EXPECTED: one edit, shown as a diff, and the fingerprint held against the first one.
+# edit WHAT FILE SED-EXPRESSION EXPECTED: one edit, shown as a diff, and what it means for the test.
 edit() {
-    local now verdict
     printf '\n%s%s%s\n' "$bold" "$1" "$off"
     cp "$2" "$work/old"
     sed -i "$3" "$2"
     { diff -U0 "$work/old" "$2" || true; } | sed -n "4,\$s|^|    $2  |p"
-    build
-    now=$(fingerprint) || exit 1
-    if [ "$now" = "$first" ]; then verdict=same; else verdict=changed; fi
-    show "$now" "$verdict" "$4"
+    check "$(tasting fingerprint till 2>/dev/null | cut -c1-12)…" "$4"
 }
 
-show() {
-    if [ "$2" != "$3" ]; then
-        wrong=1
-        printf '  %s  %s%s, and that is WRONG: it should be %s%s\n' "$1" "$red" "$2" "$3" "$off"
-    elif [ "$2" = same ]; then
-        printf '  %s  %ssame%s     what the tests said of the first build still holds\n' "$1" "$green" "$off"
-    else
-        printf '  %s  %schanged%s  the tests of this program have to run\n' "$1" "$yellow" "$off"
-    fi
-}
-
-printf '%sA small C project, built by its own Makefile%s\n' "$bold" "$off"
-printf '%s  $ make CC=tasting-cc%s\n' "$dim" "$off"
-build
+printf '%sA small C project, built and tested by its own Makefile%s\n' "$bold" "$off"
+printf "%s  \$ make CC=tasting-cc RUNNER='tasting run --' check%s\n" "$dim" "$off"
+check 'the first time' executed
 sed 's/^/    /' "$work/log"
-printf '%s  $ tasting fingerprint till%s\n' "$dim" "$off"
-first=$(fingerprint)
-printf '  %s\n' "$first"
+check 'once more' reused
 
-edit 'A comment, and every line below it moves' price.c '3i /* Tax is included. */' same
-edit 'A function that the program never reaches' price.c 's/: 0;/: 1;/' same
-edit 'A function that main reaches over two calls' price.c 's/119/107/' changed
-edit 'That function as it was' price.c 's/107/119/' same
+edit 'A comment, and every line below it moves' price.c '3i /* Tax is included. */' reused
+edit 'A function that the program never reaches' price.c 's/: 0;/: 1;/' reused
+edit 'A function that main reaches over two calls' price.c 's/119/107/' executed
+printf '%s  $ tasting explain -- ./test.sh%s\n' "$dim" "$off"
+sed -i 's/107/108/' price.c
+make CC=tasting-cc till >/dev/null 2>&1
+tasting explain -- ./test.sh | sed 's/^/    /'
+edit 'That function as it was' price.c 's/108/119/' reused
+edit 'A file that the test reads' expected.txt 's/bread/Bread/' executed
+edit 'That file as it was' expected.txt 's/Bread/bread/' reused
+
+printf '\n'
+tasting stats | sed 's/^/  /'
 exit $wrong

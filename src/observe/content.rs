@@ -62,7 +62,7 @@ pub struct Contents {
 impl Contents {
     /// With a memory behind it.
     pub fn new(memory: Arc<dyn Memory>) -> Contents {
-        Contents { memory, known: FxHashMap::default(), learned: Vec::new(), buffer: vec![0; BUFFER] }
+        Contents { memory, known: FxHashMap::default(), learned: Vec::new(), buffer: Vec::new() }
     }
 
     /// The content of the regular file at `path`, of which `found` was just found out.
@@ -106,6 +106,7 @@ impl Contents {
 
     fn hash(&mut self, file: &mut impl Read) -> io::Result<Hash> {
         let mut hasher = Xxh3::new();
+        self.buffer.resize(BUFFER, 0);
         loop {
             match file.read(&mut self.buffer) {
                 Ok(0) => return Ok(Hash(hasher.digest128().to_be_bytes())),

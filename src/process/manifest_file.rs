@@ -25,6 +25,11 @@ pub fn find(settings: &Settings, binary: &Path) -> PathBuf {
     }
 }
 
+/// The manifest's file of a binary whose path leads through no link, if there is one.
+pub fn beside(settings: &Settings, binary: &Path) -> Option<PathBuf> {
+    [own_path(settings, binary), plain_path(settings, binary)].into_iter().find(|path| path.exists())
+}
+
 /// Writes the manifest of a binary.
 pub fn write(settings: &Settings, binary: &Path, bytes: &[u8]) -> io::Result<()> {
     let own = own_path(settings, binary);

@@ -1,7 +1,7 @@
 //! Work of our own, behind the back of a build: whatever happens to it, nothing is printed, the tool's
 //! status is what counts, and the log file tells.
 //!
-//! In: the work. Out: nothing.
+//! In: the work. Out: what it gives, if it does not fail.
 
 use super::Settings;
 use std::fmt::Display;
@@ -9,13 +9,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
 /// Does `work`, and logs how it failed, if it did: by an error, or even by a panic.
 pub fn quietly<E: Display>(settings: &Settings, what: impl Display, work: impl FnOnce() -> Result<(), E>) {
+    if let Some(Err(error)) = attempt(settings, &what, work) {
+        settings.log(format_args!("{what}: {error}"));
+    }
+}
+
+/// Does `work`; `None`, and a line in the log, after a panic.
+pub fn attempt<T>(settings: &Settings, what: impl Display, work: impl FnOnce() -> T) -> Option<T> {
     let log = settings.clone();
     set_hook(Box::new(move |panic| log.log(panic)));
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => settings.log(format_args!("{what}: {error}")),
-        Err(_) => settings.log(format_args!("{what}: gave up after a panic; please report it")),
+    let done = catch_unwind(AssertUnwindSafe(work)).ok();
+    if done.is_none() {
+        settings.log(format_args!("{what}: gave up after a panic; please report it"));
     }
+    done
 }
 
 #[cfg(test)]

@@ -20,6 +20,11 @@ impl Reason {
     pub fn new(sort: &'static str, text: impl Into<String>) -> Self {
         Reason { sort, text: text.into() }
     }
+
+    /// Something is wrong with us.
+    pub fn failure() -> Self {
+        Reason::new("failure", "Tasting failed; TASTING_LOGFILE tells more, please report it")
+    }
 }
 
 /// What is to be done.

@@ -117,6 +117,9 @@ pub fn counts(name: &str, config: &Config, on_terminal: bool) -> bool {
 
 /// Whether a name fits an entry of the lists; most of them are plain names, and looked at for every variable.
 fn fits(pattern: &str, name: &str) -> bool {
+    if pattern.as_bytes().first() != name.as_bytes().first() {
+        return false;
+    }
     match pattern.strip_suffix('*') {
         Some(start) if !start.contains(['*', '[']) => name.starts_with(start),
         None if !pattern.contains(['*', '[']) => name == pattern,

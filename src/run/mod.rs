@@ -25,7 +25,7 @@ use self::test::Test;
 use crate::model::{Audit, Decision, Exit, Hash, Mark, Step, Verdict};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn::{self, Program};
-use crate::process::{Settings, sys};
+use crate::process::{Settings, quiet, sys};
 use crate::store::{FileStore, Options as StoreOptions, Store};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -139,8 +139,8 @@ impl Session {
     }
 
     fn run(&self, options: Options) -> Exit {
-        let choice = choice::choose(self, options);
-        let reason = match choice {
+        let choice = quiet::attempt(&self.settings, "deciding", || choice::choose(self, options));
+        let run = match choice.unwrap_or_else(|| Choice::Run(choice::Run::because(Reason::failure()))) {
             Choice::Plain(reason) => return self.run_plainly(&reason),
             Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit),
             Choice::Reuse(hit) => match replay::replay(self, &hit) {
@@ -155,7 +155,7 @@ impl Session {
         if self.settings.readonly {
             become_test(&self.test.words);
         }
-        self.execute(reason)
+        self.execute(run)
     }
 
     /// Runs the test without looking at it.
@@ -172,7 +172,8 @@ impl Session {
         let declared = record::declared(self);
         let ran = execute::watched(self);
         let mut decision = executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
-        if let Some(refusal) = record::record(self, &ran, &run, declared) {
+        let recorded = quiet::attempt(&self.settings, "remembering", || record::record(self, &ran, &run, declared));
+        if let Some(refusal) = recorded.unwrap_or_else(|| Some(Reason::failure().text)) {
             decision.reason = format!("{}; not kept: {refusal}", decision.reason);
         }
         self.log(&decision);

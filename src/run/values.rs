@@ -5,7 +5,7 @@
 
 use super::project::Project;
 use crate::fingerprint::execution::{self, Execution};
-use crate::fingerprint::{FingerprintError, libraries};
+use crate::fingerprint::libraries;
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
 use crate::observe::listing;
 use crate::observe::used::{is_absence, is_executable};
@@ -181,6 +181,7 @@ impl<'a> Values<'a> {
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found)) {
             return Err(nowhere());
         }
+        manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
         let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
         let entry = self.project.entry(&dependency.place);
@@ -188,10 +189,7 @@ impl<'a> Values<'a> {
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
             return Ok(remembered);
         }
-        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| match error {
-            FingerprintError::NoManifest { .. } => NO_MANIFEST.to_owned(),
-            error => error.to_string(),
-        })?;
+        let execution = execution::of(&path, &libraries, entry, self.settings).map_err(|error| error.to_string())?;
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
         if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
             remember(self.store, name, &program);
@@ -214,14 +212,10 @@ impl<'a> Values<'a> {
         self.project.hash_folders(&mut hasher);
         hasher.bytes(entry.unwrap_or_default().as_bytes());
         for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
-            for file in [binary, &manifest_file::find(self.settings, binary)] {
-                match fs::metadata(file) {
-                    Ok(found) => {
-                        let identity = FileIdentity::of(&found);
-                        hasher.hash(identity.is_settled().then(|| identity.hash())?);
-                    }
-                    Err(_) => _ = hasher.number(0),
-                }
+            let manifest = manifest_file::beside(self.settings, binary);
+            for file in std::iter::once(binary).chain(manifest.as_deref()) {
+                let identity = FileIdentity::of(&fs::metadata(file).ok()?);
+                hasher.hash(identity.is_settled().then(|| identity.hash())?);
             }
             // How a library is called decides which one it is.
             hasher.bytes(binary.file_name().unwrap_or_default().as_bytes());

@@ -58,7 +58,9 @@ impl Contents {
     fn group(&self, identity: Hash) -> [u8; PLACES * WIDTH] {
         let mut group = [0; PLACES * WIDTH];
         let mut filled = 0;
-        while let Ok(count @ 1..) = self.file.read_at(&mut group[filled..], start(identity) + filled as u64) {
+        while filled < group.len()
+            && let Ok(count @ 1..) = self.file.read_at(&mut group[filled..], start(identity) + filled as u64)
+        {
             filled += count;
         }
         group

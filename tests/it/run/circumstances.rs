@@ -1,6 +1,7 @@
 //! Arguments, environment, working folder, standard input.
 
 use super::Bench;
+use crate::workshop::{TASTING, tool};
 use std::fs::File;
 use std::process::Stdio;
 use tasting::model::Verdict;
@@ -105,7 +106,7 @@ fn the_switches() {
 fn limits_and_masks_count() {
     let bench = Bench::new();
     let with = |setting: &str| {
-        let line = format!("{setting}; exec {} run -- sh -c 'ulimit -s; umask'", crate::workshop::TASTING);
+        let line = format!("{setting}; exec {} run -- sh -c 'ulimit -s; umask'", TASTING);
         let ran = bench.finish(bench.command("sh").args(["-c", &line]));
         (ran.text(), ran.decision.decision)
     };
@@ -124,11 +125,38 @@ fn a_folder_that_is_entered_by_a_link() {
     bench.write("name", "link");
     std::os::unix::fs::symlink("real/deep", bench.path("link")).unwrap();
     let within = |folder: &str| {
-        let line = format!("cd {folder} && exec {} run -- bash -c 'cd .. && cat name'", crate::workshop::TASTING);
+        let line = format!("cd {folder} && exec {} run -- bash -c 'cd .. && cat name'", TASTING);
         let ran = bench.finish(bench.command("bash").args(["-c", &line]));
         (ran.text(), ran.decision.decision)
     };
     assert_eq!(within("real/deep"), ("real".to_owned(), Verdict::Executed));
     assert_eq!(within("link"), ("link".to_owned(), Verdict::Executed));
     assert_eq!(within("real/deep"), ("real".to_owned(), Verdict::Reused));
+}
+
+/// As in a container that forbids filters, or on an old kernel.
+#[test]
+fn where_watching_is_not_possible_tests_run_plainly() {
+    let Some(strace) = tool("strace") else { return };
+    let bench = Bench::new();
+    for error in ["EPERM", "ENOSYS"] {
+        let inject = format!("inject=seccomp:error={error}");
+        let run = || {
+            let mut command = bench.command(&strace);
+            command.args(["-f", "-o", "/dev/null", "-e", "trace=seccomp", "-e", &inject]);
+            bench.finish(command.args([TASTING, "run", "--", "sh", "-c", "echo a; exit 3"]))
+        };
+        for _ in 0..2 {
+            let ran = run();
+            assert_eq!((ran.text().as_str(), ran.outcome.code), ("a\n", Some(3)));
+            assert_eq!(ran.decision.decision, Verdict::Executed);
+            assert!(ran.decision.reason.contains("cannot be watched here"), "{ran:?}");
+        }
+    }
+    // What was stored elsewhere can be reused all the same.
+    bench.settles(&["echo", "a"]);
+    let mut command = bench.command(&strace);
+    command.args(["-f", "-o", "/dev/null", "-e", "trace=seccomp", "-e", "inject=seccomp:error=EPERM"]);
+    let ran = bench.finish(command.args([TASTING, "run", "--", "echo", "a"]));
+    assert_eq!((ran.text().as_str(), ran.decision.decision), ("a\n", Verdict::Reused));
 }
