@@ -105,7 +105,7 @@ struct Look<'a> {
 impl Look<'_> {
     fn at(&mut self, shape: &Shape, values: &mut Values) -> Option<Hit> {
         let now = values.now(shape);
-        let key = Values::key(self.session.test.identity, shape, &now)?;
+        let key = Values::key(&self.session.project, self.session.test.identity, shape, &now)?;
         let outcome = self.outcome(key).or_else(|| self.outcome(bound(self.session, key)));
         let (key, outcome) = outcome?;
         if !is_good(outcome.exit) && !self.options.reuse_failures {

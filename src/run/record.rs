@@ -55,7 +55,7 @@ fn keep(session: &Session, ran: &Ran, run: &Run, valued: &Valued, files: Vec<Lef
     trust(session, ran, run)?;
     let shape = valued.shape();
     let values: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
-    let key = Values::key(session.test.identity, &shape, &values).ok_or("it uses too much")?;
+    let key = Values::key(&session.project, session.test.identity, &shape, &values).ok_or("it uses too much")?;
     let [stdout, stderr] = ran.captured.texts.clone();
     let outcome = Outcome {
         exit: ran.exit,

@@ -55,6 +55,9 @@ fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash
         ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
         ("where the output goes".to_owned(), value(&format!("{connection:?}"))),
     ];
+    let mut nesting = Hasher::new("nesting");
+    project.hash_nesting(&mut nesting);
+    circumstances.push(("how HOME, TMPDIR and the build folder lie to the project".to_owned(), nesting.finish()));
     if let Some(logical) = logical_folder(&project.working) {
         // `cd ..` means something else then.
         let mut hasher = Hasher::new("logical folder");

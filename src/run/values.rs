@@ -65,9 +65,10 @@ impl<'a> Values<'a> {
     }
 
     /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
-    pub fn key(test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
+    pub fn key(project: &Project, test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
         let mut hasher = Hasher::new("outcome");
         hasher.hash(test).hash(shape.hash().ok()?).number(values.len() as u64);
+        project.hash_surroundings(&shape.dependencies, &mut hasher);
         values.iter().for_each(|value| _ = hasher.hash(*value));
         Some(hasher.finish())
     }

@@ -3,6 +3,7 @@
 use super::Bench;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use tasting::model::Verdict;
 
 #[test]
 fn a_folder_that_cannot_be_replaced_is_not_the_tests_own() {
@@ -124,4 +125,48 @@ fn a_library_that_is_replaced_while_it_is_in_use() {
     child.wait().unwrap();
     let ran = bench.finish(bench.tasting(&["./t"]).stdin(std::process::Stdio::null()));
     assert_eq!(ran.text(), "2\n", "{ran:?}");
+}
+
+#[test]
+fn what_lies_beside_a_checkout_is_another_thing_beside_another_one() {
+    for words in [vec!["cat", "../data"], vec!["bash", "-c", "cd ..; cat data"], vec!["sh", "-c", "ls .."]] {
+        let bench = Bench::new();
+        let run = |folder: &str| {
+            bench.write(&format!("{folder}/project/tasting.toml"), "");
+            bench.write(&format!("{folder}/data"), folder);
+            bench.write(&format!("{folder}/{folder}"), "");
+            let mut command = bench.tasting(&words);
+            let ran = bench.finish(command.current_dir(bench.path(folder).join("project")));
+            (ran.text(), ran.decision.decision)
+        };
+        let (one, first) = run("one");
+        let (two, second) = run("two");
+        assert_eq!((first, second), (Verdict::Executed, Verdict::Executed), "{words:?}");
+        assert_ne!(one, two);
+        assert_eq!(run("one"), (one, Verdict::Reused));
+    }
+}
+
+#[test]
+fn a_home_in_the_project_and_one_elsewhere() {
+    let bench = Bench::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for (folder, text) in [(bench.path(""), "1"), (bench.path("home"), "2"), (elsewhere.path().to_owned(), "3")] {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("file"), text).unwrap();
+    }
+    let run = |variable: &str, home: &std::path::Path| {
+        let mut command = bench.tasting(&["sh", "-c", &format!("cat ${variable}/file home/file")]);
+        let ran = bench.finish(command.env(variable, home));
+        (ran.text(), ran.decision.decision)
+    };
+    for variable in ["HOME", "TMPDIR"] {
+        assert_eq!(run(variable, &bench.path("")), ("12".to_owned(), Verdict::Executed));
+        assert_eq!(run(variable, &bench.path("home")), ("22".to_owned(), Verdict::Executed));
+        fs::write(elsewhere.path().join("file"), "2").unwrap();
+        bench.write("home/file", "4");
+        assert_eq!(run(variable, elsewhere.path()), ("24".to_owned(), Verdict::Executed));
+        bench.write("home/file", "2");
+        assert_eq!(run(variable, &bench.path("")), ("12".to_owned(), Verdict::Reused));
+    }
 }
