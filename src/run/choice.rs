@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, is_good};
+use super::{Options, Session, capture, is_good};
 use crate::model::{DependencyKind, Hash, Hasher, Mark, Outcome, Shape, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -60,6 +60,9 @@ impl Run {
 pub fn choose(session: &Session, options: Options) -> Choice {
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
         return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
+    }
+    if let Some(obstacle) = capture::obstacle() {
+        return Choice::Plain(Reason::new("output", obstacle));
     }
     let mark = match session.store.mark_of(session.test.identity) {
         Ok(mark) => mark,

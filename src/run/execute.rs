@@ -2,11 +2,12 @@
 //!
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
-use super::capture::{Capture, Captured};
+use super::capture::{Capture, Captured, end_unheard};
 use super::{Session, is_good, split};
 use crate::model::{Exit, Refusal};
 use crate::observe::{self, CannotWatch, Input, Use, Watch};
 use crate::process::spawn::{self, Program};
+use crate::process::sys;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -30,8 +31,7 @@ impl Ran {
     /// Whether somebody ended it before its time.
     pub fn was_interrupted(&self) -> bool {
         const SENT: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL, libc::SIGXCPU];
-        crate::process::sys::survived_signal().is_some()
-            || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
+        sys::survived_signal().is_some() || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
     }
 }
 
@@ -39,6 +39,7 @@ fn command(words: &[OsString]) -> Command {
     let (program, arguments) = split(words);
     let mut command = Command::new(program);
     command.args(arguments);
+    sys::start_as_given(&mut command);
     command
 }
 
@@ -96,6 +97,10 @@ pub fn watched(session: &Session) -> Ran {
         exit = again(session, &captured);
     } else {
         captured.pass_on_rest();
+    }
+    if let Some(error) = captured.lost {
+        refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
+        exit = if is_good(exit) { end_unheard(error) } else { exit };
     }
     if captured.is_cut {
         refusals.push(Refusal::new("its output", "is longer than what is kept (limits.output in tasting.toml)"));

@@ -3,7 +3,6 @@
 use super::choice::Hit;
 use super::{STEP, Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Stream, Verdict};
-use crate::process::sys;
 use crate::store::Store;
 use std::io;
 
@@ -12,9 +11,8 @@ pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
     let outcome = &hit.outcome;
     leftovers::put_back(&session.project, &outcome.files)?;
     for (stream, text) in outcome.chunks() {
-        if !capture::pass_on(usize::from(stream == Stream::Stderr), text) {
-            // Nobody listens: the test would have died of it.
-            sys::die_by(libc::SIGPIPE);
+        if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
+            return Ok(capture::end_unheard(error));
         }
     }
     session.store.used(session.test.identity, &hit.shape, hit.key);

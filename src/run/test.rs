@@ -53,6 +53,7 @@ fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash
         ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
         ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
+        ("signals that are ignored or blocked".to_owned(), value(&format!("{:?}", sys::given_signals()))),
         ("where the output goes".to_owned(), value(&format!("{connection:?}"))),
     ];
     let mut nesting = Hasher::new("nesting");

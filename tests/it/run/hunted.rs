@@ -1,6 +1,7 @@
 //! Changes that were missed once, and ways in which a test could tell that it ran under `tasting run`.
 
 use super::Bench;
+use crate::workshop::TASTING;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use tasting::model::Verdict;
@@ -169,4 +170,65 @@ fn a_home_in_the_project_and_one_elsewhere() {
         bench.write("home/file", "2");
         assert_eq!(run(variable, &bench.path("")), ("12".to_owned(), Verdict::Reused));
     }
+}
+
+/// What python says of starting a command in a way that shells cannot.
+fn started_by_python(bench: &Bench, words: &str, how: &str) -> String {
+    let script = format!("import signal, subprocess, sys, time\ncommand = {words}\n{how}");
+    let outcome = bench.command("python3").args(["-c", &script]).output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    String::from_utf8(outcome.stdout).unwrap()
+}
+
+#[test]
+fn signals_are_ignored_and_blocked_as_without() {
+    let bench = Bench::new();
+    // The upper half has signals of the C library's own.
+    let command = r"['sed', '-nE', r's/^Sig(Ign|Blk):\s*.{8}(.*)/\1 \2/p', '/proc/self/status']";
+    let how = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\n\
+               print(subprocess.run(command, restore_signals=False, stdout=subprocess.PIPE).stdout)";
+    let plain = started_by_python(&bench, command, how);
+    let words = format!("['{TASTING}', 'run', '--'] + {command}");
+    for verdict in [Verdict::Executed, Verdict::Reused] {
+        assert_eq!(started_by_python(&bench, &words, how), plain);
+        assert_eq!(bench.last().decision, verdict);
+    }
+    let restored = how.replace("restore_signals=False", "restore_signals=True");
+    assert_ne!(started_by_python(&bench, &words, &restored), plain);
+}
+
+#[test]
+fn a_signal_to_us_alone_is_for_the_test() {
+    let bench = Bench::new();
+    let script = "trap 'echo INT; exit 3' INT; trap 'echo USR1; exit 4' USR1; echo go; \
+                  i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done";
+    let words = format!("['{TASTING}', 'run', '--', 'sh', '-c', {script:?}]");
+    for (signal, code) in [("INT", 3), ("USR1", 4)] {
+        let how = format!(
+            "p = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)\np.stdout.readline()\n\
+             p.send_signal(signal.SIG{signal})\nprint(p.communicate()[0].strip(), p.returncode)"
+        );
+        assert_eq!(started_by_python(&bench, &words, &how), format!("{signal} {code}\n"));
+        assert!(bench.last().reason.contains("interrupted"), "{:?}", bench.last());
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let bench = Bench::new();
+    let run = |line: &str| {
+        let line = line.replace("tasting run", &format!("{TASTING} run"));
+        bench.command("bash").args(["-c", &line]).status().unwrap().code()
+    };
+    for _ in 0..2 {
+        assert_eq!(run("tasting run -- sh -c 'echo x' > /dev/full"), Some(1));
+        assert_eq!(run("tasting run -- sh -c 'echo x' >&-"), Some(1));
+        assert_eq!(run("tasting run -- sh -c 'echo x >&2' 2>&-"), Some(2));
+        assert_eq!(run("tasting run -- cat <&-"), Some(1));
+        assert_eq!(run("tasting run -- sh -c 'echo x' 1< tasting.toml"), Some(1));
+    }
+    let late = "(tasting run -- sh -c 'sleep 0.2; echo x') | true; exit ${PIPESTATUS[0]}";
+    assert_eq!(run(late), Some(128 + libc::SIGPIPE));
+    bench.last().reason.contains("could not be written").then_some(()).expect("half an output is not kept");
+    assert_eq!(run("tasting run -- sh -c 'sleep 0.2; echo x' > /dev/null"), Some(0));
 }
