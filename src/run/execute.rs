@@ -8,7 +8,9 @@ use crate::model::{Exit, Refusal};
 use crate::observe::{self, CannotWatch, Input, Use, Watch};
 use crate::process::spawn::{self, Program};
 use crate::process::sys;
+use rustix::fs::SeekFrom;
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -23,6 +25,8 @@ pub struct Ran {
     pub captured: Captured,
     pub used: Vec<Use>,
     pub input: Input,
+    /// Where it stopped reading, if that is a file.
+    pub input_end: Option<u64>,
     /// Why it cannot be reused.
     pub refusals: Vec<Refusal<'static>>,
 }
@@ -94,7 +98,7 @@ pub fn watched(session: &Session) -> Ran {
     let mut refusals = watched.refusals;
     let mut exit = exit(watched.status);
     if watched.disturbed && !is_good(exit) {
-        exit = again(session, &captured);
+        exit = again(session, &captured, &watched.input);
     } else {
         captured.pass_on_rest();
     }
@@ -108,7 +112,9 @@ pub fn watched(session: &Session) -> Ran {
     if captured.is_open {
         refusals.push(Refusal::new("its output", "is still open in another process"));
     }
-    let ran = Ran { exit, duration: watched.duration, captured, used: watched.used, input: watched.input, refusals };
+    let input = watched.input;
+    let input_end = matches!(input, Input::File { .. }).then(input_position).flatten();
+    let ran = Ran { exit, duration: watched.duration, captured, used: watched.used, input, input_end, refusals };
     if ran.was_interrupted() && ran.refusals.is_empty() {
         let refusals = vec![Refusal::new("the test", "was ended by a signal from outside")];
         return Ran { refusals, ..ran };
@@ -116,16 +122,30 @@ pub fn watched(session: &Session) -> Ran {
     ran
 }
 
+/// Where in standard input the next one reads, if it is a file.
+pub fn input_position() -> Option<u64> {
+    rustix::fs::tell(io::stdin()).ok()
+}
+
+/// Lets the next one read there.
+pub fn read_on_from(position: u64) {
+    let _ = rustix::fs::seek(io::stdin(), SeekFrom::Start(position));
+}
+
 /// Runs a test that cannot be seen.
 fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     let exit = plainly(words);
     let refusals = vec![Refusal::new("the test", reason)];
     let (captured, used) = (Captured::default(), Vec::new());
-    Ran { exit, duration: started.elapsed(), captured, used, input: Input::Given, refusals }
+    let (input, input_end) = (Input::Given, None);
+    Ran { exit, duration: started.elapsed(), captured, used, input, input_end, refusals }
 }
 
 /// Runs a test plainly after it failed while it was watched. Of its output, what was printed already is left out.
-fn again(session: &Session, first: &Captured) -> Exit {
+fn again(session: &Session, first: &Captured, input: &Input) -> Exit {
+    if let Input::File { position, .. } = input {
+        read_on_from(*position);
+    }
     let mut command = command(&session.test.words);
     let held = Arc::new(AtomicBool::new(true));
     let limit = session.project.config.limits.output;

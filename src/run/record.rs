@@ -64,6 +64,7 @@ fn keep(session: &Session, ran: &Ran, run: &Run, valued: &Valued, files: Vec<Lef
         turns: ran.captured.turns.clone(),
         duration: ran.duration,
         files,
+        input_end: ran.input_end,
         origin: origin(session),
     };
     let key = if names_its_place(session, &outcome) { bound(session, key) } else { key };

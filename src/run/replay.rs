@@ -1,6 +1,7 @@
 //! Doing as if a test had run: its files, its output, its end.
 
 use super::choice::Hit;
+use super::execute::read_on_from;
 use super::{STEP, Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Stream, Verdict};
 use crate::store::Store;
@@ -14,6 +15,9 @@ pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
         if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
             return Ok(capture::end_unheard(error));
         }
+    }
+    if let Some(position) = outcome.input_end {
+        read_on_from(position);
     }
     session.store.used(session.test.identity, &hit.shape, hit.key);
     let duration = session.started.elapsed();

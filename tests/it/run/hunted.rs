@@ -232,3 +232,36 @@ fn output_that_cannot_be_written() {
     bench.last().reason.contains("could not be written").then_some(()).expect("half an output is not kept");
     assert_eq!(run("tasting run -- sh -c 'sleep 0.2; echo x' > /dev/null"), Some(0));
 }
+
+#[test]
+fn whoever_shares_standard_input_reads_on_where_the_test_stopped() {
+    let bench = Bench::new();
+    bench.write("list", "a\nb\nc\nd\n");
+    let run = || {
+        let line = format!("while read x; do echo $x; {TASTING} run -- sh -c 'read y; echo -$y'; done < list");
+        String::from_utf8(bench.command("sh").args(["-c", &line]).output().unwrap().stdout).unwrap()
+    };
+    for verdict in [Verdict::Executed, Verdict::Reused] {
+        assert_eq!(run(), "a\n-b\nc\n-d\n");
+        assert_eq!(bench.last().decision, verdict);
+    }
+}
+
+#[test]
+fn standard_input_that_changes() {
+    let bench = Bench::new();
+    let line = |redirected: &str, script: &str| {
+        let line = format!("{TASTING} run -- sh -c '{script}' {redirected}; cat file");
+        bench.write("file", "1\n");
+        let ran = bench.finish(bench.command("sh").args(["-c", &line]));
+        (ran.text(), ran.decision)
+    };
+    for _ in 0..2 {
+        let (text, decision) = line("<> file", "echo 2 >&0");
+        assert_eq!((text.as_str(), decision.decision), ("2\n", Verdict::Executed));
+        let (_, decision) = line("< file & sleep 0.2; echo 3 >> file; wait", "sleep 0.5; cat");
+        assert_eq!(decision.decision, Verdict::Executed);
+    }
+    let ran = bench.finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- cat < /proc/self/stat")]));
+    ran.not_kept("standard input");
+}
