@@ -122,6 +122,7 @@ impl Supervisor {
             (Found::There(_), _) => {
                 self.saw(&place, Sight::Content);
                 if writes && place.kind() == Some(Kind::File) {
+                    self.ledger.shares(&place);
                     self.touches(&place);
                 }
             }

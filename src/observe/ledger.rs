@@ -320,6 +320,14 @@ impl Ledger {
         self.touched.insert(place.path.clone(), touch);
     }
 
+    /// The run may write into a file without a trace: one in memory, which others may share as well.
+    pub fn shares(&mut self, place: &Place) {
+        let Found::There(found) = &place.found else { return };
+        if !self.is_own(&place.path) && self.contents.is_in_memory(&place.path, found) {
+            self.refuse_path(&place.path, "is a file in memory that others may share, and open for writing");
+        }
+    }
+
     /// Nothing can be made where there is no folder.
     fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
         let Some(folder) = path.parent() else { return };

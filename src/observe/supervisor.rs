@@ -191,7 +191,7 @@ impl Supervisor {
         let number = call.int(index);
         let Some(foreign) = self.foreign.iter().find(|foreign| foreign.number == number) else { return };
         let now = fs::metadata(format!("/proc/{}/fd/{number}", call.thread()));
-        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) {
+        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) && !is_memory(call) {
             let name = foreign.name.clone();
             self.ledger.refuse(name, "is used, and comes from outside the test");
         }
@@ -262,6 +262,11 @@ impl Supervisor {
     pub(super) fn touches(&mut self, place: &Place) {
         self.ledger.touches(place, &|process| self.processes.has(process));
     }
+}
+
+/// Memory without a file, for which the descriptor means nothing.
+fn is_memory(call: &Call) -> bool {
+    call.notification.number == libc::SYS_mmap && call.int(3) & libc::MAP_ANONYMOUS != 0
 }
 
 /// Shells put descriptors aside under high numbers while they redirect, and do not read there.

@@ -265,3 +265,53 @@ fn standard_input_that_changes() {
     let ran = bench.finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- cat < /proc/self/stat")]));
     ran.not_kept("standard input");
 }
+
+#[test]
+fn files_in_memory_that_are_changed_without_a_trace() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else { return };
+    let bench = Bench::new();
+    bench.build(
+        "write",
+        "#include <fcntl.h>\n#include <sys/mman.h>\nint main(int count, char **words) {\n\
+         char *text = mmap(0, 1, PROT_READ | PROT_WRITE, MAP_SHARED, open(words[1], O_RDWR), 0);\n\
+         text[0]++; return 0; }",
+    );
+    let file = folder.path().join("file");
+    fs::write(&file, "a").unwrap();
+    let path = file.to_str().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(3100));
+    assert_eq!(bench.settles(&["cat", path]).text(), "a");
+    assert!(bench.command(bench.path("write")).arg(path).status().unwrap().success());
+    assert_eq!(bench.runs(&["cat", path]).text(), "b");
+    bench.runs(&["./write", path]).not_kept("in memory");
+    assert_eq!(fs::read(&file).unwrap(), b"c");
+}
+
+#[test]
+fn an_inherited_file_that_is_mapped() {
+    let bench = Bench::with(
+        "#include <stdio.h>\n#include <sys/mman.h>\nint main(void) { puts(mmap(0, 9, PROT_READ, MAP_SHARED, 5, 0)); }",
+    );
+    for text in ["one", "two"] {
+        bench.write("file", text);
+        let ran = bench.finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- ./t 5< file")]));
+        assert_eq!(ran.text(), format!("{text}\n"));
+        ran.not_kept("descriptor 5");
+    }
+}
+
+#[test]
+fn more_limits_and_the_width_of_text() {
+    let bench = Bench::new();
+    let with = |setting: &str| {
+        let line = format!("{setting}; exec {TASTING} run -- sh -c 'ulimit -c; ulimit -Hs; echo $COLUMNS $EDITOR'");
+        let ran = bench.finish(bench.command("sh").args(["-c", &line]));
+        (ran.text(), ran.decision.decision)
+    };
+    let settings = ["ulimit -c 0", "ulimit -c 0; ulimit -Hs 20000", "export COLUMNS=7", "export EDITOR=x"];
+    let first: Vec<_> = settings.iter().map(|setting| with(setting)).collect();
+    assert!(first.iter().all(|(_, verdict)| *verdict == Verdict::Executed), "{first:?}");
+    for (setting, (text, _)) in settings.iter().zip(first) {
+        assert_eq!(with(setting), (text, Verdict::Reused), "{setting}");
+    }
+}
