@@ -328,16 +328,26 @@ pub fn file_size_is_limited() -> bool {
     !known || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
-/// What the processes that we start are limited to: stack, memory, data, files and their sizes (`ulimit`), and the
-/// permissions that their files do not get (`umask`).
-pub fn limits() -> ([u64; 5], u32) {
-    const LIMITS: [libc::__rlimit_resource_t; 5] =
-        [libc::RLIMIT_STACK, libc::RLIMIT_AS, libc::RLIMIT_DATA, libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
+/// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the second number), and the
+/// permissions that their files do not get (`umask`). Limits that follow the machine's memory are left out.
+pub fn limits() -> ([(u64, u64); 10], u32) {
+    const LIMITS: [libc::__rlimit_resource_t; 10] = [
+        libc::RLIMIT_STACK,
+        libc::RLIMIT_AS,
+        libc::RLIMIT_DATA,
+        libc::RLIMIT_NOFILE,
+        libc::RLIMIT_FSIZE,
+        libc::RLIMIT_CORE,
+        libc::RLIMIT_CPU,
+        libc::RLIMIT_MEMLOCK,
+        libc::RLIMIT_NICE,
+        libc::RLIMIT_RTPRIO,
+    ];
     let limits = LIMITS.map(|resource| {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the pointer is to a local that lives through the call.
         unsafe { libc::getrlimit(resource, &mut limit) };
-        limit.rlim_cur
+        (limit.rlim_cur, limit.rlim_max)
     });
     // SAFETY: umask takes no pointers and cannot fail. It can only be asked for by setting it; a file that another thread
     // makes meanwhile gets fewer permissions, not more.
