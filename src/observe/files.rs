@@ -140,8 +140,7 @@ impl Supervisor {
         if !call.listener.still_waits(call.notification) {
             return false;
         }
-        self.ledger.loads(program, path);
-        true
+        self.ledger.loads(program, path)
     }
 
     fn meets_foreign_at(&mut self, place: &Place) {

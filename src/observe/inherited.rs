@@ -105,6 +105,23 @@ pub fn others() -> Vec<Foreign> {
     foreign
 }
 
+/// Those that are left out, with what they are: a test can tell one folder from another.
+pub fn known() -> Vec<(i32, PathBuf)> {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_known = |number: &i32| {
+        let is_passed_on = kernel::descriptor_flags(*number).is_some_and(|(_, closed_on_exec)| !closed_on_exec);
+        is_passed_on && inherited(*number).is_none()
+    };
+    let mut known: Vec<(i32, PathBuf)> = numbers
+        .filter(|&number| number > 2)
+        .filter(is_known)
+        .filter_map(|number| Some((number, fs::read_link(format!("/proc/self/fd/{number}")).ok()?)))
+        .collect();
+    known.sort_unstable();
+    known
+}
+
 fn inherited(number: i32) -> Option<Foreign> {
     let (mode, closed_on_exec) = kernel::descriptor_flags(number)?;
     if closed_on_exec || mode & libc::O_PATH != 0 {

@@ -283,12 +283,18 @@ impl Ledger {
         Ok(now)
     }
 
-    /// The dynamic loader opens a library for a program.
-    pub fn loads(&mut self, program: PathBuf, library: &Path) {
+    /// The dynamic loader opens a library for a program. `false` if that is the run's own: nothing else says then what of the
+    /// library it uses.
+    pub fn loads(&mut self, program: PathBuf, library: &Path) -> bool {
+        let is_counted = self.entries.get(&program).is_some_and(|entry| entry.sight == Sight::Program);
+        if !is_counted || self.is_own(&program) {
+            return false;
+        }
         let load = (program, library.to_owned());
         if !self.loads.contains(&load) {
             self.loads.push(load);
         }
+        true
     }
 
     /// The run changes or makes what is at a place, without getting to see what was there.

@@ -20,6 +20,10 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     }
     let mut valued = values.observed(&ran.used, declared);
     refusals.extend(unknown_programs(session, &valued));
+    if !values.code_is_unchanged(&ran.used) {
+        // Its fingerprint is that of another one, which did not run.
+        refusals.push(Refusal::new("a program or library", "was replaced when the test had ended"));
+    }
     let files = match leftovers::keep(&session.project, &ran.used, session.project.config.limits.files) {
         Ok(files) => files,
         Err(refusal) => {

@@ -317,6 +317,17 @@ impl<'a> Values<'a> {
         paths.map(|path| manifest_file::find(self.settings, &path)).collect()
     }
 
+    /// Whether programs and libraries are what they were when they ran. To be asked when all values are known.
+    pub fn code_is_unchanged(&mut self, used: &[Use]) -> bool {
+        let mut is_still = |path: &Path, content: Hash| {
+            fs::symlink_metadata(path).is_ok_and(|now| self.contents.is(path, &now, content))
+        };
+        used.iter().all(|used| match used {
+            Use::Executed { path, content, .. } | Use::Loaded { path, content } => is_still(path, *content),
+            _ => true,
+        })
+    }
+
     /// Keeps what was hashed for the next time.
     pub fn remember(&mut self) {
         self.contents.remember();
@@ -362,7 +373,9 @@ fn input_value(input: &Input) -> Hash {
         Input::File { content, position, .. } => hasher.number(1).hash(*content).number(*position),
         // What is used of these makes a run impossible to reuse. That there is a terminal can be asked without using it.
         Input::Terminal => hasher.number(2),
-        Input::Pipe | Input::Socket | Input::Other | Input::Given => hasher.number(3),
+        Input::Pipe | Input::Given => hasher.number(3),
+        Input::Socket => hasher.number(4),
+        Input::Other => hasher.number(5),
     };
     hasher.finish()
 }

@@ -315,3 +315,42 @@ fn more_limits_and_the_width_of_text() {
         assert_eq!(with(setting), (text, Verdict::Reused), "{setting}");
     }
 }
+
+#[test]
+fn a_library_of_a_program_that_the_test_makes() {
+    let bench = Bench::new();
+    let library = |value: u8| {
+        let source = format!("int one(void) {{ return 1; }}\nint other(void) {{ return {value}; }}");
+        bench.compile(&["-shared", "-fPIC", "-o", "libx.so", "-x", "c", "-"], &source);
+    };
+    library(1);
+    for (name, function) in [("t", "one"), ("u", "other")] {
+        let source =
+            format!("#include <stdio.h>\nint {function}(void); int main(void) {{ printf(\"%d\\n\", {function}()); }}");
+        bench.compile(&["-o", name, "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"], &source);
+    }
+    let words = ["sh", "-c", "./t; cp u own; ./own; rm own"];
+    assert_eq!(bench.settles(&words).text(), "1\n1\n");
+    library(2);
+    assert_eq!(bench.runs(&words).text(), "1\n2\n");
+    bench.settles(&["./t"]);
+    library(3);
+    bench.reuses(&["./t"]);
+}
+
+#[test]
+fn a_folder_that_is_given_as_a_descriptor() {
+    let bench = Bench::new();
+    for folder in ["one", "two"] {
+        bench.write(&format!("{folder}/file"), folder);
+    }
+    let run = |folder: &str| {
+        let script = "import os; print(os.read(os.open('file', 0, dir_fd=5), 9))";
+        let line = format!("exec {TASTING} run -- python3 -c \"{script}\" 5< {folder}");
+        let ran = bench.finish(bench.command("sh").args(["-c", &line]));
+        (ran.text(), ran.decision.decision)
+    };
+    assert_eq!(run("one"), ("b'one'\n".to_owned(), Verdict::Executed));
+    assert_eq!(run("two"), ("b'two'\n".to_owned(), Verdict::Executed));
+    assert_eq!(run("one"), ("b'one'\n".to_owned(), Verdict::Reused));
+}
