@@ -14,24 +14,26 @@ cp -r fixtures/demo "$work/demo"
 PATH=$work/tasting/bin:$PATH
 for name in $(compgen -e | grep -E '^(MAKEFLAGS|MFLAGS|MAKELEVEL|TASTING_.*)$' || true); do unset "$name"; done
 export TASTING_DIR=$work/store TASTING_ROOT=$work/demo
+export CC=tasting-cc RUNNER='tasting run --'
 cd "$work/demo"
 wrong=0
 
-# check WHAT EXPECTED: builds, runs the tests, and holds the decision against the expected one.
+# field NAME: of the latest decision.
+field() { tasting log --json -n 1 | grep -oE "\"$1\":\"[^\"]*\"" | cut -d'"' -f4 | sed 's/ since .*//'; }
+
+# check EXPECTED: builds, runs the tests, and holds the decision against the expected one.
 check() {
-    local start milliseconds decision
-    make CC=tasting-cc till >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+    local start milliseconds decision colour
+    make till >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
     start=$(date +%s%N)
-    make CC=tasting-cc RUNNER='tasting run --' check >"$work/log" 2>&1 || true
+    make check >"$work/log" 2>&1 || true
     milliseconds=$((($(date +%s%N) - start) / 1000000))
-    decision=$(tasting log --json -n 1 | grep -oE '"decision":"[a-z]+"' | cut -d'"' -f4)
-    if [ "$decision" != "$2" ]; then
+    decision=$(field decision)
+    if [ "$decision" = reused ]; then colour=$green; else colour=$yellow; fi
+    printf '  %s%-8s%s  %4d ms  %s\n' "$colour" "$decision" "$off" "$milliseconds" "$(field reason)"
+    if [ "$decision" != "$1" ]; then
         wrong=1
-        printf '  %s%s, and that is WRONG: it should be %s%s\n' "$red" "$decision" "$2" "$off"
-    elif [ "$decision" = reused ]; then
-        printf '  %sreused%s    %4d ms  %s\n' "$green" "$off" "$milliseconds" "$1"
-    else
-        printf '  %sexecuted%s  %4d ms  %s\n' "$yellow" "$off" "$milliseconds" "$1"
+        printf '  %sand that is WRONG: it should be %s%s\n' "$red" "$1" "$off"
     fi
 }
 
@@ -41,21 +43,21 @@ edit() {
     cp "$2" "$work/old"
     sed -i "$3" "$2"
     { diff -U0 "$work/old" "$2" || true; } | sed -n "4,\$s|^|    $2  |p"
-    check "$(tasting fingerprint till 2>/dev/null | cut -c1-12)…" "$4"
+    check "$4"
 }
 
 printf '%sA small C project, built and tested by its own Makefile%s\n' "$bold" "$off"
-printf "%s  \$ make CC=tasting-cc RUNNER='tasting run --' check%s\n" "$dim" "$off"
-check 'the first time' executed
-sed 's/^/    /' "$work/log"
-check 'once more' reused
+printf "%s  \$ export CC=tasting-cc RUNNER='tasting run --'\n  \$ make check%s\n" "$dim" "$off"
+check executed
+printf '%s  $ make check%s\n' "$dim" "$off"
+check reused
 
 edit 'A comment, and every line below it moves' price.c '3i /* Tax is included. */' reused
 edit 'A function that the program never reaches' price.c 's/: 0;/: 1;/' reused
 edit 'A function that main reaches over two calls' price.c 's/119/107/' executed
 printf '%s  $ tasting explain -- ./test.sh%s\n' "$dim" "$off"
 sed -i 's/107/108/' price.c
-make CC=tasting-cc till >/dev/null 2>&1
+make till >/dev/null 2>&1
 tasting explain -- ./test.sh | sed 's/^/    /'
 edit 'That function as it was' price.c 's/108/119/' reused
 edit 'A file that the test reads' expected.txt 's/bread/Bread/' executed

@@ -31,6 +31,9 @@ pub mod store;
 /// The runner hook: decide, replay, execute, record.
 pub mod run;
 
+/// Two builds of a program: what has changed, and how it is reached.
+pub mod change;
+
 /// What people and machines are shown.
 pub mod report;
 

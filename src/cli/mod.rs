@@ -1,12 +1,26 @@
 //! The `tasting` command: one file per subcommand.
 
+mod clear;
+mod config;
+mod doctor;
+mod explain;
 mod fingerprint;
+mod gc;
+mod log;
 mod run;
 mod show;
+mod stats;
 
+use crate::process::Settings;
+use crate::report::json;
+use crate::store::{DEFAULT_LIMIT, FileStore, Options};
+use anyhow::Context;
 use clap::{Parser, Subcommand};
-use std::io::{self, IsTerminal, Write};
+use serde::Serialize;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The exit codes of `tasting`. (The shims end as the real tool ends.)
 pub mod exit {
@@ -18,16 +32,19 @@ pub mod exit {
     pub const USAGE: u8 = 2;
 }
 
-/// Reuses test results: gives binaries fingerprints that change when something they can reach changes.
+/// Reuses test results: runs a test only when something that it can depend on has changed.
 #[derive(Parser)]
 #[command(
     name = "tasting",
     version,
-    after_help = "Build with the shims and look at the result:\n\n  \
+    after_help = "Build with the shims, put `tasting run` before your tests, and see what comes of it:\n\n  \
         make CC=tasting-cc CXX=tasting-c++\n  \
-        tasting fingerprint ./program\n  \
-        tasting show ./program | less\n\n\
-        Exit codes: 0 all done, 1 something could not be done (see standard error), 2 wrong usage."
+        tasting run -- ./test --all\n  \
+        tasting log -n 10\n  \
+        tasting explain -- ./test --all\n\n\
+        Does it work here at all? `tasting doctor` tries.\n\n\
+        Exit codes: 0 all done, 1 something could not be done (see standard error), 2 wrong usage. \
+        `tasting run` ends as the test ends."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -36,9 +53,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    Fingerprint(fingerprint::Arguments),
     Run(run::Arguments),
+    Explain(explain::Arguments),
+    Log(log::Arguments),
+    Stats(stats::Arguments),
+    Fingerprint(fingerprint::Arguments),
     Show(show::Arguments),
+    Doctor(doctor::Arguments),
+    Config(config::Arguments),
+    Gc(gc::Arguments),
+    Clear(clear::Arguments),
 }
 
 /// Runs the command line.
@@ -52,9 +76,16 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
-        Command::Fingerprint(arguments) => fingerprint::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
+        Command::Log(arguments) => log::run(arguments),
+        Command::Stats(arguments) => stats::run(arguments),
+        Command::Fingerprint(arguments) => fingerprint::run(arguments),
         Command::Show(arguments) => show::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Config(arguments) => config::run(arguments),
+        Command::Gc(arguments) => gc::run(arguments),
+        Command::Clear(arguments) => clear::run(arguments),
     };
     ExitCode::from(outcome.unwrap_or_else(|error| complain(&error)))
 }
@@ -69,4 +100,43 @@ fn complain(error: &anyhow::Error) -> u8 {
     let label = if io::stderr().is_terminal() { "\x1b[1;31mtasting:\x1b[0m" } else { "tasting:" };
     let _ = writeln!(io::stderr(), "{label} {error:#}");
     exit::FAILED
+}
+
+/// The store of this user, its folder and its limit.
+struct OpenStore {
+    store: FileStore,
+    folder: PathBuf,
+    limit: u64,
+}
+
+fn open_store(settings: &Settings) -> anyhow::Result<OpenStore> {
+    let folder = settings.dir.clone().context("there is no folder for the store: set TASTING_DIR or HOME")?;
+    let limit = settings.max_size.unwrap_or(DEFAULT_LIMIT);
+    let store = FileStore::new(&folder, Options { limit, read_only: settings.readonly });
+    Ok(OpenStore { store, folder, limit })
+}
+
+/// Prints JSON, or text for people, in colour where they see it.
+fn print<T: Serialize>(
+    as_json: bool,
+    shown: &T,
+    text: impl FnOnce(&mut BufWriter<StdoutLock<'static>>, &T, bool) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if as_json {
+        json::write(&mut out, shown)?;
+    } else {
+        text(&mut out, shown, is_colourful())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Whether standard output is for the eyes of people who have not asked for plain text.
+fn is_colourful() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64)
 }

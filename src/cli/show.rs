@@ -1,14 +1,13 @@
 //! `tasting show`: what is known of an object, an archive or a binary.
 
-use super::exit;
+use super::{exit, print};
 use crate::elf::archive::{self, Content};
 use crate::elf::{self, ElfError};
 use crate::fingerprint::Opened;
 use crate::process::{Settings, sys};
 use crate::report::shown::Shown;
-use crate::report::{json, text};
+use crate::report::text;
 use anyhow::{Context, bail};
-use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Show the atoms of an object, an archive or a linked binary: what each is, its hash, what it refers to.
@@ -26,13 +25,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let shown = shown(&arguments.file)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    if arguments.json {
-        json::write(&mut out, &shown)?;
-    } else {
-        text::write(&mut out, &shown, io::stdout().is_terminal())?;
-    }
-    out.flush()?;
+    print(arguments.json, &shown, text::write)?;
     Ok(exit::OK)
 }
 

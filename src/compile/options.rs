@@ -78,22 +78,32 @@ const fn entry(name: &'static str, form: Form, effect: Effect) -> Entry {
 /// The entry for an argument, by the longest name that it starts with.
 pub fn look_up(argument: &OsStr) -> Option<(Entry, Value<'_>)> {
     let bytes = argument.as_bytes();
-    let longest = bytes.len().min(LONGEST);
-    (2..=longest).rev().find_map(|length| {
-        let at = TABLE.binary_search_by(|entry| entry.name.as_bytes().cmp(&bytes[..length])).ok()?;
-        let rest = OsStr::from_bytes(&bytes[length..]);
-        let value = match (TABLE[at].form, rest.is_empty()) {
-            (Alone, true) => Value::None,
-            (Joined, _) | (Either, false) => Value::Here(rest),
-            (Separate | Either, true) | (JoinedThenSeparate, false) => Value::Next,
-            (Alone | Separate, false) | (JoinedThenSeparate, true) => return None,
-        };
-        Some((TABLE[at], value))
-    })
+    let mut length = bytes.len();
+    loop {
+        // Every name that these bytes start with stands before them, and is what this one starts with.
+        let at = TABLE.partition_point(|entry| entry.name.as_bytes() <= &bytes[..length]).checked_sub(1)?;
+        let name = TABLE[at].name.as_bytes();
+        let common = name.iter().zip(bytes).take_while(|(one, other)| one == other).count();
+        if common == name.len()
+            && let Some(value) = TABLE[at].form.value(OsStr::from_bytes(&bytes[common..]))
+        {
+            return Some((TABLE[at], value));
+        }
+        length = common.min(length - 1);
+    }
 }
 
-/// The length of the longest name.
-const LONGEST: usize = 32;
+impl Form {
+    /// Where the value of an option is that is followed by `rest` in its word. `None`: it is another option.
+    fn value(self, rest: &OsStr) -> Option<Value<'_>> {
+        match (self, rest.is_empty()) {
+            (Alone, true) => Some(Value::None),
+            (Joined, _) | (Either, false) => Some(Value::Here(rest)),
+            (Separate | Either, true) | (JoinedThenSeparate, false) => Some(Value::Next),
+            (Alone | Separate, false) | (JoinedThenSeparate, true) => None,
+        }
+    }
+}
 
 /// Sorted by the bytes of the name.
 #[rustfmt::skip]
@@ -295,7 +305,7 @@ mod tests {
     #[test]
     fn the_table_is_sorted_and_within_its_length() {
         assert!(TABLE.is_sorted_by(|one, other| one.name < other.name));
-        assert!(TABLE.iter().all(|entry| entry.name.len() <= LONGEST && entry.name.len() >= 2));
+        assert!(TABLE.iter().all(|entry| entry.name.len() >= 2));
     }
 
     fn found(argument: &str) -> Option<(&'static str, Value<'_>)> {

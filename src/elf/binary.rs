@@ -52,6 +52,18 @@ pub struct Symbol<'a> {
 /// It names the build, and changes nothing in how it runs.
 const BUILD_ID: &[u8] = b".note.gnu.build-id";
 
+/// What may be done to the addresses from each of these on.
+pub struct Rights {
+    from: Vec<(u64, u64)>,
+}
+
+impl Rights {
+    pub fn at(&self, address: u64) -> u64 {
+        let behind = self.from.partition_point(|&(start, _)| start <= address);
+        behind.checked_sub(1).map_or(0, |index| self.from[index].1)
+    }
+}
+
 impl Section<'_> {
     /// A note that says more than which build it is.
     pub fn is_note(&self) -> bool {
@@ -130,6 +142,17 @@ impl<'a> Binary<'a> {
         let flags = of_kind(elf::PT_LOAD).find(holds).map_or(0, |segment| segment.flags.into());
         let relocated = of_kind(elf::PT_GNU_RELRO).any(|segment| holds(&segment));
         flags | (u64::from(relocated) << 32)
+    }
+
+    /// The same for many addresses.
+    pub fn rights(&self) -> Rights {
+        let is_bound = |segment: &&Segment| [elf::PT_LOAD.0, elf::PT_GNU_RELRO.0].contains(&segment.kind);
+        let bounded = self.segments.iter().filter(is_bound);
+        let mut bounds: Vec<u64> =
+            bounded.flat_map(|segment| [segment.address, segment.address.saturating_add(segment.size)]).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        Rights { from: bounds.into_iter().map(|start| (start, self.rights_at(start))).collect() }
     }
 
     /// The section that ends at an address.

@@ -25,6 +25,8 @@ pub struct LinkerJob {
     /// `-r`: the output is an object again.
     pub relocatable: bool,
     pub shared: bool,
+    /// No shared library is taken.
+    pub is_static: bool,
     pub map: UserMap,
     /// `--wrap`.
     pub wraps: Vec<OsString>,
@@ -105,6 +107,7 @@ impl Seen {
             Effect::Output => job.output = value.into(),
             Effect::Relocatable => job.relocatable = true,
             Effect::Shared => job.shared = true,
+            Effect::Static => job.is_static = true,
             Effect::Map if value == "-" => job.map = UserMap::Stdout,
             Effect::Map => job.map = UserMap::File(value.into()),
             Effect::PrintMap => self.print_map = true,

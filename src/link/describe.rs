@@ -2,6 +2,7 @@
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
 use super::arguments::LinkerJob;
+use super::early::{self, Early, Records};
 use super::graph::{self, Options};
 use super::inputs::Groups;
 use super::libraries;
@@ -9,7 +10,7 @@ use super::map::{self, MapKind};
 use super::symbols::FinalSymbols;
 use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
-use crate::elf::{self, ElfError, Labels, WithRecord, archive};
+use crate::elf::{self, ElfError, Labels, WithRecord};
 use crate::fingerprint::walk::{self, Module, Start};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
@@ -18,8 +19,12 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::mem;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// Beyond so many symbols or atoms several threads pay.
+const MANY: usize = 4096;
 
 /// Why there is no manifest at all.
 #[derive(Debug, Error)]
@@ -33,15 +38,20 @@ pub enum DescribeError {
 }
 
 /// Describes what was linked: a binary by its manifest, the object that `-r` makes by its record.
-pub fn after(settings: &Settings, job: &LinkerJob, map: Option<&[u8]>) -> Result<(), DescribeError> {
+pub fn after(
+    settings: &Settings,
+    job: &LinkerJob,
+    map: Option<&[u8]>,
+    early: (&Early, Records),
+) -> Result<(), DescribeError> {
     if job.relocatable {
         return attach(&job.output, settings.level);
     }
-    let (options, map) = match options(job, map.unwrap_or_default()) {
+    let (options, map) = match options(job, map.unwrap_or_default(), early.0) {
         Ok(options) => (options, map.ok_or_else(|| "the linker wrote no map that could be read".to_owned())),
         Err(reason) => (Options::default(), Err(reason)),
     };
-    let bytes = manifest(settings, job, map, &options)?;
+    let bytes = manifest(settings, job, map, &options, early)?;
     manifest_file::write(settings, &job.output, &bytes)?;
     Ok(())
 }
@@ -57,12 +67,12 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
 }
 
 /// What the command line means for the graph. The error is a reason to take the binary as a whole.
-fn options(job: &LinkerJob, map: &[u8]) -> Result<Options, String> {
+fn options(job: &LinkerJob, map: &[u8], early: &Early) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
     let options = frame.len();
-    let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path));
+    let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path, early));
     for script in job.scripts.iter().cloned().chain(inputs) {
         frame.push(script_text(&script)?);
     }
@@ -86,12 +96,14 @@ fn is_symbol(expression: &str) -> bool {
     name != "." && name.chars().all(is_letter) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// An input that is neither an object nor an archive: the linker takes it for a script.
-fn is_script(path: &Path) -> bool {
+/// An input that the linker takes for a script.
+fn is_script(path: &Path, early: &Early) -> bool {
+    if let Some(file) = early.file(path) {
+        return early::is_script(file.bytes());
+    }
     let mut start = [0; 8];
-    let Ok(length) = File::open(path).and_then(|mut file| file.read(&mut start)) else { return false };
-    let start = &start[..length];
-    !start.starts_with(b"\x7fELF") && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
+    let length = File::open(path).and_then(|mut file| file.read(&mut start));
+    length.is_ok_and(|length| early::is_script(&start[..length]))
 }
 
 /// A script can place bytes and fill gaps: its text counts, and so would that of what it includes.
@@ -109,16 +121,22 @@ pub fn manifest(
     job: &LinkerJob,
     map: Result<&[u8], String>,
     options: &Options,
+    early: (&Early, Records),
 ) -> Result<Vec<u8>, DescribeError> {
     let bytes = sys::map(&job.output)?;
     let binary = Binary::parse(&bytes)?;
+    let opened = early.0;
     let finish = |mut manifest: Manifest| {
-        let libraries = libraries::of_project(settings, job, &binary).into_iter();
+        let libraries = libraries::needed(&opened.libraries, &job.output, &binary).into_iter();
         manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
-        manifest.fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
-        manifest.encode()
+        let walk = || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+        (manifest.fingerprint, manifest.digest) = both(manifest.nodes.len() > MANY, walk, || binary.loaded_digest());
+        let bytes = manifest.encode();
+        // The process is about to end, and that is the fastest way to give back many small pieces of memory.
+        mem::forget(manifest);
+        bytes
     };
-    match finely(settings, &binary, map, options, finish) {
+    match finely(settings, &binary, map, options, early, finish) {
         Ok(manifest) => Ok(manifest),
         Err(reason) => Ok(finish(whole(&binary, options, reason))?),
     }
@@ -130,16 +148,25 @@ fn finely(
     binary: &Binary,
     map: Result<&[u8], String>,
     options: &Options,
+    (early, records): (&Early, Records),
     finish: impl Fn(Manifest) -> Result<Vec<u8>, FormatError>,
 ) -> Result<Vec<u8>, String> {
-    let placement = map::parse(map?).map_err(|error| format!("the linker's map: {error}"))?;
+    let map = map?;
+    let (placement, symbols) = both(binary.symbols.len() > MANY, || map::parse(map), || FinalSymbols::new(binary));
+    let placement = placement.map_err(|error| format!("the linker's map: {error}"))?;
     let groups = Groups::new(&placement);
-    let files = groups.open(settings).map_err(|error| error.to_string())?;
-    let symbols = FinalSymbols::new(binary);
-    let inputs = groups.read(&files, &symbols).map_err(|error| error.to_string())?;
+    let files = groups.open(early, settings).map_err(|error| error.to_string())?;
+    let inputs = groups.read(&files, records, &symbols).map_err(|error| error.to_string())?;
     let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
     files.remember(settings, &inputs);
-    finish(manifest).map_err(|error| error.to_string())
+    let bytes = finish(manifest).map_err(|error| error.to_string());
+    mem::forget((inputs, symbols, placement));
+    bytes
+}
+
+/// Does two things, at once where that pays.
+fn both<A: Send, B: Send>(at_once: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+    if at_once { rayon::join(one, other) } else { (one(), other()) }
 }
 
 /// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its
@@ -186,7 +213,6 @@ fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest
     )];
     nodes.extend(imports);
     Manifest {
-        digest: binary.loaded_digest(),
         shared_library: binary.is_shared_library(),
         frame: graph::frame(binary, options),
         edges: (1..nodes.len() as u32).map(|node| Edge { node, offset: 0 }).collect(),

@@ -13,7 +13,7 @@ pub use frame::{frame, needed};
 use super::files;
 use super::inputs::Input;
 use super::symbols::{Definitions, FinalSymbols};
-use crate::elf::binary::Binary;
+use crate::elf::binary::{Binary, Rights};
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::CHOSEN;
@@ -53,36 +53,6 @@ pub struct Options {
 /// The part of glibc's archive that every static program has, and that names `_end` only to use up its page.
 const USES_THE_LAST_PAGE: &str = "(dl-minimal-malloc.o)";
 
-/// The first parts of the names of usual sections, behind the dot.
-const USUAL_SECTIONS: [&str; 26] = [
-    "bss",
-    "common",
-    "ctors",
-    "data",
-    "dtors",
-    "eh_frame",
-    "fini",
-    "fini_array",
-    "gcc_except_table",
-    "gnu",
-    "init",
-    "init_array",
-    "jcr",
-    "lbss",
-    "ldata",
-    "lrodata",
-    "ltext",
-    "note",
-    "preinit_array",
-    "rodata",
-    "sbss",
-    "sdata",
-    "tbss",
-    "tdata",
-    "text",
-    "tm_clone_table",
-];
-
 const NONE: u32 = u32::MAX;
 
 /// What a node's edges come from.
@@ -99,7 +69,7 @@ enum Origin {
     Leaf,
 }
 
-/// Builds the manifest of a binary.
+/// Builds the manifest of a binary, but for its digest and fingerprint.
 pub fn build<'a>(
     inputs: &'a [Input<'a>],
     placement: &'a Placement<'a>,
@@ -112,11 +82,12 @@ pub fn build<'a>(
         return Err(GraphError::Assigned { symbol: "(any)".to_owned() });
     }
     builder.add_placed_atoms();
+    builder.know_the_obvious();
     let roots = builder.roots()?;
     let exports = builder.exports()?;
     builder.add_edges()?;
     Ok(Manifest {
-        digest: binary.loaded_digest(),
+        digest: Hash::default(),
         fingerprint: Hash::default(),
         shared_library: builder.is_library,
         frame: frame(binary, options),
@@ -150,12 +121,13 @@ struct Builder<'a> {
     /// The first line of each output section that has content.
     first_member: FxHashMap<&'a [u8], u32>,
     literals: FxHashMap<Hash, u32>,
-    /// What each name means, once asked.
-    known: FxHashMap<Hash, Edge>,
+    /// What each name means, by its number, once asked.
+    known: Vec<Option<Edge>>,
     /// Imports, values and ranges by what they are.
     specials: FxHashMap<(AtomKind, Hash), u32>,
     /// The symbols that the dynamic loader sees; several versions of one name may be among them.
     dynamic: FxHashMap<&'a [u8], Vec<&'a DynamicSymbol<'a>>>,
+    rights: Rights,
     /// What may be done to literals where they lie.
     rights_of_literals: u64,
     /// The nodes of objects that are hashed as a whole, by the objects' names.
@@ -178,13 +150,16 @@ impl<'a> Builder<'a> {
             dynamic.entry(symbol.name).or_default().push(symbol);
         }
         let constants = binary.sections.iter().find(|section| section.name.starts_with(b".rodata"));
+        let definitions = Definitions::collect(inputs);
+        let rights = binary.rights();
         Builder {
             inputs,
             placement,
             binary,
             symbols,
             options,
-            definitions: Definitions::collect(inputs),
+            known: vec![None; definitions.count()],
+            definitions,
             is_library: binary.is_shared_library(),
             nodes: Vec::with_capacity(atoms),
             origins: Vec::with_capacity(atoms),
@@ -193,10 +168,10 @@ impl<'a> Builder<'a> {
             by_address: Vec::new(),
             first_member: first_members(placement),
             literals: FxHashMap::default(),
-            known: FxHashMap::default(),
             specials: FxHashMap::default(),
             dynamic,
-            rights_of_literals: constants.map_or(0, |section| binary.rights_at(section.address)),
+            rights_of_literals: constants.map_or(0, |section| rights.at(section.address)),
+            rights,
             whole_objects: FxHashMap::default(),
             files: Vec::new(),
             file_of: FxHashMap::default(),
@@ -218,7 +193,8 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        self.by_address.sort_unstable();
+        // Each object's atoms mostly lie in their order already, which this sort makes use of.
+        self.by_address.sort();
     }
 
     /// The node of an atom, made when it is first asked for.
@@ -240,7 +216,7 @@ impl<'a> Builder<'a> {
         let rights = match (atom.kind, input.addresses[index as usize]) {
             (AtomKind::Literal, _) => self.rights_of_literals,
             (AtomKind::ThreadLocal, _) | (_, None) => 0,
-            (_, Some(address)) => self.binary.rights_at(address),
+            (_, Some(address)) => self.rights.at(address),
         };
         let node = Node {
             name: Cow::Borrowed(if atom.level == Level::File { &input.label } else { atom.name }),
@@ -283,10 +259,7 @@ impl<'a> Builder<'a> {
                 Origin::Atom { input, atom } => {
                     let starts = &offsets[input as usize];
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
-                    for reference in &self.inputs[input as usize].record.references[range] {
-                        let edge = self.edge(input, reference)?;
-                        self.edges.push(edge);
-                    }
+                    self.add_references(input, &self.inputs[input as usize].record.references[range])?;
                     self.add_neighbours(input, atom);
                 }
                 Origin::Members(section) => self.add_members(section),
@@ -361,20 +334,25 @@ impl<'a> Builder<'a> {
         (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64 })
     }
 
-    fn edge(&mut self, input: u32, reference: &Reference) -> Result<Edge, GraphError> {
-        let base = match reference.target {
-            Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
-            Target::Symbol(symbol) => {
-                let from = &self.inputs[input as usize];
-                let symbol = from.record.symbols[symbol as usize];
-                if symbol.name == "_end" && from.label.ends_with(USES_THE_LAST_PAGE) {
-                    self.layout(symbol.name)
-                } else {
-                    self.meant(&symbol)?
+    fn add_references(&mut self, input: u32, references: &[Reference]) -> Result<(), GraphError> {
+        let from = &self.inputs[input as usize];
+        let uses_last_page = from.label.ends_with(USES_THE_LAST_PAGE);
+        let is_plain = !uses_last_page && self.options.wrapped.is_empty();
+        for reference in references {
+            let base = match reference.target {
+                Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
+                Target::Symbol(symbol) => {
+                    let number = self.definitions.number_of_symbol(input, symbol);
+                    match (self.known[number as usize], &from.record.symbols[symbol as usize]) {
+                        (Some(known), _) if is_plain => known,
+                        (_, symbol) if uses_last_page && symbol.name == "_end" => self.layout(symbol.name),
+                        (_, symbol) => self.meant(number, symbol)?,
+                    }
                 }
-            }
-        };
-        Ok(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) })
+            };
+            self.edges.push(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) });
+        }
+        Ok(())
     }
 }
 
@@ -407,8 +385,37 @@ fn first_members<'a>(placement: &Placement<'a>) -> FxHashMap<&'a [u8], u32> {
 /// A section that compilers and linkers fill by themselves: its members do not know their neighbours.
 fn is_usual(section: &str) -> bool {
     let Some(name) = section.strip_prefix('.') else { return false };
-    let stem = name.split('.').next().unwrap_or(name);
-    USUAL_SECTIONS.contains(&stem)
+    let stem = name.bytes().position(|byte| byte == b'.').map_or(name, |dot| &name[..dot]);
+    // The most frequent ones first.
+    matches!(
+        stem,
+        "text"
+            | "rodata"
+            | "data"
+            | "bss"
+            | "common"
+            | "ctors"
+            | "dtors"
+            | "eh_frame"
+            | "fini"
+            | "fini_array"
+            | "gcc_except_table"
+            | "gnu"
+            | "init"
+            | "init_array"
+            | "jcr"
+            | "lbss"
+            | "ldata"
+            | "lrodata"
+            | "ltext"
+            | "note"
+            | "preinit_array"
+            | "sbss"
+            | "sdata"
+            | "tbss"
+            | "tdata"
+            | "tm_clone_table"
+    )
 }
 
 /// Where each atom's references start.

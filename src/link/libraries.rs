@@ -1,24 +1,39 @@
-//! The shared libraries of the project that a binary was linked with. In: the command line and the binary. Out: for each
-//! library that the binary asks the loader for and that has a manifest, the path at which it was linked.
+//! The shared libraries of the project that a binary was linked with. In: the command line, and later the
+//! binary. Out: for each library that the binary asks the loader for and that has a manifest, the path at which it was linked.
 
 use super::arguments::LinkerJob;
+use super::early::Early;
 use crate::elf::binary::Binary;
 use crate::process::{Settings, manifest_file, sys};
+use rustc_hash::FxHashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf, absolute};
 
-/// Name and path, relative to the folder of the binary.
-pub fn of_project(settings: &Settings, job: &LinkerJob, binary: &Binary) -> Vec<(String, String)> {
-    let Some(folder) = absolute(&job.output).ok().and_then(|output| Some(output.parent()?.to_owned())) else {
+/// A library with a manifest.
+pub struct Library {
+    /// The name by which it is asked for.
+    name: String,
+    path: PathBuf,
+}
+
+/// The libraries of the project that the linker may take.
+pub fn of_project(settings: &Settings, job: &LinkerJob, early: &Early) -> Vec<Library> {
+    let mut seen = FxHashSet::default();
+    let new = candidates(job).filter(|path| !early.is_linked_in(path)).filter(|path| seen.insert(path.clone()));
+    let described = new.filter(|path| path.exists() && manifest_file::find(settings, path).exists());
+    described.filter_map(|path| Some(Library { name: name_of(&path)?, path })).collect()
+}
+
+/// Those that a binary asks for: name and path, relative to the folder of the binary.
+pub fn needed(libraries: &[Library], output: &Path, binary: &Binary) -> Vec<(String, String)> {
+    let Some(folder) = absolute(output).ok().and_then(|output| Some(output.parent()?.to_owned())) else {
         return Vec::new();
     };
-    let described = candidates(job).filter(|path| manifest_file::find(settings, path).exists());
-    described
-        .filter_map(|path| {
-            let name = name_of(&path)?;
-            let is_needed = binary.dynamic.needed.contains(&name.as_bytes());
-            let path = relative(&folder, &absolute(&path).ok()?);
-            is_needed.then_some((name, path.to_str()?.to_owned()))
+    let needed = libraries.iter().filter(|library| binary.dynamic.needed.contains(&library.name.as_bytes()));
+    needed
+        .filter_map(|library| {
+            let path = relative(&folder, &absolute(&library.path).ok()?);
+            Some((library.name.clone(), path.to_str()?.to_owned()))
         })
         .collect()
 }

@@ -27,7 +27,8 @@ pub fn place<'a>(
     }
     let (claims, groups) = (OnceCell::new(), OnceCell::new());
     let addresses =
-        Matcher { label: &label, inputs: &inputs, placed, symbols, index: index(&inputs), claims, groups }.run()?;
+        Matcher { label: &label, inputs: &inputs, placed, symbols, index: Index::new(&inputs), claims, groups }
+            .run()?;
     for (Candidate { input, atom }, address) in addresses {
         give_place(&mut inputs[input], atom, address);
     }
@@ -72,20 +73,56 @@ struct Candidate {
     atom: usize,
 }
 
-/// The sections by their names, sorted; those of one name in the order of the object.
-fn index<'i>(inputs: &'i [Input]) -> Vec<(&'i [u8], Candidate)> {
-    let mut index: Vec<(&[u8], Candidate)> = Vec::new();
-    for (input, object) in inputs.iter().enumerate() {
-        let mut last = None;
-        for (atom, described) in object.record.atoms.iter().enumerate() {
-            let is_first = last.replace(described.section) != Some(described.section);
-            if is_first && has_own_place(described.kind, described.level) {
-                index.push((described.section_name.as_bytes(), Candidate { input, atom }));
+/// One or more of the same name, in order. Mostly it is one.
+struct Alike<T> {
+    first: T,
+    others: Vec<T>,
+}
+
+impl<T: Copy> Alike<T> {
+    fn only(&self) -> Option<T> {
+        self.others.is_empty().then_some(self.first)
+    }
+
+    fn all(&self) -> Vec<T> {
+        [self.first].into_iter().chain(self.others.iter().copied()).collect()
+    }
+}
+
+/// The sections of an object by their names.
+#[derive(Default)]
+struct Index<'i> {
+    numbers: FxHashMap<&'i [u8], usize>,
+    sections: Vec<Alike<Candidate>>,
+}
+
+impl<'i> Index<'i> {
+    fn new(inputs: &'i [Input]) -> Self {
+        let mut index = Index::default();
+        index.numbers.reserve(inputs.iter().map(|input| input.record.atoms.len()).sum());
+        for (input, object) in inputs.iter().enumerate() {
+            let mut last = None;
+            for (atom, described) in object.record.atoms.iter().enumerate() {
+                let is_first = last.replace(described.section) != Some(described.section);
+                if is_first && has_own_place(described.kind, described.level) {
+                    index.add(described.section_name.as_bytes(), Candidate { input, atom });
+                }
             }
         }
+        index
     }
-    index.sort_by_key(|(name, _)| *name);
-    index
+
+    fn add(&mut self, name: &'i [u8], candidate: Candidate) {
+        let next = self.sections.len();
+        match *self.numbers.entry(name).or_insert(next) {
+            number if number == next => self.sections.push(Alike { first: candidate, others: Vec::new() }),
+            number => self.sections[number].others.push(candidate),
+        }
+    }
+
+    fn get(&self, name: &[u8]) -> Option<&Alike<Candidate>> {
+        Some(&self.sections[*self.numbers.get(name)?])
+    }
 }
 
 struct Matcher<'i, 'a, 'p> {
@@ -93,7 +130,7 @@ struct Matcher<'i, 'a, 'p> {
     inputs: &'i [Input<'a>],
     placed: &'i [PlacedSection<'p>],
     symbols: &'i dyn SymbolAddresses,
-    index: Vec<(&'i [u8], Candidate)>,
+    index: Index<'i>,
     /// Where the symbols of atoms say that the atoms are. Made when several sections bear one name, as all of them do
     /// with `-fno-unique-section-names`; to ask every symbol for every line would be cubic.
     claims: OnceCell<FxHashMap<u64, Vec<Candidate>>>,
@@ -109,19 +146,28 @@ fn is_condensed(line: &PlacedSection) -> bool {
 impl Matcher<'_, '_, '_> {
     /// The address of every placed atom.
     fn run(&self) -> Result<Vec<(Candidate, u64)>, InputError> {
-        let mut placed: Vec<&PlacedSection> = self.placed.iter().filter(|section| section.size > 0).collect();
-        placed.sort_by_key(|section| section.name);
-        let mut found = Vec::with_capacity(placed.len());
-        for lines in placed.chunk_by(|one, other| one.name == other.name) {
-            self.match_name(lines, &mut found)?;
+        let mut found = Vec::with_capacity(self.placed.len());
+        for (lines, candidates) in self.lines().iter().zip(&self.index.sections) {
+            if let Some(lines) = lines {
+                self.match_name(candidates, lines, &mut found)?;
+            }
         }
         Ok(found)
     }
 
-    fn named(&self, name: &[u8]) -> &[(&[u8], Candidate)] {
-        let from = self.index.partition_point(|(known, _)| *known < name);
-        let rest = &self.index[from..];
-        &rest[..rest.partition_point(|(known, _)| *known == name)]
+    /// The lines of each name in the index. Others are of sections without an atom: notes, unwind tables, merged
+    /// strings, commons.
+    fn lines(&self) -> Vec<Option<Alike<&PlacedSection<'_>>>> {
+        let mut lines: Vec<Option<Alike<&PlacedSection>>> = Vec::new();
+        lines.resize_with(self.index.sections.len(), || None);
+        for line in self.placed.iter().filter(|line| line.size > 0) {
+            let Some(&number) = self.index.numbers.get(line.name) else { continue };
+            match &mut lines[number] {
+                Some(known) => known.others.push(line),
+                none => *none = Some(Alike { first: line, others: Vec::new() }),
+            }
+        }
+        lines
     }
 
     fn atom(&self, candidate: Candidate) -> &Atom<'_> {
@@ -134,19 +180,22 @@ impl Matcher<'_, '_, '_> {
     }
 
     /// Matches the lines of one section name.
-    fn match_name(&self, lines: &[&PlacedSection], found: &mut Vec<(Candidate, u64)>) -> Result<(), InputError> {
-        match (self.named(lines[0].name), lines) {
-            // Sections without an atom: notes, unwind tables, merged strings, commons.
-            ([], _) => Ok(()),
-            ([(_, candidate)], [line]) if self.size(*candidate) == line.size || is_condensed(line) => {
-                found.push((*candidate, line.address));
+    fn match_name(
+        &self,
+        candidates: &Alike<Candidate>,
+        lines: &Alike<&PlacedSection>,
+        found: &mut Vec<(Candidate, u64)>,
+    ) -> Result<(), InputError> {
+        match (candidates.only(), lines.only()) {
+            (Some(candidate), Some(line)) if self.size(candidate) == line.size || is_condensed(line) => {
+                found.push((candidate, line.address));
                 Ok(())
             }
-            ([_], [line]) => {
+            (Some(_), Some(line)) => {
                 let section = String::from_utf8_lossy(line.name).into_owned();
                 Err(InputError::OtherSize { object: self.label.to_owned(), section })
             }
-            (candidates, _) => self.match_several(candidates, lines, found),
+            _ => self.match_several(&candidates.all(), &lines.all(), found),
         }
     }
 
@@ -154,11 +203,11 @@ impl Matcher<'_, '_, '_> {
     /// sections that can have been linked, and then both are in the same order.
     fn match_several(
         &self,
-        candidates: &[(&[u8], Candidate)],
+        candidates: &[Candidate],
         lines: &[&PlacedSection],
         found: &mut Vec<(Candidate, u64)>,
     ) -> Result<(), InputError> {
-        let mut open: FxHashSet<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
+        let mut open: FxHashSet<Candidate> = candidates.iter().copied().collect();
         let mut left = Vec::new();
         for line in lines {
             let claimed = self.claims().get(&line.address).map(Vec::as_slice).unwrap_or_default();
@@ -173,7 +222,7 @@ impl Matcher<'_, '_, '_> {
         let is_left = |candidate: &Candidate| {
             open.contains(candidate) && self.size(*candidate) > 0 && self.group_is_linked(*candidate)
         };
-        let open: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).filter(is_left).collect();
+        let open: Vec<Candidate> = candidates.iter().copied().filter(is_left).collect();
         let fits = |&candidate: &Candidate, line: &&PlacedSection| self.size(candidate) == line.size;
         if open.len() != left.len() || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line)) {
             let section = String::from_utf8_lossy(lines[0].name).into_owned();
@@ -217,7 +266,7 @@ impl Matcher<'_, '_, '_> {
             for (input, object) in self.inputs.iter().enumerate() {
                 for atom in object.record.atoms.iter().filter(|atom| atom.group != 0 && atom.size > 0) {
                     let name = atom.section_name.as_bytes();
-                    if self.named(name).len() == 1 {
+                    if self.index.get(name).is_some_and(|named| named.only().is_some()) {
                         *groups.entry((input, atom.group)).or_default() |= placed.contains(name);
                     }
                 }

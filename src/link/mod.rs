@@ -5,6 +5,8 @@
 pub mod arguments;
 /// After the linker: the binary's description.
 pub mod describe;
+/// What is done while the linker runs.
+pub mod early;
 /// The files of a link.
 pub mod files;
 /// The reference graph.

@@ -6,7 +6,7 @@
 
 use Effect::{
     BindLocally, Defsym, Entry as EntryPoint, Format, Icf, JustSymbols, Library, LibraryPath, Map, Nothing, Optimise,
-    Output, PrintMap, Relocatable, Script, Shared, Stops, StripAll, Version, VersionScript, Wrap,
+    Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
 };
 use Form::{Flag, Takes};
 use std::ffi::OsStr;
@@ -45,6 +45,7 @@ pub enum Effect {
     Format,
     Relocatable,
     Shared,
+    Static,
     Map,
     PrintMap,
     Wrap,
@@ -288,6 +289,7 @@ static LONG: &[Entry] = &[
     entry("sort-section", Takes, Nothing),
     entry("spare-dynamic-tags", Takes, Nothing),
     entry("split-stack-adjust-size", Takes, Nothing),
+    entry("static", Flag, Static),
     entry("strip-all", Flag, StripAll),
     entry("stub-group-size", Takes, Nothing),
     entry("symbol-ordering-file", Takes, Nothing),
@@ -345,7 +347,7 @@ mod tests {
 
     #[test]
     fn plain_flags_are_not_listed() {
-        for flag in ["--gc-sections", "-pie", "-(", "--", "-", "--build-id=sha1", "-static", "--no-undefined", "x"] {
+        for flag in ["--gc-sections", "-pie", "-(", "--", "-", "--build-id=sha1", "--no-undefined", "x"] {
             assert_eq!(found(flag), None, "{flag}");
         }
     }

@@ -44,13 +44,12 @@ struct Content<'a> {
 
 impl Shelf {
     /// The shelf of a file, if it is one whose records are remembered.
-    pub fn open(file: &Path, settings: &Settings) -> Option<Self> {
-        let metadata = fs::metadata(file).ok()?;
-        let age = SystemTime::now().duration_since(changed(&metadata)).ok()?;
+    pub fn open(metadata: &Metadata, settings: &Settings) -> Option<Self> {
+        let age = SystemTime::now().duration_since(changed(metadata)).ok()?;
         if metadata.len() < SMALLEST || age < SETTLED {
             return None;
         }
-        let path = settings.dir.as_ref()?.join("records").join(identity(&metadata).to_string());
+        let path = settings.dir.as_ref()?.join("records").join(identity(metadata).to_string());
         let mut shelf = Shelf { content: sys::map(&path).ok(), path, places: Vec::new() };
         shelf.places = shelf.read().unwrap_or_default();
         Some(shelf)

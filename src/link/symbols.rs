@@ -7,7 +7,7 @@
 //!
 //! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
-use super::inputs::{Input, SymbolAddresses};
+use super::inputs::{self, Input, SymbolAddresses};
 use crate::elf::binary::Binary;
 use crate::model::{AtomKind, Hash, Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
@@ -22,61 +22,141 @@ pub struct Definition {
     pub is_contested: bool,
 }
 
-/// The definitions of a link.
+impl Definition {
+    /// Another definition of the same name: the better one stays.
+    fn meet(&mut self, other: Definition) {
+        let is_common = |kind| matches!(kind, SymbolKind::Common { .. });
+        if self.input == other.input && self.kind == other.kind {
+            return;
+        }
+        let is_better = other.rank > self.rank;
+        let are_rivals = match (is_common(self.kind), is_common(other.kind)) {
+            (true, true) => false,
+            (false, false) => other.rank == self.rank,
+            // Linkers differ in whether a common symbol or a weak one is better.
+            _ => other.rank.max(self.rank) == COMMON,
+        };
+        let is_contested = are_rivals || (self.is_contested && !is_better);
+        if is_better {
+            *self = other;
+        }
+        self.is_contested = is_contested;
+    }
+}
+
+/// The names of a link, numbered, with their definitions.
 pub struct Definitions {
     /// By the hashes of names, which the records have ready: strings of many files would have to be read again.
-    by_name: FxHashMap<Hash, Definition>,
+    numbers: FxHashMap<Hash, u32>,
+    /// The hash of each name.
+    names: Vec<Hash>,
+    /// The best definition of each name.
+    best: Vec<Option<Definition>>,
+    /// The number of the name of each symbol of each object.
+    of_symbols: Vec<Vec<u32>>,
     /// Size and alignment of common symbols, taken over all objects.
     commons: FxHashMap<Hash, (u64, u64)>,
 }
 
+/// The number of no name.
+const NONE: u32 = u32::MAX;
+
 impl Definitions {
-    /// Collects the definitions of all objects, in the order of the map.
+    /// Numbers all names and collects the definitions of all objects, in the order of the map.
     pub fn collect(inputs: &[Input]) -> Self {
-        let count = inputs.iter().map(|input| input.record.symbols.len()).sum::<usize>();
-        let by_name = FxHashMap::with_capacity_and_hasher(count / 2, Default::default());
-        let mut definitions = Definitions { by_name, commons: FxHashMap::default() };
-        for (number, input) in inputs.iter().enumerate() {
-            for symbol in input.record.symbols.iter().filter(|symbol| symbol.kind != SymbolKind::Undefined) {
-                let name = symbol.name_hash;
-                if let SymbolKind::Common { size, align } = symbol.kind {
-                    let common = definitions.commons.entry(name).or_default();
-                    *common = (common.0.max(size), common.1.max(align));
-                }
-                let rank = rank(input, symbol.weak, symbol.kind);
-                let definition = Definition { input: number as u32, kind: symbol.kind, rank, is_contested: false };
-                definitions.add(name, definition);
-                if let Some((name, version)) = symbol.name.split_once("@@") {
-                    definitions.add(Symbol::hash_of(&format!("{name}@{version}")), definition);
-                }
-            }
-        }
+        let count = inputs.iter().map(|input| input.record.atoms.len()).sum::<usize>();
+        let numbers = FxHashMap::with_capacity_and_hasher(count, Default::default());
+        let (names, best) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (of_symbols, commons) = (Vec::new(), FxHashMap::default());
+        let mut definitions = Definitions { numbers, names, best, of_symbols, commons };
+        let defined = inputs.iter().enumerate().map(|(number, input)| definitions.define(number as u32, input));
+        let defined: Vec<Vec<u32>> = defined.collect();
+        // Most names were defined by now, and can be looked up by several threads.
+        let looked_up = inputs::map_each(inputs.iter().zip(defined).collect(), |(input, mut numbers)| {
+            let open = input.record.symbols.iter().zip(&mut numbers).filter(|(_, number)| **number == NONE);
+            open.for_each(|(symbol, number)| *number = definitions.number(symbol.name_hash).unwrap_or(NONE));
+            numbers
+        });
+        definitions.of_symbols = looked_up;
+        definitions.number_undefined(inputs);
         definitions
     }
 
-    fn add(&mut self, name: Hash, definition: Definition) {
-        let is_common = |kind| matches!(kind, SymbolKind::Common { .. });
-        let known = self.by_name.entry(name).or_insert(definition);
-        if known.input == definition.input && known.kind == definition.kind {
-            return;
+    /// Adds the definitions of one object. Returns the number of each symbol that it defines.
+    fn define(&mut self, number: u32, input: &Input) -> Vec<u32> {
+        let mut numbers = vec![NONE; input.record.symbols.len()];
+        let symbols = input.record.symbols.iter().zip(&mut numbers);
+        for (symbol, assigned) in symbols.filter(|(symbol, _)| symbol.kind != SymbolKind::Undefined) {
+            if let SymbolKind::Common { size, align } = symbol.kind {
+                let common = self.commons.entry(symbol.name_hash).or_default();
+                *common = (common.0.max(size), common.1.max(align));
+            }
+            let rank = rank(input, symbol.weak, symbol.kind);
+            let definition = Definition { input: number, kind: symbol.kind, rank, is_contested: false };
+            *assigned = self.add(symbol.name_hash, definition);
+            if symbol.name.as_bytes().contains(&b'@')
+                && let Some((name, version)) = symbol.name.split_once("@@")
+            {
+                self.add(Symbol::hash_of(&format!("{name}@{version}")), definition);
+            }
         }
-        let is_better = definition.rank > known.rank;
-        let are_rivals = match (is_common(known.kind), is_common(definition.kind)) {
-            (true, true) => false,
-            (false, false) => definition.rank == known.rank,
-            // Linkers differ in whether a common symbol or a weak one is better.
-            _ => definition.rank.max(known.rank) == COMMON,
-        };
-        let is_contested = are_rivals || (known.is_contested && !is_better);
-        if is_better {
-            *known = definition;
+        numbers
+    }
+
+    fn number_undefined(&mut self, inputs: &[Input]) {
+        for (input, numbers) in inputs.iter().zip(&mut self.of_symbols) {
+            let open = input.record.symbols.iter().zip(numbers).filter(|(_, number)| **number == NONE);
+            for (symbol, number) in open {
+                *number = *self.numbers.entry(symbol.name_hash).or_insert_with(|| {
+                    self.names.push(symbol.name_hash);
+                    self.best.push(None);
+                    self.best.len() as u32 - 1
+                });
+            }
         }
-        known.is_contested = is_contested;
+    }
+
+    fn add(&mut self, name: Hash, definition: Definition) -> u32 {
+        let next = self.best.len() as u32;
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.names.push(name);
+            self.best.push(Some(definition));
+        } else {
+            let known = self.best[number as usize].get_or_insert(definition);
+            known.meet(definition);
+        }
+        number
+    }
+
+    /// How many names there are.
+    pub fn count(&self) -> usize {
+        self.best.len()
+    }
+
+    /// The number of a name that some object defines or asks for.
+    pub fn number(&self, name: Hash) -> Option<u32> {
+        self.numbers.get(&name).copied()
+    }
+
+    /// The number of the name of an object's symbol.
+    pub fn number_of_symbol(&self, input: u32, symbol: u32) -> u32 {
+        self.of_symbols[input as usize][symbol as usize]
+    }
+
+    /// The name with a number.
+    pub fn name(&self, number: u32) -> Hash {
+        self.names[number as usize]
+    }
+
+    /// The best definition of the name with a number.
+    pub fn best(&self, number: u32) -> Option<Definition> {
+        self.best[number as usize]
     }
 
     /// The best definition of a name.
     pub fn get(&self, name: Hash) -> Option<Definition> {
-        self.by_name.get(&name).copied()
+        self.best(self.number(name)?)
     }
 
     /// The size and alignment that a common symbol was given.

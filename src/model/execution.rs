@@ -103,6 +103,30 @@ pub struct Traced {
     pub note: String,
 }
 
+/// The latest test that used a binary.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastUse {
+    /// The command, for people.
+    pub argv: Vec<String>,
+    /// The name of its trace in the store.
+    pub trace: Hash,
+}
+
+impl LastUse {
+    /// The use as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)
+    }
+
+    /// Reads what `to_bytes` wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((used, [])) => Ok(used),
+            _ => Err(FormatError::Malformed),
+        }
+    }
+}
+
 impl Trace {
     /// The trace as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {

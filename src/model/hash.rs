@@ -5,8 +5,46 @@ use std::fmt;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A finished hash.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 16]);
+
+/// A hash on disk as one run of bytes, for where there are many: `#[serde(with = "as_bytes")]`. (Field by field, each of the
+/// 16 bytes is a number of its own.)
+pub mod as_bytes {
+    use super::Hash;
+    use serde::de::{Error, Visitor};
+    use serde::{Deserializer, Serializer};
+    use std::fmt;
+
+    pub fn serialize<S: Serializer>(hash: &Hash, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&hash.0)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
+        deserializer.deserialize_bytes(SixteenBytes)
+    }
+
+    struct SixteenBytes;
+
+    impl Visitor<'_> for SixteenBytes {
+        type Value = Hash;
+
+        fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+            out.write_str("16 bytes")
+        }
+
+        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Hash, E> {
+            bytes.try_into().map(Hash).map_err(|_| E::invalid_length(bytes.len(), &self))
+        }
+    }
+}
+
+/// In a table, half of it is enough to find the right place.
+impl std::hash::Hash for Hash {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from_le_bytes(std::array::from_fn(|index| self.0[index])));
+    }
+}
 
 impl Hash {
     /// The hash of one run of bytes.

@@ -2,6 +2,7 @@
 //! stages after linking know of the binary's inside.
 
 use super::envelope::{Format, FormatError};
+use super::hash::as_bytes;
 use super::{AtomKind, Hash, Level, Refusal};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -9,7 +10,7 @@ use std::borrow::Cow;
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 2 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 3 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +55,7 @@ pub struct Node<'a> {
     pub kind: AtomKind,
     pub level: Level,
     /// The local hash.
+    #[serde(with = "as_bytes")]
     pub hash: Hash,
     /// Index into `Manifest::inputs`, plus one; 0 where no single input holds it.
     pub input: u32,

@@ -13,7 +13,7 @@ pub mod refusal;
 
 pub use decision::{Audit, Decision, Mark, Stats, Step, Verdict};
 pub use envelope::FormatError;
-pub use execution::{Base, Dependency, DependencyKind, Place, Shape, Trace, Traced};
+pub use execution::{Base, Dependency, DependencyKind, LastUse, Place, Shape, Trace, Traced};
 pub use hash::{Hash, Hasher};
 pub use identity::FileIdentity;
 pub use manifest::Manifest;

@@ -2,6 +2,7 @@
 //! object in the section `.tasting`, and borrows its names from wherever it was read.
 
 use super::envelope::{Format, FormatError};
+use super::hash::as_bytes;
 use super::{Hash, Refusal};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -9,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 2 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 3 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +40,7 @@ pub struct Atom<'a> {
     pub kind: AtomKind,
     pub level: Level,
     /// The local hash: what the atom itself is, with every reference left symbolic.
+    #[serde(with = "as_bytes")]
     pub hash: Hash,
     /// The input section that holds it: index and name in the object.
     pub section: u32,
@@ -120,6 +122,7 @@ pub enum Target {
 pub struct Symbol<'a> {
     pub name: &'a str,
     /// The hash of the name by which objects find each other: `foo` for `foo@@VERSION` too.
+    #[serde(with = "as_bytes")]
     pub name_hash: Hash,
     pub weak: bool,
     pub kind: SymbolKind,

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std")]
 
 use std::ffi::CStr;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -31,22 +31,33 @@ impl Deref for Mapped {
 /// Maps the file at `path`. Only a regular file has a content that can be mapped; a pipe without a writer must not
 /// even be waited for.
 pub fn map(path: &Path) -> io::Result<Mapped> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    map_file(&file)
+    Ok(map_with_metadata(path)?.0)
 }
 
-/// Maps an open file; of a length of 0 too, which mmap itself refuses.
+/// The same, with what the file system says of the file.
+pub fn map_with_metadata(path: &Path) -> io::Result<(Mapped, Metadata)> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok((map_length(&file, metadata.len())?, metadata))
+}
+
+/// Maps an open file.
 pub fn map_file(file: &File) -> io::Result<Mapped> {
-    if file.metadata()?.len() == 0 {
+    map_length(file, file.metadata()?.len())
+}
+
+/// Maps a file of a known length; of a length of 0 too, which mmap itself refuses.
+fn map_length(file: &File, length: u64) -> io::Result<Mapped> {
+    if length == 0 {
         return Ok(Mapped(None));
     }
     // SAFETY: the map is private to this process and only read. Whoever truncates the file meanwhile makes
     // us die by SIGBUS, as it does to linkers; we map only what a tool that has ended has written, or
     // what that tool itself has just mapped.
-    let mapped = unsafe { memmap2::Mmap::map(file)? };
+    let mapped = unsafe { memmap2::MmapOptions::new().len(length as usize).map(file)? };
     Ok(Mapped(Some(mapped)))
 }
 

@@ -1,6 +1,14 @@
-//! What people and machines are shown. In: records and manifests. Out: text and JSON.
+//! What people and machines are shown. In: records, manifests, decisions, comparisons. Out: text and JSON.
 
+pub mod decisions;
 pub mod demangle;
+pub mod explanation;
+pub mod findings;
 pub mod json;
+pub mod program;
+pub mod settings;
 pub mod shown;
+pub mod stats;
+pub mod style;
 pub mod text;
+pub mod units;

@@ -153,7 +153,8 @@ fn shown_atom(name: &str, kind: AtomKind, level: Level, hash: Hash, size: u64) -
     }
 }
 
-fn kind_name(kind: AtomKind) -> &'static str {
+/// The word for a kind of atom.
+pub fn kind_name(kind: AtomKind) -> &'static str {
     match kind {
         AtomKind::Function => "function",
         AtomKind::Resolver => "resolver",
@@ -169,7 +170,8 @@ fn kind_name(kind: AtomKind) -> &'static str {
     }
 }
 
-fn level_name(level: Level) -> &'static str {
+/// The word for a level.
+pub fn level_name(level: Level) -> &'static str {
     match level {
         Level::Code => "code",
         Level::Ast => "ast",

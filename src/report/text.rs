@@ -1,6 +1,7 @@
 //! Text for people: one line for each atom, colour only on a terminal.
 
 use super::shown::{Shown, ShownAtom};
+use super::style::Style;
 use std::io::{self, Write};
 
 /// How many references a line names before it only counts the rest.
@@ -8,7 +9,7 @@ const NAMED_REFERENCES: usize = 6;
 
 /// Writes a table of the atoms, then what else there is.
 pub fn write(out: &mut impl Write, shown: &Shown, colour: bool) -> io::Result<()> {
-    let (bold, dim, plain) = if colour { ("\x1b[1m", "\x1b[2m", "\x1b[0m") } else { ("", "", "") };
+    let Style { bold, dim, plain, .. } = Style::new(colour);
     writeln!(out, "{bold}{}{plain} ({}): {} atoms", shown.file, shown.kind, shown.atoms.len())?;
     for atom in &shown.atoms {
         let name = atom.demangled.as_deref().unwrap_or(&atom.name).escape_debug();

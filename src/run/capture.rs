@@ -41,6 +41,13 @@ impl Connection {
         Connection { terminals, is_one: files.is_some_and(|(out, err)| is_one(&out, &err)) }
     }
 
+    /// Each that there can be.
+    pub fn all() -> impl Iterator<Item = Connection> {
+        let flags = || [false, true].into_iter();
+        let terminals = flags().flat_map(move |out| flags().map(move |err| [out, err]));
+        terminals.flat_map(move |terminals| flags().map(move |is_one| Connection { terminals, is_one }))
+    }
+
     /// Whether anything goes to a terminal.
     pub fn on_terminal(&self) -> bool {
         self.terminals.contains(&true)

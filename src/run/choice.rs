@@ -3,8 +3,8 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, capture, is_good};
-use crate::model::{DependencyKind, Hash, Hasher, Mark, Outcome, Shape, Trace};
+use super::{Options, Session, capture, difference, is_good};
+use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
 
@@ -58,6 +58,18 @@ impl Run {
 
 /// Decides about a test.
 pub fn choose(session: &Session, options: Options) -> Choice {
+    decide(session, options, &mut values(session))
+}
+
+/// What things are now; standard input is our own.
+pub fn values(session: &Session) -> Values<'_> {
+    let mut contents = session.contents();
+    let (input, _) = inherited::standard_input(&mut contents);
+    Values::new(&session.project, &session.settings, &*session.store, contents, input)
+}
+
+/// Decides about a test, with these values of things.
+pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choice {
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
         return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
     }
@@ -73,10 +85,7 @@ pub fn choose(session: &Session, options: Options) -> Choice {
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
     };
     let mut look = Look { session, options, failed_before: false, problem: None };
-    let mut contents = session.contents();
-    let (input, _) = inherited::standard_input(&mut contents);
-    let mut values = Values::new(&session.project, &session.settings, &*session.store, contents, input);
-    let hit = shapes.iter().find_map(|shape| look.at(shape, &mut values));
+    let hit = shapes.iter().find_map(|shape| look.at(shape, values));
     values.remember();
     if session.settings.recache {
         return Choice::Run(Run::because(Reason::new("recache", "TASTING_RECACHE asks for it")));
@@ -93,7 +102,7 @@ pub fn choose(session: &Session, options: Options) -> Choice {
             Choice::Run(Run { reason, failed_before, mark: None })
         }
         (None, Some(problem)) => Choice::Run(Run::because(Reason::new("store", problem))),
-        (None, None) => Choice::Run(Run::because(why(session, &mut values))),
+        (None, None) => Choice::Run(Run::because(why(session, values))),
     }
 }
 
@@ -154,32 +163,10 @@ fn why(session: &Session, values: &mut Values) -> Reason {
     if let Some(refusal) = trace.refusals.first() {
         return Reason::new("refused", format!("the last run could not be kept: {refusal}"));
     }
-    if trace.test != session.test.identity {
-        let known = |(name, value): &&(String, Hash)| {
-            trace.circumstances.iter().any(|(old, before)| old == name && before == value)
-        };
-        let different = session.test.circumstances.iter().find(|now| !known(now));
-        let gone = || {
-            let is_there = |(old, _): &&(String, Hash)| session.test.circumstances.iter().any(|(now, _)| now == old);
-            trace.circumstances.iter().find(|before| !is_there(before))
-        };
-        let name = different.or_else(gone).map_or("something", |(name, _)| name.as_str());
-        return Reason::new("circumstances", format!("{name} is different"));
-    }
-    let shape = Shape { dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect() };
-    let now = values.now(&shape);
-    let Some((used, _)) = trace.used.iter().zip(&now).find(|(used, now)| used.value != **now) else {
-        return Reason::new("forgotten", "its result is not in the store any more");
+    let different = match trace.test == session.test.identity {
+        true => difference::of_dependencies(&session.project, &trace, values),
+        false => difference::of_circumstances(&session.test, &trace),
     };
-    let place = session.project.show(&used.dependency.place);
-    let (sort, text) = match used.dependency.kind {
-        DependencyKind::Input => ("input changed", "its standard input is different".to_owned()),
-        DependencyKind::Program => ("program changed", format!("the program {place} has changed")),
-        DependencyKind::Library => ("library changed", format!("the library {place} has changed")),
-        DependencyKind::Absent => ("file changed", format!("{place} was not there before")),
-        DependencyKind::Folder => ("folder changed", format!("the folder {place} has other entries")),
-        DependencyKind::Declared => ("file changed", format!("files that fit {place} have changed")),
-        _ => ("file changed", format!("{place} has changed")),
-    };
-    Reason::new(sort, text)
+    let first = different.into_iter().next().map(|difference| difference.reason);
+    first.unwrap_or_else(|| Reason::new("forgotten", "its result is not in the store any more"))
 }

@@ -4,7 +4,7 @@
 //! is reused: it may have said which tests must not be.
 
 use glob::Pattern;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use std::path::Path;
 pub const FILE: &str = "tasting.toml";
 
 /// What the project wants.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Config {
     /// Patterns of files, relative to the root, that all tests depend on.
@@ -38,7 +38,7 @@ pub struct Config {
 }
 
 /// Which variables of the environment count.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Environment {
     /// Patterns of names that do not.
@@ -48,7 +48,7 @@ pub struct Environment {
 }
 
 /// How much of an outcome is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of output.
@@ -64,7 +64,7 @@ impl Default for Limits {
 }
 
 /// What is done about programs that have no manifest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownPrograms {
     #[default]
@@ -73,9 +73,15 @@ pub enum UnknownPrograms {
 }
 
 /// A share of all cases, from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Share(pub f64);
+
+impl From<Share> for String {
+    fn from(share: Share) -> String {
+        format!("{}%", share.0 * 100.0)
+    }
+}
 
 impl TryFrom<String> for Share {
     type Error = String;

@@ -14,6 +14,7 @@ const IGNORED: &[&str] = &[
     "MFLAGS",
     "GNUMAKEFLAGS",
     "MAKELEVEL",
+    "MAKEOVERRIDES",
     "MAKE_TERMOUT",
     "MAKE_TERMERR",
     "MAKE_HOST",

@@ -2,14 +2,17 @@
 //!
 //! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
 //! `replay`, or `execute` (under watch, with `capture`) → `record` (what was used, what is `leftovers`) → the same end.
+//! For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
 pub mod capture;
 mod choice;
 pub mod config;
+mod difference;
 pub mod environment;
 mod execute;
+pub mod inspect;
 mod leftovers;
 pub mod project;
 mod record;
@@ -19,7 +22,7 @@ pub mod values;
 
 use self::capture::Connection;
 use self::choice::{Choice, Reason};
-use self::config::Share;
+use self::config::{Config, Share};
 use self::project::Project;
 use self::test::Test;
 use crate::model::{Audit, Decision, Exit, Hash, Mark, Step, Verdict};
@@ -33,7 +36,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How a test in quarantine gets out, unless the project says otherwise.
-const QUARANTINE_PASSES: u32 = 5;
+pub const QUARANTINE_PASSES: u32 = 5;
 
 /// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
 const REPEATS: usize = 3;
@@ -46,6 +49,13 @@ const SKIPPED: i32 = 77;
 pub struct Options {
     pub reuse_failures: bool,
     pub audit: Option<Share>,
+}
+
+impl Options {
+    /// What the command line leaves open is for the project to say.
+    fn with(self, config: &Config) -> Options {
+        Options { reuse_failures: self.reuse_failures || config.reuse_failures, audit: self.audit.or(config.audit) }
+    }
 }
 
 /// One run of one test.
@@ -69,11 +79,7 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
         Ok(session) => session,
         Err(unable) => return unable.run(words),
     };
-    let options = Options {
-        reuse_failures: options.reuse_failures || session.project.config.reuse_failures,
-        audit: options.audit.or(session.project.config.audit),
-    };
-    session.run(options)
+    session.run(options.with(&session.project.config))
 }
 
 /// Becomes the test, with nothing of us left.

@@ -36,7 +36,7 @@ impl Project {
     pub fn find(working: &Path, program: Option<&Path>, settings: &Settings) -> Result<Self, String> {
         let given = settings.root.clone();
         let real = |path: &Path| fs::canonicalize(path).ok();
-        let root = given.as_deref().and_then(real).or_else(|| nearest_root(working)).unwrap_or(working.to_owned());
+        let root = Project::root(working, settings);
         let config = Config::read(&root)?;
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let starts = [program.and_then(Path::parent), Some(working)];
@@ -56,6 +56,12 @@ impl Project {
         bases.sort_by_key(|(_, path)| std::cmp::Reverse(path.as_os_str().len()));
         bases.dedup_by(|one, other| one.1 == other.1);
         Ok(Project { root, working: working.to_owned(), config, bases, spellings })
+    }
+
+    /// The root of the project that a folder belongs to.
+    pub fn root(working: &Path, settings: &Settings) -> PathBuf {
+        let given = settings.root.as_deref().and_then(|root| fs::canonicalize(root).ok());
+        given.or_else(|| nearest_root(working)).unwrap_or(working.to_owned())
     }
 
     /// The place that a path means. The path has to be absolute and free of links.

@@ -3,11 +3,15 @@
 use super::choice::{Run, bound, trace_name};
 use super::config::UnknownPrograms;
 use super::execute::Ran;
+use super::project::Project;
 use super::values::{Valued, Values};
 use super::{Session, exit_code, is_good, leftovers, now};
-use crate::model::{Base, DependencyKind, Hash, Hasher, Left, LeftFile, Origin, Outcome, Refusal, Trace, Traced};
+use crate::model::{
+    Base, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
+};
 use crate::observe::Input;
 use crate::store::Store;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -152,9 +156,34 @@ fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusa
         origin: origin(session),
     };
     let left = trace.to_bytes().ok().map(|bytes| session.store.put_blob(trace_name(session.test.name), &bytes));
-    if let Some(Err(error)) = left {
-        session.settings.log(format_args!("no trace is left: {error}"));
+    match left {
+        Some(Ok(())) => note_uses(session, valued),
+        Some(Err(error)) => session.settings.log(format_args!("no trace is left: {error}")),
+        None => {}
     }
+}
+
+/// Notes for each binary of the project which test used it last, so that whoever asks about the binary finds the trace.
+fn note_uses(session: &Session, valued: &Valued) {
+    let Ok(bytes) = (LastUse { argv: session.test.argv(), trace: trace_name(session.test.name) }).to_bytes() else {
+        return;
+    };
+    let used = valued.used.iter().map(|traced| &traced.dependency);
+    let programs = used.filter(|dependency| dependency.kind == DependencyKind::Program);
+    let places = programs.flat_map(|program| std::iter::once(&program.place).chain(&program.libraries));
+    let ours: BTreeSet<&Place> = places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
+    for place in ours {
+        if let Err(error) = session.store.put_blob(last_use_name(&session.project, place), &bytes) {
+            session.settings.log(format_args!("not noted which test used a binary: {error}"));
+        }
+    }
+}
+
+/// Under which name the latest use of a binary is kept. Other checkouts and projects have binaries of the same names.
+pub fn last_use_name(project: &Project, place: &Place) -> Hash {
+    let mut hasher = Hasher::new("last use");
+    hasher.bytes(project.root.as_os_str().as_encoded_bytes());
+    hasher.number(place.base as u64).bytes(&place.path).finish()
 }
 
 fn origin(session: &Session) -> Origin {

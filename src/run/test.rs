@@ -48,14 +48,22 @@ impl Test {
     }
 }
 
+/// Where the output goes, as a circumstance.
+pub fn output_circumstance(connection: Connection) -> (String, Hash) {
+    ("where the output goes".to_owned(), value(&format!("{connection:?}")))
+}
+
+fn value(text: &str) -> Hash {
+    Hasher::new("circumstance").bytes(text.as_bytes()).finish()
+}
+
 fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash)> {
-    let value = |text: &str| Hasher::new("circumstance").bytes(text.as_bytes()).finish();
     let mut circumstances = vec![
         ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
         ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
         ("signals that are ignored or blocked".to_owned(), value(&format!("{:?}", sys::given_signals()))),
-        ("where the output goes".to_owned(), value(&format!("{connection:?}"))),
+        output_circumstance(connection),
     ];
     for (number, path) in inherited::known() {
         let mut hasher = Hasher::new("descriptor");

@@ -328,6 +328,23 @@ impl<'a> Values<'a> {
         })
     }
 
+    /// Why a program counts by its content; `None` if it has a fingerprint.
+    pub fn note(&mut self, dependency: &Dependency) -> Option<String> {
+        self.execution(dependency).err()
+    }
+
+    /// Whether standard input is something that can be looked at.
+    pub fn has_certain_input(&self) -> bool {
+        matches!(self.input, Input::Empty | Input::File { .. })
+    }
+
+    /// Takes something to be as it was. Says whether it is not.
+    pub fn assume(&mut self, before: &Traced) -> bool {
+        let is_different = self.value(&before.dependency) != before.value;
+        self.known.insert((before.dependency.kind, before.dependency.place.clone()), before.value);
+        is_different
+    }
+
     /// Keeps what was hashed for the next time.
     pub fn remember(&mut self) {
         self.contents.remember();
@@ -341,7 +358,8 @@ fn traced(value: Hash, dependency: Dependency) -> Traced {
     Traced { dependency, value, manifests: Vec::new(), note: String::new() }
 }
 
-fn plain(state: &str) -> Hash {
+/// The value of something of which no more counts than the state it is in.
+pub(super) fn plain(state: &str) -> Hash {
     Hasher::new("state").bytes(state.as_bytes()).finish()
 }
 

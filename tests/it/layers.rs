@@ -13,8 +13,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("observe", &["model", "elf", "process"]),
     ("store", &["model"]),
     ("run", &["model", "process", "observe", "fingerprint", "store"]),
-    ("report", &["model", "fingerprint"]),
-    ("cli", &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "store", "run", "report"]),
+    ("change", &["model", "fingerprint", "store"]),
+    ("report", &["model", "change", "fingerprint"]),
+    (
+        "cli",
+        &["model", "elf", "process", "compile", "fingerprint", "link", "observe", "store", "run", "change", "report"],
+    ),
 ];
 
 #[test]

@@ -7,6 +7,7 @@ mod edits;
 mod layers;
 mod observe;
 mod run;
+mod seeing;
 mod shim;
 mod show;
 mod store;

@@ -29,19 +29,26 @@ const LAYOUT_SYMBOLS: [&str; 16] = [
     "__rela_iplt_start",
 ];
 
+/// The dynamic loader's function behind thread-local variables. Static programs need none: linkers rewrite the code that
+/// calls it (`libstdc++.a` is such code), and then nobody defines it.
+const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
+
 /// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
 const BOUNDARIES: [&str; 9] =
     ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
+
+/// The start-up code.
+const START_UP: &str = "crt1.o";
 
 /// The boundary at the front, which the start-up code defines: an ordinary variable, if it were not for its name.
 const FRONT: [&str; 2] = ["__data_start", "data_start"];
 
 impl<'a> Builder<'a> {
     /// `--wrap foo`: an undefined `foo` means `__wrap_foo`, and `__real_foo` means `foo`.
-    pub(super) fn meant(&mut self, symbol: &Symbol<'a>) -> Result<Edge, GraphError> {
+    pub(super) fn meant(&mut self, number: u32, symbol: &Symbol<'a>) -> Result<Edge, GraphError> {
         let Symbol { name, name_hash, weak, kind } = *symbol;
         if self.options.wrapped.is_empty() {
-            return self.named(name_hash, name, weak);
+            return self.numbered(number, name_hash, name, weak);
         }
         let is_undefined = kind == SymbolKind::Undefined;
         let wrapper = format!("__wrap_{name}");
@@ -63,26 +70,65 @@ impl<'a> Builder<'a> {
 
     /// What a name means in this binary.
     pub(super) fn named(&mut self, hash: Hash, name: &str, weak: bool) -> Result<Edge, GraphError> {
-        if let Some(&edge) = self.known.get(&hash) {
+        match self.definitions.number(hash) {
+            Some(number) => self.numbered(number, hash, name, weak),
+            None => self.resolve(None, hash, name, weak),
+        }
+    }
+
+    /// The same for a name whose number is known.
+    fn numbered(&mut self, number: u32, hash: Hash, name: &str, weak: bool) -> Result<Edge, GraphError> {
+        if let Some(edge) = self.known[number as usize] {
             return Ok(edge);
         }
+        let edge = self.resolve(self.definitions.best(number), hash, name, weak)?;
+        self.known[number as usize] = Some(edge);
+        Ok(edge)
+    }
+
+    fn resolve(
+        &mut self,
+        definition: Option<Definition>,
+        hash: Hash,
+        name: &str,
+        weak: bool,
+    ) -> Result<Edge, GraphError> {
         let name = name.split_once("@@").map_or(name, |(name, _)| name);
         if self.options.assigned.contains_key(name) && self.symbols.get(hash).is_none() {
             return Err(GraphError::Assigned { symbol: name.to_owned() });
         }
-        let edge = match self.definitions.get(hash) {
-            Some(definition) if self.is_front(name, definition) => self.image(),
-            Some(_) if self.is_preemptible(name) => self.import(name),
-            Some(definition) => self.defined(name, definition)?,
-            None => self.undefined(name, weak)?,
-        };
-        self.known.insert(hash, edge);
-        Ok(edge)
+        match definition {
+            Some(definition) if self.is_front(name, definition) => Ok(self.image()),
+            Some(_) if self.is_preemptible(name) => Ok(self.import(name)),
+            Some(definition) => self.defined(hash, name, definition),
+            None => self.undefined(name, weak),
+        }
+    }
+
+    /// Notes what most names mean, all at once and in the order in which things lie: a definition without a rival, at
+    /// the address that the symbol table gives. What `resolve` would treat in any other way is left to it.
+    pub(super) fn know_the_obvious(&mut self) {
+        if self.is_library || !self.options.assigned.is_empty() {
+            return;
+        }
+        for number in 0..self.known.len() as u32 {
+            let Some(definition) = self.definitions.best(number).filter(|definition| !definition.is_contested) else {
+                continue;
+            };
+            let SymbolKind::Defined { atom, offset } = definition.kind else { continue };
+            let input = &self.inputs[definition.input as usize];
+            let Some(start) = input.addresses[atom as usize] else { continue };
+            let found = self.symbols.get(self.definitions.name(number));
+            if found == Some(Final::Address(start.wrapping_add(offset))) && !input.label.ends_with(START_UP) {
+                let node = self.node_of[definition.input as usize][atom as usize];
+                self.known[number as usize] = Some(Edge { node, offset: offset as i64 });
+            }
+        }
     }
 
     /// The start-up code's own variable at the front of the data.
     pub(super) fn is_front(&self, name: &str, definition: Definition) -> bool {
-        FRONT.contains(&name) && self.inputs[definition.input as usize].label.ends_with("crt1.o")
+        FRONT.contains(&name) && self.inputs[definition.input as usize].label.ends_with(START_UP)
     }
 
     /// Another module may define the symbol instead of this shared library.
@@ -99,10 +145,12 @@ impl<'a> Builder<'a> {
     }
 
     /// A symbol that an object defines.
-    pub(super) fn defined(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
+    pub(super) fn defined(&mut self, hash: Hash, name: &str, definition: Definition) -> Result<Edge, GraphError> {
         let (atom, offset) = match definition.kind {
             SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => (atom, offset),
-            SymbolKind::Absolute { .. } | SymbolKind::Common { .. } => return self.without_section(name, definition),
+            SymbolKind::Absolute { .. } | SymbolKind::Common { .. } => {
+                return self.without_section(hash, name, definition);
+            }
             SymbolKind::Undefined => return self.undefined(name, false),
         };
         let is_indirect = matches!(definition.kind, SymbolKind::Indirect { .. });
@@ -116,7 +164,7 @@ impl<'a> Builder<'a> {
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
             && described.level != Level::File
             && described.size > 0;
-        match self.symbols.get(Symbol::hash_of(name)) {
+        match self.symbols.get(hash) {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(found)) if has_address && address != Some(found) => {
                 self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
@@ -128,8 +176,13 @@ impl<'a> Builder<'a> {
     }
 
     /// A number, or a common symbol, unless the linker gave the name to something else.
-    pub(super) fn without_section(&mut self, name: &str, definition: Definition) -> Result<Edge, GraphError> {
-        match (self.symbols.get(Symbol::hash_of(name)), definition.kind) {
+    pub(super) fn without_section(
+        &mut self,
+        hash: Hash,
+        name: &str,
+        definition: Definition,
+    ) -> Result<Edge, GraphError> {
+        match (self.symbols.get(hash), definition.kind) {
             (Some(Final::Absolute(value)), _) => self.value(name, value),
             (Some(Final::Address(address)), SymbolKind::Common { .. }) => {
                 Ok(self.at_address(address).unwrap_or_else(|| self.common(name)))
@@ -151,7 +204,7 @@ impl<'a> Builder<'a> {
         if BOUNDARIES.contains(&name) {
             return Ok(self.image());
         }
-        if LAYOUT_SYMBOLS.contains(&name) {
+        if LAYOUT_SYMBOLS.contains(&name) || REWRITTEN_CALLS.contains(&name) {
             return Ok(self.layout(name));
         }
         let bound = name

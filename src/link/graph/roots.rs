@@ -45,12 +45,15 @@ impl<'a> Builder<'a> {
                 (false, true) => None,
                 (false, false) => self.at_address(symbol.value),
             };
-            let edge = match (by_address, self.definitions.get(Symbol::hash_of(name))) {
-                (Some(edge), _) if symbol.is_indirect => Some(chosen(edge)),
-                (Some(edge), _) => Some(edge),
-                (None, Some(definition)) => Some(self.defined(name, definition)?),
-                // A copy of a library's variable leads back to the library.
-                (None, None) => None,
+            let hash = Symbol::hash_of(name);
+            let edge = match by_address {
+                Some(edge) if symbol.is_indirect => Some(chosen(edge)),
+                Some(edge) => Some(edge),
+                // Without a definition it is a copy of a library's variable, and leads back to the library.
+                None => {
+                    let definition = self.definitions.get(hash);
+                    definition.map(|definition| self.defined(hash, name, definition)).transpose()?
+                }
             };
             exports.extend(edge.map(|edge| Export { name, version, edge }));
         }
@@ -61,6 +64,10 @@ impl<'a> Builder<'a> {
 
 /// What is in a section of this name runs, or is called, without anybody referring to it.
 fn runs_by_itself(section: &[u8]) -> bool {
+    // Most names are of code and data, and there are many.
+    if let [b'.', b't' | b'r' | b'b', ..] = section {
+        return false;
+    }
     RUNS_BY_ITSELF.iter().any(|name| {
         let rest = section.strip_prefix(name.as_bytes());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."))

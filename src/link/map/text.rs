@@ -1,8 +1,6 @@
 //! The bytes of a map: in comes its text, out come lines, numbers, `file:(section)` and `archive(member)`.
 //! Everything is a slice of the text; nothing here can panic or allocate.
 
-use std::io::BufRead;
-
 use super::MapError;
 
 /// The lines of a map, numbered from 1. Cloning is free, and is the way to look ahead.
@@ -32,13 +30,10 @@ impl<'a> Iterator for Lines<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let mut rest = self.rest;
-        // `skip_until` is the one way that std offers to its vectorised memchr; on a slice it cannot fail.
-        let length = rest.skip_until(b'\n').ok().filter(|length| *length > 0)?;
-        let line = self.rest.get(..length)?;
-        self.rest = rest;
+        let (line, rest) = self.rest.split_at_checked(memchr::memchr(b'\n', self.rest)?)?;
+        self.rest = rest.get(1..)?;
         self.number += 1;
-        Some(line.strip_suffix(b"\n").unwrap_or(line))
+        Some(line)
     }
 }
 
@@ -138,7 +133,7 @@ pub(super) fn split_input(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Where a `:(` stands.
 pub(super) fn marks(text: &[u8]) -> impl Iterator<Item = usize> {
-    text.windows(2).enumerate().filter(|(_, window)| window == b":(").map(|(at, _)| at)
+    memchr::memchr_iter(b':', text).filter(|at| text.get(at + 1) == Some(&b'('))
 }
 
 fn is_object(file: &[u8]) -> bool {

@@ -185,7 +185,8 @@ fn a_terminal_stays_a_terminal() {
     assert_eq!((first.1, second.1), (Verdict::Executed, Verdict::Reused));
     assert_eq!(first.0, second.0);
     let (text, verdict) = run("| cat");
-    assert_eq!((text.starts_with("err"), verdict), (true, Verdict::Executed), "{text}");
+    assert!(text.contains("err") && !text.contains("out"), "{text}");
+    assert_eq!(verdict, Verdict::Executed);
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! The atoms that differ between two builds of a program.
+//!
+//! In: the manifests then and now. Out: what has changed among the atoms that the program reaches, each with the shortest
+//! chain of references from where the program starts.
+
+use super::graph::{Graph, Reach};
+use super::matching::{self, Partners};
+use crate::model::{AtomKind, Level, Manifest};
+use std::cmp::Ordering;
+
+/// What has become of an atom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// Its own code or data is different.
+    Changed,
+    /// It is the same, but refers to something else.
+    Retargeted,
+    Added,
+    Removed,
+}
+
+/// One atom that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtomChange {
+    pub what: What,
+    pub name: String,
+    pub kind: AtomKind,
+    /// How finely it was hashed.
+    pub level: Level,
+    /// File and line, where there is debug information.
+    pub source: Option<(String, u32)>,
+    pub object: Option<String>,
+    /// The names of the atoms that lead to it, from where the program starts to itself.
+    pub chain: Vec<String>,
+    /// What it refers to in place of what; several where one atom is used in place of another.
+    pub references: Vec<(String, String)>,
+    /// The line before, of code that has kept its size and its references but not its line: the change may be no more than
+    /// the number of a line (`__LINE__`, as in `assert`).
+    pub moved_from: Option<u32>,
+}
+
+/// Two builds of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// The most telling ones first.
+    pub changes: Vec<AtomChange>,
+    /// What holds for the binary as a whole is different: machine, kind, interpreter, options.
+    pub frame: bool,
+    /// The program starts in other places, or in another order.
+    pub roots: bool,
+}
+
+/// What differs between two builds: the manifests of the program and of its libraries, the program's first.
+pub fn compare(before: &[Manifest], now: &[Manifest], entry: Option<&str>) -> Comparison {
+    let frame = |modules: &[Manifest]| modules.first().map(|program| program.frame);
+    let (old, new) = (Graph::new(before), Graph::new(now));
+    let partners = matching::partners(&old, &new);
+    let builds = Builds { old: &old, new: &new, partners: &partners };
+    let (old_starts, new_starts) = (old.starts(entry), new.starts(entry));
+    let partner = |start: &usize| partners.before[*start];
+    let roots = !old_starts.iter().map(partner).eq(new_starts.iter().copied().map(Some));
+    let mut changes = builds.changes(&old.reach(old_starts.clone()), &new.reach(new_starts.clone()));
+    if changes.is_empty() {
+        // What is called by name only, or by libraries that have no manifest.
+        let old_reach = old.reach(old_starts.into_iter().chain(old.exported()));
+        changes = builds.changes(&old_reach, &new.reach(new_starts.into_iter().chain(new.exported())));
+    }
+    changes.sort_by(by_weight);
+    Comparison { changes, frame: frame(before) != frame(now), roots }
+}
+
+/// Real changes before those that may be mere line numbers, and what is near to the start first.
+fn by_weight(one: &AtomChange, other: &AtomChange) -> Ordering {
+    let weight = |change: &AtomChange| (change.what, change.moved_from.is_some(), change.chain.len());
+    weight(one).cmp(&weight(other)).then_with(|| (&one.source, &one.name).cmp(&(&other.source, &other.name)))
+}
+
+struct Builds<'g, 'm, 'a> {
+    old: &'g Graph<'m, 'a>,
+    new: &'g Graph<'m, 'a>,
+    partners: &'g Partners,
+}
+
+impl Builds<'_, '_, '_> {
+    fn changes(&self, old_reach: &Reach, new_reach: &Reach) -> Vec<AtomChange> {
+        let now = (0..self.new.len()).filter(|&number| new_reach.contains(number));
+        let mut changes: Vec<AtomChange> = now.filter_map(|number| self.change(number, new_reach)).collect();
+        let gone = (0..self.old.len()).filter(|&number| old_reach.contains(number));
+        let gone = gone.filter(|&number| self.partners.before[number].is_none() && stands_alone(self.old, number));
+        changes.extend(gone.map(|number| described(self.old, number, old_reach, What::Removed)));
+        changes
+    }
+
+    /// What has become of an atom that is there now.
+    fn change(&self, number: usize, reach: &Reach) -> Option<AtomChange> {
+        let Some(partner) = self.partners.now[number] else {
+            return stands_alone(self.new, number).then(|| described(self.new, number, reach, What::Added));
+        };
+        let (before, now) = (self.old.node(partner), self.new.node(number));
+        let references = self.references(partner, number);
+        if before.hash != now.hash {
+            let is_moved = before.size == now.size && references.as_ref().is_some_and(Vec::is_empty);
+            let line = self.old.source(partner).map(|(_, line)| line).filter(|line| *line != now.line && now.line > 0);
+            let moved_from = line.filter(|_| is_moved && now.kind == AtomKind::Function);
+            return Some(AtomChange { moved_from, ..described(self.new, number, reach, What::Changed) });
+        }
+        match references {
+            Some(references) if references.is_empty() => None,
+            references => {
+                let references = references.unwrap_or_default();
+                Some(AtomChange { references, ..described(self.new, number, reach, What::Retargeted) })
+            }
+        }
+    }
+
+    /// What an atom refers to now in place of what it referred to; `None` if there are more references, or fewer.
+    fn references(&self, partner: usize, number: usize) -> Option<Vec<(String, String)>> {
+        let (before, now) = (self.old.targets(partner), self.new.targets(number));
+        if before.len() != now.len() {
+            return None;
+        }
+        let pairs = before.iter().zip(now);
+        let different = pairs.filter(|((old, old_offset), (new, new_offset))| {
+            self.partners.before[*old] != Some(*new) || old_offset != new_offset
+        });
+        let name = |graph: &Graph, number: usize| graph.node(number).name.to_string();
+        Some(different.map(|((old, _), (new, _))| (name(self.old, *old), name(self.new, *new))).collect())
+    }
+}
+
+/// Whether a new or lost atom is worth a line of its own. Literals and imports are told by those who use them.
+fn stands_alone(graph: &Graph, number: usize) -> bool {
+    !matches!(graph.node(number).kind, AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range)
+}
+
+fn described(graph: &Graph, number: usize, reach: &Reach, what: What) -> AtomChange {
+    let node = graph.node(number);
+    let mut chain: Vec<String> =
+        reach.chain(number).into_iter().map(|number| graph.node(number).name.to_string()).collect();
+    // An import and what it is bound to have the same name.
+    chain.dedup();
+    AtomChange {
+        what,
+        name: node.name.to_string(),
+        kind: node.kind,
+        level: node.level,
+        source: graph.source(number).map(|(file, line)| (file.to_owned(), line)),
+        object: graph.object(number).map(str::to_owned),
+        chain,
+        references: Vec::new(),
+        moved_from: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "atoms_tests.rs"]
+mod tests;

@@ -1,0 +1,194 @@
+//! `tasting explain`: why a test would run, or why not.
+
+use super::{exit, now, open_store, print};
+use crate::change;
+use crate::fingerprint::{self, Opened};
+use crate::model::{Decision, FormatError, Manifest, Refusal};
+use crate::process::Settings;
+use crate::report::explanation::{self, BinaryExplanation, Explanation, ShownDifference, ShownRun, ShownUse};
+use crate::report::program::ShownProgram;
+use crate::report::shown::level_name;
+use crate::report::units;
+use crate::run::Options;
+use crate::run::inspect::{self, BinaryInspection, Builds, Difference, Inspection, Latest};
+use crate::store::Store;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// How many commands are named that are near to one that has never run.
+const MOST_NEAR: usize = 3;
+
+/// How far back in the log such commands are looked for.
+const LOOKED_AT: usize = 2000;
+
+/// Tell whether a test would run or be reused, and why. Nothing is run.
+///
+/// For a command: the run that would be reused (when, where, which commit), or what is different from the latest run: a file,
+/// a folder, a variable, a library, standard input; of a program, the functions and data that have changed, with their place in
+/// the source and the chain of references by which the program reaches them.
+///
+/// For a binary: its fingerprint, how finely it was hashed and why not more finely, and what has changed in it since a test
+/// last used it.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "tasting explain [OPTIONS] BINARY\n       tasting explain [OPTIONS] -- COMMAND [ARGUMENT]...",
+    after_help = "Source lines need debug information (-g).\n\n  \
+        tasting explain -- ./test --all     # why did this run?\n  \
+        tasting explain build/libparser.so  # what is new in it?"
+)]
+pub struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Answer for `tasting run --reuse-failures`
+    #[arg(long)]
+    reuse_failures: bool,
+    /// An executable or a shared library
+    #[arg(value_name = "BINARY", required_unless_present = "command", conflicts_with = "command")]
+    binary: Option<PathBuf>,
+    /// A test and its arguments, as for `tasting run`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
+    match &arguments.binary {
+        Some(binary) => {
+            let shown = explain_binary(binary)?;
+            print(arguments.json, &shown, |out, shown, colour| explanation::write_binary(out, shown, now(), colour))?;
+        }
+        None => {
+            let options = Options { reuse_failures: arguments.reuse_failures, audit: None };
+            let shown = explained(inspect::inspect(&arguments.command, options));
+            print(arguments.json, &shown, |out, shown, colour| explanation::write(out, shown, now(), colour))?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn explained(inspection: Inspection) -> Explanation {
+    let Inspection { argv, reused, reason, latest, differences, programs, assumed } = inspection;
+    let mut programs: BTreeMap<String, ShownProgram> =
+        programs.into_iter().map(|builds| (builds.program.clone(), shown_program(&builds))).collect();
+    let difference = |Difference { reason, subject, .. }: Difference| ShownDifference {
+        sort: reason.sort,
+        program: programs.remove(&subject),
+        subject,
+        text: reason.text,
+    };
+    Explanation {
+        decision: if reused.is_some() { "reused" } else { "executed" },
+        nearest: if reason.sort == "new" { nearest(&argv, &recent_decisions()) } else { Vec::new() },
+        argv,
+        reason: reason.text,
+        sort: reason.sort,
+        refusals: latest.as_ref().filter(|_| reused.is_none()).map(|run| run.refusals.clone()).unwrap_or_default(),
+        reused: reused.map(|run| ShownRun::new(run.origin, run.exit_code, Some(run.duration.as_millis() as u64))),
+        latest: latest.map(shown_run),
+        differences: differences.into_iter().map(difference).collect(),
+        assumed,
+    }
+}
+
+fn shown_run(latest: Latest) -> ShownRun {
+    ShownRun::new(latest.origin, latest.exit_code, None)
+}
+
+/// What has changed in a program.
+fn shown_program(builds: &Builds) -> ShownProgram {
+    if !builds.note.is_empty() {
+        return ShownProgram::closed(builds.note.clone());
+    }
+    match (manifests(&builds.before), manifests(&builds.now)) {
+        (Ok(before), Ok(now)) => {
+            let refusals = now.iter().flat_map(|manifest| &manifest.refusals).map(Refusal::to_string).collect();
+            ShownProgram::new(change::compare(&before, &now, builds.entry.as_deref()), refusals)
+        }
+        (Err(error), _) | (_, Err(error)) => ShownProgram::closed(format!("a manifest cannot be used: {error}")),
+    }
+}
+
+fn manifests(bytes: &[Vec<u8>]) -> Result<Vec<Manifest<'_>>, FormatError> {
+    bytes.iter().map(|bytes| Manifest::decode(bytes)).collect()
+}
+
+fn explain_binary(path: &Path) -> anyhow::Result<BinaryExplanation> {
+    let settings = Settings::from_environment();
+    let opened = Opened::open(path, &settings)?;
+    let binary = opened.binary()?;
+    let (levels, refusals) = opened.manifest(&binary).map(|manifest| narrowness(&manifest)).unwrap_or_default();
+    let fingerprint = fingerprint::fingerprint(path, None, &settings);
+    Ok(BinaryExplanation {
+        binary: path.display().to_string(),
+        problem: fingerprint.as_ref().err().map(ToString::to_string),
+        fingerprint: fingerprint.ok().map(|fingerprint| fingerprint.to_string()),
+        levels,
+        refusals,
+        used_by: inspect::inspect_binary(path, &settings).map(shown_use),
+    })
+}
+
+/// How finely a binary was hashed, and why not more finely.
+fn narrowness(manifest: &Manifest) -> (BTreeMap<&'static str, u64>, Vec<String>) {
+    let mut levels = BTreeMap::new();
+    manifest.nodes.iter().for_each(|node| *levels.entry(level_name(node.level)).or_default() += 1);
+    (levels, manifest.refusals.iter().map(Refusal::to_string).collect())
+}
+
+fn shown_use(inspection: BinaryInspection) -> ShownUse {
+    let BinaryInspection { argv, latest, changed } = inspection;
+    ShownUse {
+        argv,
+        run: shown_run(latest),
+        program: changed.as_ref().map(|builds| builds.program.clone()),
+        changed: changed.as_ref().map(shown_program),
+    }
+}
+
+fn recent_decisions() -> Vec<Decision> {
+    let store = open_store(&Settings::from_environment()).ok();
+    store.and_then(|opened| opened.store.decisions(LOOKED_AT).ok()).unwrap_or_default()
+}
+
+/// The commands in the log that run the same program and have most of their words in common with this one.
+fn nearest(argv: &[String], decisions: &[Decision]) -> Vec<String> {
+    let name = |argv: &[String]| argv.first().and_then(|program| program.rsplit('/').next().map(str::to_owned));
+    let mut near: Vec<(usize, &Decision)> = Vec::new();
+    for decision in decisions.iter().rev().filter(|decision| name(&decision.argv) == name(argv)) {
+        if near.iter().all(|(_, known)| (&known.argv, &known.cwd) != (&decision.argv, &decision.cwd)) {
+            near.push((decision.argv.iter().filter(|word| argv.contains(word)).count(), decision));
+        }
+    }
+    near.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
+    let shown =
+        |decision: &Decision| format!("{} (in {})", units::command(&decision.argv), units::visible(&decision.cwd));
+    near.into_iter().take(MOST_NEAR).map(|(_, decision)| shown(decision)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Verdict;
+
+    #[test]
+    fn the_nearest_commands_come_first_and_once() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let decision = |line: &str| Decision {
+            time: 0,
+            argv: words(line),
+            cwd: "/w".into(),
+            decision: Verdict::Executed,
+            step: None,
+            reason: String::new(),
+            sort: String::new(),
+            exit_code: 0,
+            duration_ms: 0,
+            saved_ms: 0,
+            audit: None,
+        };
+        let log = ["./t a b", "./t a b", "./other a b c", "./t x", "sub/t y"].map(decision);
+        assert_eq!(nearest(&words("./t a c"), &log), ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]);
+        assert!(nearest(&words("./unknown"), &log).is_empty());
+    }
+}

@@ -1,0 +1,195 @@
+//! The sums over all decisions, for `tasting stats`.
+
+use super::style::Style;
+use super::units::{command, counted, duration, share, size, time, visible};
+use crate::model::{Mark, Stats};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// All that `tasting stats` shows. The names are those of its JSON.
+#[derive(Serialize)]
+pub struct ShownStats {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Of all decisions, those that reused a result; none without decisions.
+    share: Option<f64>,
+    /// Of all audits, those that found a missed dependency; none without audits.
+    miss_rate: Option<f64>,
+    quarantine: Vec<ShownMark>,
+    store: ShownStore,
+}
+
+/// A test in quarantine.
+#[derive(Serialize)]
+struct ShownMark {
+    argv: Vec<String>,
+    /// Milliseconds since 1970.
+    since: u64,
+    reason: String,
+    passes_left: u32,
+}
+
+/// What the store takes.
+#[derive(Serialize)]
+pub struct ShownStore {
+    pub path: String,
+    pub results: u64,
+    pub bytes: u64,
+    pub limit: u64,
+}
+
+impl ShownStats {
+    pub fn new(stats: Stats, marks: Vec<Mark>, store: ShownStore) -> Self {
+        let quarantine = marks.into_iter().map(|mark| ShownMark {
+            argv: mark.argv,
+            since: mark.since,
+            reason: mark.reason,
+            passes_left: mark.passes_left,
+        });
+        ShownStats {
+            share: share(stats.reused, stats.reused + stats.executed),
+            miss_rate: share(stats.audits_missed, stats.audits),
+            quarantine: quarantine.collect(),
+            store,
+            stats,
+        }
+    }
+}
+
+/// Writes the sums for people.
+pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Result<()> {
+    let style = Style::new(colour);
+    let Style { bold, green, yellow, plain, .. } = style;
+    let stats = &shown.stats;
+    let all = counted(stats.reused + stats.executed, "run");
+    let of_all = shown.share.map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
+    writeln!(out, "{bold}reused{plain}      {green}{}{plain}{of_all}", stats.reused)?;
+    writeln!(out, "{bold}executed{plain}    {yellow}{}{plain}, in {}", stats.executed, duration(stats.executed_ms))?;
+    reasons(out, stats)?;
+    writeln!(out, "{bold}time saved{plain}  {}", duration(stats.saved_ms))?;
+    audits(out, shown, style)?;
+    quarantine(out, shown, style)?;
+    let ShownStore { path, results, bytes, limit } = &shown.store;
+    let part = share(*bytes, *limit).map_or(String::new(), |share| format!(" ({})", percent(share)));
+    writeln!(
+        out,
+        "{bold}store{plain}       {} of {}{part}, {}, in {}",
+        size(*bytes),
+        size(*limit),
+        counted(*results, "result"),
+        visible(path)
+    )
+}
+
+/// How often tests ran, the most frequent reason first.
+fn reasons(out: &mut impl Write, stats: &Stats) -> io::Result<()> {
+    let mut reasons: Vec<(&String, &u64)> = stats.reasons.iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let width = reasons.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or(0);
+    for (reason, count) in reasons {
+        writeln!(out, "            {count:>width$} {}", visible(reason))?;
+    }
+    Ok(())
+}
+
+fn audits(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<()> {
+    let Style { bold, red, plain, .. } = style;
+    let stats = &shown.stats;
+    let Some(miss_rate) = shown.miss_rate else {
+        return writeln!(out, "{bold}audits{plain}      none, so no miss rate is known (tasting run --audit 5%)");
+    };
+    let same = stats.audits - stats.audits_missed.saturating_add(stats.audits_unstable).min(stats.audits);
+    let found = if stats.audits_missed > 0 { red } else { "" };
+    let end = if found.is_empty() { "" } else { plain };
+    writeln!(
+        out,
+        "{bold}audits{plain}      {}: {same} same, {} unstable, {found}{} missed{end}; measured miss rate {} ({} of {})",
+        stats.audits,
+        stats.audits_unstable,
+        stats.audits_missed,
+        percent(miss_rate),
+        stats.audits_missed,
+        stats.audits,
+    )
+}
+
+fn quarantine(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<()> {
+    let Style { bold, dim, plain, .. } = style;
+    if shown.quarantine.is_empty() {
+        return writeln!(out, "{bold}quarantine{plain}  empty");
+    }
+    writeln!(out, "{bold}quarantine{plain}  {}", counted(shown.quarantine.len() as u64, "test"))?;
+    for mark in &shown.quarantine {
+        let passes = if mark.passes_left == 1 { "pass" } else { "passes" };
+        let (command, reason, since) = (command(&mark.argv), visible(&mark.reason), time(mark.since));
+        writeln!(
+            out,
+            "            {command}: {reason}; {} more {passes} needed {dim}(since {since}){plain}",
+            mark.passes_left
+        )?;
+    }
+    Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Hash;
+
+    fn store() -> ShownStore {
+        ShownStore { path: "/s".into(), results: 1, bytes: 1 << 20, limit: 4 << 20 }
+    }
+
+    fn text(shown: &ShownStats) -> String {
+        let mut text = Vec::new();
+        write(&mut text, shown, false).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn nothing_yet_makes_no_claims() {
+        let shown = ShownStats::new(Stats::default(), Vec::new(), store());
+        assert_eq!(
+            text(&shown),
+            "reused      0\nexecuted    0, in 0 ms\ntime saved  0 ms\n\
+             audits      none, so no miss rate is known (tasting run --audit 5%)\n\
+             quarantine  empty\nstore       1.0 MiB of 4.0 MiB (25.0%), 1 result, in /s\n"
+        );
+        let json = serde_json::to_value(&shown).unwrap();
+        assert!(json["share"].is_null() && json["miss_rate"].is_null());
+    }
+
+    #[test]
+    fn everything_at_once() {
+        let reasons = [("new".to_owned(), 2), ("program changed".to_owned(), 10)].into();
+        let stats = Stats {
+            reused: 36,
+            executed: 12,
+            saved_ms: 61_000,
+            audits: 8,
+            audits_missed: 1,
+            audits_unstable: 2,
+            reasons,
+            ..Stats::default()
+        };
+        let mark =
+            Mark { test: Hash::default(), since: 0, reason: "r".into(), argv: vec!["./t".into()], passes_left: 1 };
+        let shown = ShownStats::new(stats, vec![mark], store());
+        let text = text(&shown);
+        for line in [
+            "reused      36 of 48 runs (75.0%)",
+            "            10 program changed\n             2 new\n",
+            "time saved  1 min 1 s",
+            "audits      8: 5 same, 2 unstable, 1 missed; measured miss rate 12.5% (1 of 8)",
+            "quarantine  1 test\n            ./t: r; 1 more pass needed (since 1970-01-01 00:00:00Z)",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in {text}");
+        }
+        let json = serde_json::to_value(&shown).unwrap();
+        assert_eq!((&json["reused"], &json["share"], &json["miss_rate"]), (&36.into(), &0.75.into(), &0.125.into()));
+    }
+}

@@ -1,0 +1,77 @@
+//! What is different from the latest execution of a test: circumstances, and things that it used.
+//!
+//! In: the trace of that execution, and what is there now. Out: differences in words for people.
+
+use super::choice::Reason;
+use super::project::Project;
+use super::test::Test;
+use super::values::{self, Values};
+use crate::model::{Dependency, DependencyKind, Hash, Place, Shape, Trace};
+use std::collections::BTreeSet;
+
+/// One difference.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    pub reason: Reason,
+    /// The file or the variable.
+    pub subject: String,
+    /// Its number among what the execution used.
+    pub used: Option<usize>,
+}
+
+/// Differences that a test can see without opening a file.
+pub fn of_circumstances(test: &Test, trace: &Trace) -> Vec<Difference> {
+    let value = |list: &[(String, Hash)], name: &str| list.iter().find(|(other, _)| other == name).map(|known| known.1);
+    let now = test.circumstances.iter().filter_map(|(name, now)| match value(&trace.circumstances, name) {
+        Some(before) if before == *now => None,
+        Some(_) => Some((name, "is different")),
+        None => Some((name, "was not set")),
+    });
+    let is_gone = |(name, _): &&(String, Hash)| value(&test.circumstances, name).is_none();
+    let gone = trace.circumstances.iter().filter(is_gone).map(|(name, _)| (name, "is not set any more"));
+    let difference = |(name, what): (&String, &str)| Difference {
+        reason: Reason::new("circumstances", format!("{name} {what}")),
+        subject: name.clone(),
+        used: None,
+    };
+    now.chain(gone).map(difference).collect()
+}
+
+/// Differences of what the execution used; each place is told once.
+pub fn of_dependencies(project: &Project, trace: &Trace, values: &mut Values) -> Vec<Difference> {
+    let shape = Shape { dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect() };
+    let now = values.now(&shape);
+    let mut told: BTreeSet<&Place> = BTreeSet::new();
+    let mut differences = Vec::new();
+    for (number, (used, now)) in trace.used.iter().zip(&now).enumerate() {
+        if used.value == *now || !told.insert(&used.dependency.place) {
+            continue;
+        }
+        let subject = project.show(&used.dependency.place);
+        let reason = reason(&used.dependency, &subject, *now);
+        differences.push(Difference { reason, subject, used: Some(number) });
+    }
+    differences
+}
+
+fn reason(dependency: &Dependency, place: &str, now: Hash) -> Reason {
+    let is = |state: &str| now == values::plain(state);
+    let (sort, text) = match dependency.kind {
+        DependencyKind::Input => ("input changed", "its standard input is different".to_owned()),
+        DependencyKind::Program if is("absent") => ("program changed", format!("the program {place} is gone")),
+        DependencyKind::Program => ("program changed", format!("the program {place} has changed")),
+        DependencyKind::Library if is("absent") => ("library changed", format!("the library {place} is gone")),
+        DependencyKind::Library => ("library changed", format!("the library {place} has changed")),
+        DependencyKind::Absent => ("file changed", format!("{place} was not there before")),
+        DependencyKind::Denied if is("there") => ("file changed", format!("{place} can be read now")),
+        DependencyKind::Declared => ("file changed", format!("files that fit {place} have changed")),
+        _ if is("absent") => ("file changed", format!("{place} is gone")),
+        _ if is("denied") => ("file changed", format!("{place} may not be read any more")),
+        DependencyKind::Folder => ("folder changed", format!("the folder {place} has other entries")),
+        DependencyKind::Link => ("file changed", format!("the link {place} leads elsewhere")),
+        DependencyKind::Exists => ("file changed", format!("{place} is another kind of thing now")),
+        DependencyKind::Attributes => ("file changed", format!("the size or the mode of {place} is different")),
+        DependencyKind::File | DependencyKind::Denied => ("file changed", format!("{place} has changed")),
+    };
+    Reason::new(sort, text)
+}
