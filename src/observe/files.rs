@@ -169,7 +169,11 @@ impl Supervisor {
 
     fn list(&mut self, call: &Call) -> io::Result<()> {
         let link = format!("/proc/{}/fd/{}", call.thread(), call.int(0));
-        let (Ok(path), Ok(found)) = (fs::read_link(&link), fs::metadata(&link)) else { return Ok(()) };
+        let path = match fs::read_link(&link) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            path => path?,
+        };
+        let Ok(found) = fs::metadata(&link) else { return Ok(()) };
         match fs::symlink_metadata(&path) {
             Ok(named) if same_file(&named, &found) => {
                 self.ledger.lists(&path, &found, &|process| self.processes.has(process));

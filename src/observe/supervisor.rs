@@ -228,7 +228,14 @@ impl Supervisor {
         }
         let start = match text.first() {
             Some(b'/') => PathBuf::new(),
-            _ => self.start(call, folder)?,
+            _ => match self.start(call, folder) {
+                Ok(start) => start?,
+                Err(error) => {
+                    let subject = self.name_of(call);
+                    self.ledger.refuse(subject, format!("is in a folder that cannot be named: {error}"));
+                    return None;
+                }
+            },
         };
         // What was read so far was the memory of the caller only if it still waits.
         if !call.listener.still_waits(call.notification) {
@@ -239,7 +246,9 @@ impl Supervisor {
         Some(place)
     }
 
-    fn start(&self, call: &Call, folder: Option<usize>) -> Option<PathBuf> {
+    /// The folder that a relative path starts from; `None` if it is gone, and an error if its path is longer than the kernel
+    /// would tell.
+    fn start(&self, call: &Call, folder: Option<usize>) -> io::Result<Option<PathBuf>> {
         let descriptor = folder.map(|index| call.int(index)).filter(|&number| number != libc::AT_FDCWD);
         let link = match descriptor {
             Some(number) => format!("/proc/{}/fd/{number}", call.thread()),
@@ -250,7 +259,11 @@ impl Supervisor {
             path.as_os_str().as_bytes().ends_with(b" (deleted)")
                 && !fs::metadata(&link).is_ok_and(|found| fs::metadata(path).is_ok_and(|it| same_file(&it, &found)))
         };
-        fs::read_link(&link).ok().filter(|path| path.is_absolute() && !is_removed(path))
+        match fs::read_link(&link) {
+            Ok(path) => Ok(Some(path).filter(|path| path.is_absolute() && !is_removed(path))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The run gets to see something of a place.

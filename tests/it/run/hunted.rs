@@ -354,3 +354,18 @@ fn a_folder_that_is_given_as_a_descriptor() {
     assert_eq!(run("two"), ("b'two'\n".to_owned(), Verdict::Executed));
     assert_eq!(run("one"), ("b'one'\n".to_owned(), Verdict::Reused));
 }
+
+#[test]
+fn a_folder_whose_path_is_too_long_to_be_told() {
+    let bench = Bench::new();
+    let script = "import os\nfor _ in range(60):\n    os.makedirs('x' * 99, exist_ok=True)\n    os.chdir('x' * 99)\n";
+    let make = |text: &str| {
+        let script = format!("{script}open('file', 'w').write('{text}')");
+        assert!(bench.command("python3").args(["-c", &script]).status().unwrap().success());
+    };
+    let read = format!("{script}print(open('file').read())");
+    for text in ["one", "two"] {
+        make(text);
+        assert_eq!(bench.runs(&["python3", "-c", &read]).text(), format!("{text}\n"));
+    }
+}
