@@ -43,6 +43,7 @@ fn outcome(number: u64) -> Outcome {
         turns: Vec::new(),
         duration: Duration::from_millis(40),
         files: Vec::new(),
+        input_end: None,
         origin: Origin::default(),
     }
 }

@@ -5,6 +5,7 @@
 
 use super::graph::{Graph, Reach};
 use super::matching::{self, Partners};
+use crate::fingerprint::walk::{self, Module, NodeSet, Start};
 use crate::model::{AtomKind, Level, Manifest};
 use std::cmp::Ordering;
 
@@ -50,12 +51,17 @@ pub struct Comparison {
     pub roots: bool,
 }
 
-/// What differs between two builds: the manifests of the program and of its libraries, the program's first.
-pub fn compare(before: &[Manifest], now: &[Manifest], entry: Option<&str>) -> Comparison {
+/// What differs between two builds: the manifests of the program and of its libraries, the program's first. Where it is known
+/// what was executed of the first one, only that counts.
+pub fn compare(before: &[Manifest], now: &[Manifest], entry: Option<&str>, executed: Option<&NodeSet>) -> Comparison {
     let frame = |modules: &[Manifest]| modules.first().map(|program| program.frame);
     let (old, new) = (Graph::new(before), Graph::new(now));
     let partners = matching::partners(&old, &new);
-    let builds = Builds { old: &old, new: &new, partners: &partners };
+    let executed = executed.map(|set| {
+        let modules: Vec<Module> = before.iter().map(Module::Known).collect();
+        walk::entered(&modules, entry.map_or(Start::Program, Start::Entry), set).concat()
+    });
+    let builds = Builds { old: &old, new: &new, partners: &partners, executed };
     let (old_starts, new_starts) = (old.starts(entry), new.starts(entry));
     let partner = |start: &usize| partners.before[*start];
     let roots = !old_starts.iter().map(partner).eq(new_starts.iter().copied().map(Some));
@@ -79,6 +85,8 @@ struct Builds<'g, 'm, 'a> {
     old: &'g Graph<'m, 'a>,
     new: &'g Graph<'m, 'a>,
     partners: &'g Partners,
+    /// Which of the old atoms were executed, or were seen by what was; `None` if all count.
+    executed: Option<Vec<bool>>,
 }
 
 impl Builds<'_, '_, '_> {
@@ -87,15 +95,31 @@ impl Builds<'_, '_, '_> {
         let mut changes: Vec<AtomChange> = now.filter_map(|number| self.change(number, new_reach)).collect();
         let gone = (0..self.old.len()).filter(|&number| old_reach.contains(number));
         let gone = gone.filter(|&number| self.partners.before[number].is_none() && stands_alone(self.old, number));
+        let gone = gone.filter(|&number| self.counted(number));
         changes.extend(gone.map(|number| described(self.old, number, old_reach, What::Removed)));
         changes
+    }
+
+    /// Whether an old atom counts.
+    fn counted(&self, number: usize) -> bool {
+        self.executed.as_ref().is_none_or(|executed| executed.get(number) == Some(&true))
+    }
+
+    /// Whether something new can have been executed: if what leads to it was.
+    fn matters(&self, number: usize, reach: &Reach) -> bool {
+        let before = reach.chain(number).into_iter().rev().find_map(|number| self.partners.now[number]);
+        before.is_none_or(|partner| self.counted(partner))
     }
 
     /// What has become of an atom that is there now.
     fn change(&self, number: usize, reach: &Reach) -> Option<AtomChange> {
         let Some(partner) = self.partners.now[number] else {
-            return stands_alone(self.new, number).then(|| described(self.new, number, reach, What::Added));
+            return (stands_alone(self.new, number) && self.matters(number, reach))
+                .then(|| described(self.new, number, reach, What::Added));
         };
+        if !self.counted(partner) {
+            return None;
+        }
         let (before, now) = (self.old.node(partner), self.new.node(number));
         let references = self.references(partner, number);
         if before.hash != now.hash {

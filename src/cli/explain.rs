@@ -1,7 +1,8 @@
 //! `tasting explain`: why a test would run, or why not.
 
 use super::{exit, now, open_store, print};
-use crate::change;
+use crate::change::{self, Comparison};
+use crate::fingerprint::walk::NodeSet;
 use crate::fingerprint::{self, Opened};
 use crate::model::{Decision, FormatError, Manifest, Refusal};
 use crate::process::Settings;
@@ -103,7 +104,12 @@ fn shown_program(builds: &Builds) -> ShownProgram {
     match (manifests(&builds.before), manifests(&builds.now)) {
         (Ok(before), Ok(now)) => {
             let refusals = now.iter().flat_map(|manifest| &manifest.refusals).map(Refusal::to_string).collect();
-            ShownProgram::new(change::compare(&before, &now, builds.entry.as_deref()), refusals)
+            let set = NodeSet::from_bytes(&builds.executed);
+            let executed = (!builds.executed.is_empty()).then_some(&set);
+            let compare = |executed| change::compare(&before, &now, builds.entry.as_deref(), executed);
+            let narrowed = compare(executed);
+            // What nobody executed may still be all that can be told.
+            ShownProgram::new(if narrowed == Comparison::default() { compare(None) } else { narrowed }, refusals)
         }
         (Err(error), _) | (_, Err(error)) => ShownProgram::closed(format!("a manifest cannot be used: {error}")),
     }

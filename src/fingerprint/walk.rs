@@ -59,6 +59,17 @@ pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Finge
     Some((walk.hasher.finish(), walk.entered))
 }
 
+/// Which nodes of each module a walk that followed a set went into.
+pub fn entered(modules: &[Module], start: Start, set: &NodeSet) -> Vec<Vec<bool>> {
+    let mut walk = Walk::new(modules, Guide::Set(set));
+    match start {
+        Start::Program => walk.program(),
+        Start::Entry(name) => _ = walk.entry(name),
+    }
+    let is_entered = |number: &u32| *number != 0 && number & CLOSED == 0;
+    walk.numbers.iter().map(|numbers| numbers.iter().map(is_entered).collect()).collect()
+}
+
 /// How far a walk goes.
 #[derive(Clone, Copy)]
 pub enum Guide<'g> {

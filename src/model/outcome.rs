@@ -18,6 +18,8 @@ pub struct Outcome {
     pub turns: Vec<u64>,
     pub duration: Duration,
     pub files: Vec<LeftFile>,
+    /// Where in its standard input it stopped reading, if that is a file: whoever reads on does so from there.
+    pub input_end: Option<u64>,
     pub origin: Origin,
 }
 
@@ -153,7 +155,8 @@ mod tests {
 
     fn outcome(stdout: Vec<u8>, stderr: Vec<u8>, turns: Vec<u64>) -> Outcome {
         let exit = Exit::Code(0);
-        Outcome { exit, stdout, stderr, turns, duration: Duration::ZERO, files: Vec::new(), origin: Origin::default() }
+        let (duration, files, origin) = (Duration::ZERO, Vec::new(), Origin::default());
+        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin }
     }
 
     #[test]

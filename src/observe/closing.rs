@@ -59,8 +59,7 @@ impl Ledger {
             (First::Denied, _) => true,
             (First::There(..), Err(_)) => false,
             (First::There(identity, what), Ok(now)) => match entry.sight {
-                Sight::Content | Sight::Program if what.kind == Kind::File => Identity::of(&now) == *identity,
-                Sight::Details => What::of(&now) == *what,
+                sight if sight > Sight::Kind && what.kind == Kind::File => Identity::of(&now) == *identity,
                 _ => Kind::of(now.file_type()) == what.kind,
             },
         }

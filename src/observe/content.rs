@@ -55,6 +55,8 @@ impl Memory for Forgetful {
 pub struct Contents {
     memory: Arc<dyn Memory>,
     known: FxHashMap<Identity, Hash>,
+    /// Devices whose files are in memory, and others.
+    in_memory: FxHashMap<u64, bool>,
     learned: Vec<(Identity, Hash)>,
     buffer: Vec<u8>,
 }
@@ -62,12 +64,21 @@ pub struct Contents {
 impl Contents {
     /// With a memory behind it.
     pub fn new(memory: Arc<dyn Memory>) -> Contents {
-        Contents { memory, known: FxHashMap::default(), learned: Vec::new(), buffer: Vec::new() }
+        Contents {
+            memory,
+            known: FxHashMap::default(),
+            in_memory: FxHashMap::default(),
+            learned: Vec::new(),
+            buffer: Vec::new(),
+        }
     }
 
     /// The content of the regular file at `path`, of which `found` was just found out.
     pub fn of(&mut self, path: &Path, found: &Metadata) -> io::Result<Hash> {
         let identity = Identity::of(found);
+        if self.is_in_memory(path, found) {
+            return Ok(self.read(path)?.1);
+        }
         if let Some(hash) = self.known.get(&identity) {
             return Ok(*hash);
         }
@@ -84,6 +95,13 @@ impl Contents {
             self.learned.push((identity, hash));
         }
         Ok(hash)
+    }
+
+    /// Whether a file is in a file system (tmpfs) where writing to it by way of mapped memory leaves its times as they are.
+    pub fn is_in_memory(&mut self, path: &Path, found: &Metadata) -> bool {
+        const KINDS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+        let look = || rustix::fs::statfs(path).is_ok_and(|system| KINDS.contains(&(system.f_type as u64)));
+        *self.in_memory.entry(found.dev()).or_insert_with(look)
     }
 
     /// Reads and hashes a file; again, if it changed meanwhile.

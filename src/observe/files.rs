@@ -14,11 +14,13 @@ use super::tracing;
 use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
 const RESOLVE_IN_ROOT: u64 = 0x10;
+const RENAMED: &str = "is a folder from before the test, which renames it";
 const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
 /// As many scripts as the kernel lets interpret each other.
@@ -93,7 +95,8 @@ impl Supervisor {
         let exclusive = has(libc::O_CREAT | libc::O_EXCL);
         let Some(place) = self.place(call, folder, path, !has(libc::O_NOFOLLOW) && !exclusive)? else { return Ok(()) };
         if has(libc::O_PATH) || has(libc::O_TMPFILE) {
-            self.saw(&place, Sight::Kind);
+            // By its descriptor it can be asked for its attributes.
+            self.saw(&place, Sight::Details);
             return Ok(());
         }
         if self.tracer.as_ref().is_some_and(|tracer| tracer.is_agent(&place.path)) {
@@ -127,6 +130,7 @@ impl Supervisor {
             (Found::There(_), _) => {
                 self.saw(&place, Sight::Content);
                 if writes && place.kind() == Some(Kind::File) {
+                    self.ledger.shares(&place);
                     self.touches(&place);
                 }
             }
@@ -144,8 +148,7 @@ impl Supervisor {
         if !call.listener.still_waits(call.notification) {
             return false;
         }
-        self.ledger.loads(program, path);
-        true
+        self.ledger.loads(program, path)
     }
 
     /// An agent asks for the region of a module; it gets it in place of the file that it seems to open.
@@ -193,7 +196,11 @@ impl Supervisor {
 
     fn list(&mut self, call: &Call) -> io::Result<()> {
         let link = format!("/proc/{}/fd/{}", call.thread(), call.int(0));
-        let (Ok(path), Ok(found)) = (fs::read_link(&link), fs::metadata(&link)) else { return Ok(()) };
+        let path = match fs::read_link(&link) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            path => path?,
+        };
+        let Ok(found) = fs::metadata(&link) else { return Ok(()) };
         match fs::symlink_metadata(&path) {
             Ok(named) if same_file(&named, &found) => {
                 self.ledger.lists(&path, &found, &|process| self.processes.has(process));
@@ -223,7 +230,7 @@ impl Supervisor {
         if is_folder && found.is_dir() {
             // Whether it can be removed depends on what is in it.
             self.ledger.lists(&place.path, found, &|process| self.processes.has(process));
-            if fs::read_dir(&place.path).is_ok_and(|mut entries| entries.next().is_none()) {
+            if is_empty(&place.path) {
                 self.touches(&place);
                 self.ledger.owns_folder(&place.path);
             }
@@ -239,7 +246,7 @@ impl Supervisor {
     /// Content or attributes change. The content counts even then, because it is taken for the run's own later.
     fn change(&mut self, place: Option<Place>) -> io::Result<()> {
         if let Some(place) = place {
-            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Kind });
+            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Details });
             if matches!(place.found, Found::There(_)) {
                 self.touches(&place);
             }
@@ -253,11 +260,18 @@ impl Supervisor {
         };
         let renames = matches!(act, Act::Rename { .. });
         let follow = !renames && has(call, flags, libc::AT_SYMLINK_FOLLOW);
-        let Some(old) = self.place(call, from, old, follow)? else { return Ok(()) };
+        let old = match self.place(call, from, old, follow)? {
+            Some(old) => old,
+            // By its descriptor alone: a file that was made without a name (O_TMPFILE).
+            None if has(call, flags, libc::AT_EMPTY_PATH) && !renames => {
+                Place { path: PathBuf::new(), found: Found::Nameless }
+            }
+            None => return Ok(()),
+        };
         let Some(new) = self.place(call, to, new, false)? else { return Ok(()) };
         let flags = flags.map_or(0, |index| call.argument(index));
         if !self.ledger.is_own(&old.path) && old.kind() == Some(Kind::Folder) {
-            self.ledger.refuse_path(&old.path, "is a folder from before the test, which renames it");
+            self.ledger.refuse_path(&old.path, RENAMED);
         }
         self.change(Some(old.clone()))?;
         if !renames || flags & RENAME_NOREPLACE != 0 {
@@ -265,7 +279,10 @@ impl Supervisor {
         } else if flags & RENAME_EXCHANGE != 0 {
             self.change(Some(new.clone()))?;
         }
-        if matches!(old.found, Found::There(_)) {
+        if old.kind() == Some(Kind::Folder) && self.is_in_the_way(&new, flags) {
+            return Ok(());
+        }
+        if matches!(old.found, Found::There(_) | Found::Nameless) {
             self.touches(&new);
             if old.kind() == Some(Kind::Folder) {
                 self.ledger.owns_folder(&new.path);
@@ -278,6 +295,22 @@ impl Supervisor {
             }
         }
         Ok(())
+    }
+
+    /// Whether a folder cannot get a name, because what has it already is no empty folder.
+    fn is_in_the_way(&mut self, new: &Place, flags: u64) -> bool {
+        let Found::There(found) = &new.found else { return false };
+        self.saw(new, Sight::Kind);
+        if flags & RENAME_EXCHANGE != 0 {
+            if found.is_dir() && !self.ledger.is_own(&new.path) {
+                self.ledger.refuse_path(&new.path, RENAMED);
+            }
+            return false;
+        }
+        if found.is_dir() {
+            self.ledger.lists(&new.path, found, &|process| self.processes.has(process));
+        }
+        flags & RENAME_NOREPLACE != 0 || !is_empty(&new.path)
     }
 
     fn execute_call(
@@ -326,6 +359,9 @@ impl Supervisor {
         }
         if head.is_32_bit {
             self.ledger.refuse_path(&place.path, "is of another architecture, whose calls are not watched");
+            // Its loader complains of an agent that it cannot load.
+            let is_disturbed = self.tracer.is_some();
+            self.disturbed.fetch_or(is_disturbed, Ordering::Relaxed);
         }
         if !head.known && has_other_formats() {
             self.ledger.refuse_path(&place.path, "may be run by an interpreter that is registered with the kernel");
@@ -357,6 +393,10 @@ impl Supervisor {
             false => self.ledger.refuse(path, "runs with privileges of another user (set-user-id)"),
         }
     }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn has(call: &Call, flags: Option<usize>, flag: i32) -> bool {

@@ -3,8 +3,9 @@
 //!
 //! In: our own descriptors, before the test is started. Out: what they are.
 
-use super::content::{Contents, device_and_inode};
+use super::content::{Contents, Identity, device_and_inode};
 use super::kernel;
+use super::policy::is_pseudo;
 use crate::model::Hash;
 use std::fs::{self, File};
 use std::io;
@@ -16,9 +17,10 @@ use std::path::PathBuf;
 pub enum Input {
     /// Closed, or `/dev/null`: nothing can come from there.
     Empty,
-    /// A file, from this position on.
+    /// A file that is open for reading only, from this position on.
     File {
         path: PathBuf,
+        identity: Identity,
         content: Hash,
         position: u64,
     },
@@ -71,14 +73,26 @@ const NULL_DEVICE: u64 = 1 << 8 | 3;
 
 fn regular(file: &File, contents: &mut Contents) -> Option<Input> {
     use std::io::Seek;
+    let (mode, _) = kernel::descriptor_flags(0)?;
     let path = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()?;
     let named = fs::symlink_metadata(&path).ok()?;
-    if !super::content::same_file(&named, &file.metadata().ok()?) {
+    if !super::content::same_file(&named, &file.metadata().ok()?) || is_pseudo(&path) {
+        return None;
+    }
+    if mode & libc::O_ACCMODE != libc::O_RDONLY {
         return None;
     }
     let content = contents.of(&path, &named).ok()?;
     let position = (&*file).stream_position().ok()?;
-    Some(Input::File { path, content, position })
+    Some(Input::File { path, identity: Identity::of(&named), content, position })
+}
+
+impl Input {
+    /// Whether standard input is still what it was, apart from the position in it.
+    pub fn is_unchanged(&self) -> bool {
+        let Input::File { identity, .. } = self else { return true };
+        kernel::duplicate(0).and_then(|file| file.metadata().ok()).is_some_and(|now| Identity::of(&now) == *identity)
+    }
 }
 
 /// The other descriptors that the test will inherit: pipes and sockets of whoever started us. Folders are
@@ -89,6 +103,23 @@ pub fn others() -> Vec<Foreign> {
     let mut foreign: Vec<Foreign> = numbers.filter(|&number| number > 2).filter_map(inherited).collect();
     foreign.sort_by_key(|foreign| foreign.number);
     foreign
+}
+
+/// Those that are left out, with what they are: a test can tell one folder from another.
+pub fn known() -> Vec<(i32, PathBuf)> {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_known = |number: &i32| {
+        let is_passed_on = kernel::descriptor_flags(*number).is_some_and(|(_, closed_on_exec)| !closed_on_exec);
+        is_passed_on && inherited(*number).is_none()
+    };
+    let mut known: Vec<(i32, PathBuf)> = numbers
+        .filter(|&number| number > 2)
+        .filter(is_known)
+        .filter_map(|number| Some((number, fs::read_link(format!("/proc/self/fd/{number}")).ok()?)))
+        .collect();
+    known.sort_unstable();
+    known
 }
 
 fn inherited(number: i32) -> Option<Foreign> {

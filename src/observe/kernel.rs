@@ -212,7 +212,7 @@ impl Listener {
                 libc::syscall(libc::SYS_close_range, 0, listener - 1, 0);
             }
             libc::syscall(libc::SYS_close_range, listener + 1, u32::MAX, 0);
-            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+            for signal in 1..=libc::SIGSYS {
                 libc::signal(signal, libc::SIG_DFL);
             }
         }

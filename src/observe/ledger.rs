@@ -34,9 +34,13 @@ pub enum Sight {
 pub(super) struct Entry {
     pub first: First,
     pub sight: Sight,
+    /// Its attributes were asked for.
+    pub asked: bool,
     /// The content was seen by the loader, by others.
     pub loaded: bool,
     pub read: bool,
+    /// The content may not be read.
+    pub denied: bool,
     pub content: Option<Hash>,
     /// Effective entries, and the identity of the folder when they were read.
     pub listing: Option<(Listing, Identity)>,
@@ -119,20 +123,24 @@ impl Ledger {
     /// What a walk met on its way.
     pub fn passed(&mut self, trail: Trail, is_own: policy::IsOwn) {
         for (link, target) in trail.links {
-            if link.starts_with("/proc") || self.is_own(&link) {
-                continue;
-            }
-            match self.links.get(&link) {
-                None => _ = self.links.insert(link, target),
-                Some(first) if *first != target => self.refuse_path(&link, CHANGED),
-                Some(_) => {}
-            }
+            self.saw_link(link, target);
         }
         for folder in trail.folders {
             if !self.entries.contains_key(&folder) {
                 let found = fs::symlink_metadata(&folder).map_or(Found::Denied, Found::There);
                 self.saw(&Place { path: folder, found }, Sight::Kind, is_own);
             }
+        }
+    }
+
+    fn saw_link(&mut self, link: PathBuf, target: PathBuf) {
+        if link.starts_with("/proc") || self.is_own(&link) {
+            return;
+        }
+        match self.links.get(&link) {
+            None => _ = self.links.insert(link, target),
+            Some(first) if *first != target => self.refuse_path(&link, CHANGED),
+            Some(_) => {}
         }
     }
 
@@ -161,8 +169,7 @@ impl Ledger {
         let changed = match self.entries.get(&place.path) {
             Some(entry) => entry.differs(&first),
             None => {
-                let entry = Entry { first, sight, loaded: false, read: false, content: None, listing: None };
-                self.entries.insert(place.path.clone(), entry);
+                self.entries.insert(place.path.clone(), Entry::new(first, sight));
                 false
             }
         };
@@ -172,6 +179,7 @@ impl Ledger {
         }
         if let Some(entry) = self.entries.get_mut(&place.path) {
             entry.sight = entry.sight.max(sight);
+            entry.asked |= sight == Sight::Details;
             entry.loaded |= sight == Sight::Library;
             entry.read |= sight == Sight::Content;
         }
@@ -180,14 +188,24 @@ impl Ledger {
         }
     }
 
-    /// Takes note of the content, before the run can have changed it.
+    /// Takes note of the content, before the run can have changed it. Who asks for a file's attributes learns when it was
+    /// changed, and may know its content from then: as Python does of sources that it has compiled, and git of its
+    /// working tree.
     fn enter_content(&mut self, path: &Path, found: &Metadata, sight: Sight) {
-        if sight < Sight::Library {
+        if sight < Sight::Details {
             return;
         }
         match Kind::of(found.file_type()) {
             Kind::File => {}
-            Kind::Folder | Kind::Link => return,
+            Kind::Folder => return,
+            // Its length is that of its target.
+            Kind::Link => {
+                if let Ok(target) = fs::read_link(path) {
+                    self.saw_link(path.to_owned(), target);
+                }
+                return;
+            }
+            _ if sight == Sight::Details => return,
             kind => return self.refuse_path(path, format!("uses a {} from outside", name_of(kind))),
         }
         if self.changed.contains(&device_and_inode(found)) && !self.touched.contains_key(path) {
@@ -196,15 +214,17 @@ impl Ledger {
         if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
             return;
         }
-        let content = self.contents.of(path, found);
-        self.settle(path, content);
+        match self.contents.of(path, found) {
+            Err(error) if sight == Sight::Details && error.kind() == io::ErrorKind::PermissionDenied => {}
+            content => self.settle(path, content),
+        }
     }
 
     fn settle(&mut self, path: &Path, content: io::Result<Hash>) {
         let Some(entry) = self.entries.get_mut(path) else { return };
         match content {
             Ok(hash) => entry.content = Some(hash),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => entry.first = First::Denied,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => entry.denied = true,
             Err(error) => self.refuse_path(path, format!("cannot be hashed: {error}")),
         }
     }
@@ -217,8 +237,7 @@ impl Ledger {
                     return;
                 }
                 let first = First::There(Identity::of(found), What::of(found));
-                let sight = Sight::Content;
-                let entry = Entry { first, sight, loaded: false, read: true, content: None, listing: None };
+                let entry = Entry { read: true, ..Entry::new(first, Sight::Content) };
                 self.entries.insert(place.path.clone(), entry);
                 let content = self.contents.of_pseudo_file(&place.path);
                 self.settle(&place.path, content);
@@ -264,12 +283,18 @@ impl Ledger {
         Ok(now)
     }
 
-    /// The dynamic loader opens a library for a program.
-    pub fn loads(&mut self, program: PathBuf, library: &Path) {
+    /// The dynamic loader opens a library for a program. `false` if that is the run's own: nothing else says then what of the
+    /// library it uses.
+    pub fn loads(&mut self, program: PathBuf, library: &Path) -> bool {
+        let is_counted = self.entries.get(&program).is_some_and(|entry| entry.sight == Sight::Program);
+        if !is_counted || self.is_own(&program) {
+            return false;
+        }
         let load = (program, library.to_owned());
         if !self.loads.contains(&load) {
             self.loads.push(load);
         }
+        true
     }
 
     /// The run changes or makes what is at a place, without getting to see what was there.
@@ -293,9 +318,28 @@ impl Ledger {
                 self.changed.insert(device_and_inode(found));
                 Touch::Changed(Kind::of(found.file_type()), Identity::of(found))
             }
-            _ => Touch::Made,
+            _ => {
+                self.needs_folder_of(&place.path, is_own);
+                Touch::Made
+            }
         };
         self.touched.insert(place.path.clone(), touch);
+    }
+
+    /// The run may write into a file without a trace: one in memory, which others may share as well.
+    pub fn shares(&mut self, place: &Place) {
+        let Found::There(found) = &place.found else { return };
+        if !self.is_own(&place.path) && self.contents.is_in_memory(&place.path, found) {
+            self.refuse_path(&place.path, "is a file in memory that others may share, and open for writing");
+        }
+    }
+
+    /// Nothing can be made where there is no folder.
+    fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
+        let Some(folder) = path.parent() else { return };
+        if let Ok(found) = fs::symlink_metadata(folder) {
+            self.saw(&Place { path: folder.to_owned(), found: Found::There(found) }, Sight::Kind, is_own);
+        }
     }
 
     /// From now on, everything below is the run's own.
@@ -308,13 +352,18 @@ impl Ledger {
 pub(super) const CHANGED: &str = "changed while the test ran";
 
 impl Entry {
+    fn new(first: First, sight: Sight) -> Entry {
+        let (asked, loaded, read, denied) = (false, false, false, false);
+        Entry { first, sight, asked, loaded, read, denied, content: None, listing: None }
+    }
+
     /// Whether what is met now is not what was met first.
     fn differs(&self, now: &First) -> bool {
         match (&self.first, now) {
             (First::There(first, what), First::There(now, new)) => {
                 what.kind != new.kind || (what.kind == Kind::File && first != now)
             }
-            (First::Absent, First::Absent) | (First::Denied, _) => false,
+            (First::Absent, First::Absent) => false,
             (_, First::Denied) => false,
             _ => true,
         }
@@ -335,10 +384,15 @@ pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> 
     let listed = entry.listing.as_ref();
     let mut uses: Vec<Use> =
         listed.map(|(now, _)| Use::Listed { path: path(), listing: listing::hash(now) }).into_iter().collect();
+    if entry.denied {
+        uses.push(Use::Denied { path: path() });
+    }
     match (&entry.first, entry.content) {
         (First::Absent, _) => uses.push(Use::Absent { path: path() }),
         (First::Denied, _) => uses.push(Use::Denied { path: path() }),
-        (First::There(..), Some(content)) => {
+        (First::There(_, what), Some(content)) => {
+            // What runs counts by what it does, which its size says nothing of.
+            let is_code = entry.sight == Sight::Program || entry.loaded;
             if entry.sight == Sight::Program {
                 let of_it = loads.iter().filter(|(program, _)| *program == path());
                 let libraries = of_it.map(|(_, library)| library.clone()).collect();
@@ -347,8 +401,11 @@ pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> 
             if entry.loaded {
                 uses.push(Use::Loaded { path: path(), content });
             }
-            if entry.read {
+            if entry.read || (entry.asked && !is_code) {
                 uses.push(Use::Read { path: path(), content });
+            }
+            if entry.asked && !is_code {
+                uses.push(Use::Exists { path: path(), what: *what });
             }
         }
         (First::There(_, what), None) if entry.sight == Sight::Kind => {

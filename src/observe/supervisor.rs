@@ -8,7 +8,7 @@
 //! In: notifications. Out: the ledger, complete when nobody is left to make calls.
 
 use super::calls::{self, Act, When};
-use super::content::{Identity, device_and_inode};
+use super::content::{Identity, device_and_inode, same_file};
 use super::inherited::Foreign;
 use super::kernel::{Listener, Notification};
 use super::ledger::{Ledger, Sight};
@@ -200,7 +200,7 @@ impl Supervisor {
         let number = call.int(index);
         let Some(foreign) = self.foreign.iter().find(|foreign| foreign.number == number) else { return };
         let now = fs::metadata(format!("/proc/{}/fd/{number}", call.thread()));
-        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) {
+        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) && !is_memory(call) {
             let name = foreign.name.clone();
             self.ledger.refuse(name, "is used, and comes from outside the test");
         }
@@ -237,7 +237,14 @@ impl Supervisor {
         }
         let start = match text.first() {
             Some(b'/') => PathBuf::new(),
-            _ => self.start(call, folder)?,
+            _ => match self.start(call, folder) {
+                Ok(start) => start?,
+                Err(error) => {
+                    let subject = self.name_of(call);
+                    self.ledger.refuse(subject, format!("is in a folder that cannot be named: {error}"));
+                    return None;
+                }
+            },
         };
         // What was read so far was the memory of the caller only if it still waits.
         if !call.listener.still_waits(call.notification) {
@@ -248,16 +255,24 @@ impl Supervisor {
         Some(place)
     }
 
-    fn start(&self, call: &Call, folder: Option<usize>) -> Option<PathBuf> {
+    /// The folder that a relative path starts from; `None` if it is gone, and an error if its path is longer than the kernel
+    /// would tell.
+    fn start(&self, call: &Call, folder: Option<usize>) -> io::Result<Option<PathBuf>> {
         let descriptor = folder.map(|index| call.int(index)).filter(|&number| number != libc::AT_FDCWD);
         let link = match descriptor {
             Some(number) => format!("/proc/{}/fd/{number}", call.thread()),
             None => format!("/proc/{}/cwd", call.thread()),
         };
         // A removed folder has nothing in it; a descriptor that is no folder leads nowhere.
-        fs::read_link(link)
-            .ok()
-            .filter(|path| path.is_absolute() && !path.as_os_str().as_bytes().ends_with(b" (deleted)"))
+        let is_removed = |path: &PathBuf| {
+            path.as_os_str().as_bytes().ends_with(b" (deleted)")
+                && !fs::metadata(&link).is_ok_and(|found| fs::metadata(path).is_ok_and(|it| same_file(&it, &found)))
+        };
+        match fs::read_link(&link) {
+            Ok(path) => Ok(Some(path).filter(|path| path.is_absolute() && !is_removed(path))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The run gets to see something of a place.
@@ -269,6 +284,11 @@ impl Supervisor {
     pub(super) fn touches(&mut self, place: &Place) {
         self.ledger.touches(place, &|process| self.processes.has(process));
     }
+}
+
+/// Memory without a file, for which the descriptor means nothing.
+fn is_memory(call: &Call) -> bool {
+    call.notification.number == libc::SYS_mmap && call.int(3) & libc::MAP_ANONYMOUS != 0
 }
 
 /// Shells put descriptors aside under high numbers while they redirect, and do not read there.

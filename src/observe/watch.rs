@@ -11,7 +11,7 @@ use super::content::{Contents, Forgetful, Memory};
 use super::filter;
 use super::inherited::{self, Input, MOST_FOREIGN};
 use super::kernel::{self, Listener};
-use super::ledger::Ledger;
+use super::ledger::{CHANGED, Ledger};
 use super::supervisor::Supervisor;
 use super::tracing::{Executed, Tracer, Tracing};
 use super::used::Use;
@@ -242,6 +242,9 @@ impl Watching {
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
             ledger.refuse(processes.alive().join(", "), "still runs after the test's end");
+        }
+        if !self.input.is_unchanged() {
+            ledger.refuse("standard input", CHANGED);
         }
         if let Some(signal) = sys::survived_signal() {
             ledger.refuse("the test", format!("was interrupted by signal {signal}"));

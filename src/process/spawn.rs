@@ -57,6 +57,7 @@ fn command<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Chang
             None => command.env_remove(name),
         };
     }
+    sys::start_as_given(&mut command);
     command
 }
 

@@ -11,8 +11,10 @@ use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// A file's content, mapped read-only. An empty file is an empty slice.
 #[derive(Debug)]
@@ -106,21 +108,104 @@ impl Memory {
     }
 }
 
-/// The child that SIGTERM and SIGHUP are passed on to; 0 while there is none.
+/// What this process was given, noted before Rust's own start opens what is closed and ignores SIGPIPE.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+static IGNORES_SIGPIPE: AtomicBool = AtomicBool::new(false);
+static BLOCKED: AtomicU64 = AtomicU64::new(0);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = note_what_is_given;
+
+extern "C" fn note_what_is_given() {
+    for number in 0..3 {
+        // SAFETY: F_GETFD takes no pointers.
+        if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+            CLOSED.fetch_or(1 << number, Ordering::Relaxed);
+        }
+    }
+    IGNORES_SIGPIPE.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    BLOCKED.store(change_mask(None), Ordering::Relaxed);
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the struct is plain data for which zero is valid, and lives through the call, which only fills it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Sets the mask of blocked signals, if there is a new one; gives the old one. Async-signal-safe.
+fn change_mask(new: Option<u64>) -> u64 {
+    let mut old = 0u64;
+    let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both numbers live through the call and are as long as it is told.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, new, &raw mut old, size_of::<u64>()) };
+    old
+}
+
+/// Whether standard input, output or error was closed when this process started.
+pub fn lacks_a_standard_descriptor() -> bool {
+    CLOSED.load(Ordering::Relaxed) != 0
+}
+
+/// Whether this process was started with SIGPIPE ignored.
+pub fn was_given_no_sigpipe() -> bool {
+    IGNORES_SIGPIPE.load(Ordering::Relaxed)
+}
+
+/// The signals that this process was given as ignored, and those given as blocked, a bit each. To be asked before
+/// `survive_signals`.
+pub fn given_signals() -> (u64, u64) {
+    let is_ignored = |signal: i32| if signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(signal) };
+    let ignored = (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |set, signal| set | 1 << (signal - 1));
+    (ignored, BLOCKED.load(Ordering::Relaxed))
+}
+
+/// Lets a command start with closed descriptors and signals as we were given them: Rust would give it others.
+pub fn start_as_given(command: &mut Command) {
+    let (closed, blocked) = (CLOSED.load(Ordering::Relaxed), BLOCKED.load(Ordering::Relaxed));
+    let no_sigpipe = was_given_no_sigpipe();
+    if closed == 0 && blocked == 0 && !no_sigpipe {
+        return;
+    }
+    // SAFETY: only async-signal-safe calls that take no pointers but to locals.
+    unsafe {
+        command.pre_exec(move || {
+            for number in (0..3).filter(|number| closed & (1 << number) != 0) {
+                libc::close(number);
+            }
+            if no_sigpipe {
+                libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            }
+            change_mask(Some(blocked));
+            Ok(())
+        });
+    }
+}
+
+/// The child that signals are passed on to; 0 while there is none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the child was known; 0 if none did.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 /// The last signal that we survived; 0 if none came.
 static SURVIVED: AtomicI32 = AtomicI32::new(0);
 
-/// Handles SIGINT and SIGQUIT, which the terminal sends to the child as well: it decides, we only survive.
-extern "C" fn stay(signal: libc::c_int) {
+type Handler = extern "C" fn(libc::c_int, *const libc::siginfo_t);
+
+/// Survives a signal, and passes it on if some process has sent it, perhaps to us alone. What the terminal sends, the child
+/// gets as well; what we cause ourselves is for us.
+extern "C" fn survive(signal: libc::c_int, origin: *const libc::siginfo_t) {
     SURVIVED.store(signal, Ordering::SeqCst);
+    // SAFETY: the kernel gives a handler that asks for it (SA_SIGINFO) a valid pointer; a signal of a process has its number.
+    let is_sent = unsafe { (*origin).si_code <= 0 && (*origin).si_pid() != libc::getpid() };
+    if is_sent {
+        forward(signal);
+    }
 }
 
-/// Handles SIGTERM and SIGHUP, which may have been sent to us alone.
-extern "C" fn forward(signal: libc::c_int) {
-    SURVIVED.store(signal, Ordering::SeqCst);
+fn forward(signal: libc::c_int) {
     match CHILD.load(Ordering::SeqCst) {
         0 => EARLY.store(signal, Ordering::SeqCst),
         child => send(child, signal),
@@ -135,20 +220,24 @@ fn send(process: i32, signal: i32) {
 /// Makes this process outlive signals that are meant for the child it is about to start. Handlers, not
 /// SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
 pub fn survive_signals() {
-    for (signal, handler) in [
-        (libc::SIGINT, stay as extern "C" fn(libc::c_int)),
-        (libc::SIGQUIT, stay),
-        (libc::SIGTERM, forward),
-        (libc::SIGHUP, forward),
+    for signal in [
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGABRT,
         // A limit on the size of files is for the child to die of; our own writing just fails.
-        (libc::SIGXFSZ, stay),
+        libc::SIGXFSZ,
     ] {
-        install(signal, handler);
+        install(signal, survive);
     }
 }
 
 /// Sets a handler, unless the signal is ignored: then the child has to ignore it too (`nohup make`).
-fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+fn install(signal: libc::c_int, handler: Handler) {
     // SAFETY: both structs are plain data for which zero is valid, and live through the calls; the handlers
     // only touch atomics and call kill, which is async-signal-safe.
     unsafe {
@@ -158,12 +247,12 @@ fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
         }
         let mut new: libc::sigaction = std::mem::zeroed();
         new.sa_sigaction = handler as *const () as libc::sighandler_t;
-        new.sa_flags = libc::SA_RESTART;
+        new.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
         libc::sigaction(signal, &new, std::ptr::null_mut());
     }
 }
 
-/// Names the child that SIGTERM and SIGHUP go to, and passes on what came before it was known.
+/// Names the child that signals go to, and passes on what came before it was known.
 /// `None` once it has been waited for, since its number may then be another process's.
 pub fn forward_signals_to(child: Option<u32>) {
     let child = child.and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
@@ -267,16 +356,26 @@ pub fn file_size_is_limited() -> bool {
     !known || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
-/// What the processes that we start are limited to: stack, memory, data, files and their sizes (`ulimit`), and the
-/// permissions that their files do not get (`umask`).
-pub fn limits() -> ([u64; 5], u32) {
-    const LIMITS: [libc::__rlimit_resource_t; 5] =
-        [libc::RLIMIT_STACK, libc::RLIMIT_AS, libc::RLIMIT_DATA, libc::RLIMIT_NOFILE, libc::RLIMIT_FSIZE];
+/// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the second number), and the
+/// permissions that their files do not get (`umask`). Limits that follow the machine's memory are left out.
+pub fn limits() -> ([(u64, u64); 10], u32) {
+    const LIMITS: [libc::__rlimit_resource_t; 10] = [
+        libc::RLIMIT_STACK,
+        libc::RLIMIT_AS,
+        libc::RLIMIT_DATA,
+        libc::RLIMIT_NOFILE,
+        libc::RLIMIT_FSIZE,
+        libc::RLIMIT_CORE,
+        libc::RLIMIT_CPU,
+        libc::RLIMIT_MEMLOCK,
+        libc::RLIMIT_NICE,
+        libc::RLIMIT_RTPRIO,
+    ];
     let limits = LIMITS.map(|resource| {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the pointer is to a local that lives through the call.
         unsafe { libc::getrlimit(resource, &mut limit) };
-        limit.rlim_cur
+        (limit.rlim_cur, limit.rlim_max)
     });
     // SAFETY: umask takes no pointers and cannot fail. It can only be asked for by setting it; a file that another thread
     // makes meanwhile gets fewer permissions, not more.

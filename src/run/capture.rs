@@ -4,13 +4,14 @@
 //! output and error are the same file, the test gets one pipe for both, so that nothing changes places. One thread passes
 //! on what comes, at once, and keeps it up to a limit.
 
+use crate::model::Exit;
 use crate::process::sys;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FileType, Stat, fstat};
+use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat, major, minor};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
-use std::io::{self, PipeWriter};
+use std::io::{self, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use std::thread::JoinHandle;
 
 /// What is read at once; as much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
+
+/// Linux has given `/dev/null` this number for ever.
+const NULL_DEVICE: (u32, u32) = (1, 3);
 
 /// How the output is connected, which a test can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +60,38 @@ fn is_one(out: &Stat, err: &Stat) -> bool {
     (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino) && !is_null
 }
 
+/// Why the output of a test that runs here cannot be taken down without the test noticing, if so.
+pub fn obstacle() -> Option<&'static str> {
+    if sys::lacks_a_standard_descriptor() {
+        return Some("standard input, output or error is closed");
+    }
+    let (out, err) = (io::stdout(), io::stderr());
+    let odd = [out.as_fd(), err.as_fd()].into_iter().any(|file| !can_be_written(file) || is_odd_device(file));
+    odd.then_some("standard output or error is no file, pipe or terminal to write to")
+}
+
+fn can_be_written(file: BorrowedFd) -> bool {
+    fcntl_getfl(file).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
+}
+
+/// Such as `/dev/full`: who writes there may be told so.
+fn is_odd_device(file: BorrowedFd) -> bool {
+    fstat(file).is_ok_and(|found| match FileType::from_raw_mode(found.st_mode) {
+        FileType::CharacterDevice => !isatty(file) && (major(found.st_rdev), minor(found.st_rdev)) != NULL_DEVICE,
+        FileType::BlockDevice | FileType::Directory => true,
+        _ => false,
+    })
+}
+
+/// What a test ends with whose output cannot be written: it would have been told so.
+pub fn end_unheard(error: Errno) -> Exit {
+    if error == Errno::PIPE && !sys::was_given_no_sigpipe() {
+        return Exit::Signal(libc::SIGPIPE);
+    }
+    let _ = writeln!(io::stderr(), "tasting: the output of the test cannot be written: {error}");
+    Exit::Code(1)
+}
+
 /// What a test printed.
 #[derive(Debug, Default)]
 pub struct Captured {
@@ -69,17 +105,27 @@ pub struct Captured {
     pub is_open: bool,
     /// How much of each text was passed on.
     pub passed: [usize; 2],
+    /// Why not all of it was.
+    pub lost: Option<Errno>,
 }
 
 impl Captured {
     /// Passes on what was held back. `false` if nobody listens.
     pub fn pass_on_rest(&mut self) -> bool {
         let mut is_heard = true;
-        for (number, text) in self.texts.iter().enumerate() {
-            is_heard &= pass_on(number, &text[self.passed[number]..]);
+        for number in [0, 1] {
+            let text = std::mem::take(&mut self.texts[number]);
+            is_heard &= self.pass_on(number, &text[self.passed[number]..]);
             self.passed[number] = text.len();
+            self.texts[number] = text;
         }
         is_heard
+    }
+
+    fn pass_on(&mut self, number: usize, text: &[u8]) -> bool {
+        let passed = pass_on(number, text);
+        self.lost = self.lost.or(passed.err());
+        passed.is_ok()
     }
 }
 
@@ -216,7 +262,7 @@ impl Pump {
         if self.held.load(Ordering::Relaxed) && !self.captured.is_cut {
             return true;
         }
-        self.captured.pass_on_rest() && (!self.captured.is_cut || pass_on(number, text))
+        self.captured.pass_on_rest() && (!self.captured.is_cut || self.captured.pass_on(number, text))
     }
 
     fn keep(&mut self, number: usize, text: &[u8]) {
@@ -248,8 +294,8 @@ fn follow_size(stream: &Stream, number: usize) {
     }
 }
 
-/// Writes to our own standard output or error, past all buffers. `false` if nobody listens.
-pub fn pass_on(number: usize, mut text: &[u8]) -> bool {
+/// Writes to our own standard output or error, past all buffers.
+pub fn pass_on(number: usize, mut text: &[u8]) -> Result<(), Errno> {
     while !text.is_empty() {
         let written = match number {
             0 => rustix::io::write(io::stdout(), text),
@@ -260,10 +306,10 @@ pub fn pass_on(number: usize, mut text: &[u8]) -> bool {
             Err(Errno::INTR) => {}
             // Somebody made it non-blocking: wait until there is room.
             Err(Errno::AGAIN) => wait_for_room(number),
-            Err(_) => return false,
+            Err(error) => return Err(error),
         }
     }
-    true
+    Ok(())
 }
 
 fn wait_for_room(number: usize) {

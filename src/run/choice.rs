@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, difference, is_good};
+use super::{Options, Session, capture, difference, is_good};
 use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -74,6 +74,9 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
         return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
     }
+    if let Some(obstacle) = capture::obstacle() {
+        return Choice::Plain(Reason::new("output", obstacle));
+    }
     let mark = match session.store.mark_of(session.test.identity) {
         Ok(mark) => mark,
         Err(error) => return Choice::Run(Run::because(Reason::new("store", error.to_string()))),
@@ -129,11 +132,13 @@ impl Look<'_> {
     fn unchanged(&mut self, shape: &Shape, values: &mut Values) -> Option<(Hash, Outcome)> {
         let test = self.session.test.identity;
         if shape.is_narrowed() {
-            let key = self.session.store.recall(values.whole_key(test, shape)?)?;
+            let name = values.whole_key(test, shape)?;
+            let recall = |name| self.session.store.recall(name);
+            let key = recall(name).or_else(|| recall(bound(self.session, name)))?;
             return self.outcome(key);
         }
         let now = values.now(shape);
-        self.outcome_of(Values::key(test, shape, &now)?)
+        self.outcome_of(Values::key(&self.session.project, test, shape, &now)?)
     }
 
     /// The outcome, if nothing has changed that was executed, or that what was executed can see.
@@ -142,7 +147,7 @@ impl Look<'_> {
             return None;
         }
         let now = values.now(shape);
-        self.outcome_of(Values::key(self.session.test.identity, shape, &now)?)
+        self.outcome_of(Values::key(&self.session.project, self.session.test.identity, shape, &now)?)
     }
 
     /// The outcome with a key, wherever it is of use.

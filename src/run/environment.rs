@@ -30,10 +30,6 @@ const IGNORED: &[&str] = &[
     "PROMPT*",
     "HIST*",
     "LS_COLORS",
-    "LESS*",
-    "PAGER",
-    "EDITOR",
-    "VISUAL",
     "USER",
     "LOGNAME",
     "USERNAME",
@@ -62,7 +58,8 @@ const IGNORED: &[&str] = &[
 ];
 
 /// Ignored unless the test writes to a terminal.
-const OF_TERMINALS: &[&str] = &["TERM", "COLORTERM", "COLUMNS", "LINES"];
+/// (`COLUMNS` and `LINES` count: much that wraps text goes by them, and they are exported only by who means it.)
+const OF_TERMINALS: &[&str] = &["TERM", "COLORTERM"];
 
 /// Ignored always: what build servers number and name their runs by. (`CI` itself counts.)
 const OF_SERVERS: &[&str] = &[
@@ -101,7 +98,8 @@ pub const LISTS: [(&str, &[&str]); 3] = [
 pub fn counted(config: &Config, on_terminal: bool) -> Vec<(OsString, OsString)> {
     let mut counted: Vec<_> =
         std::env::vars_os().filter(|(name, _)| counts(&name.to_string_lossy(), config, on_terminal)).collect();
-    counted.sort_unstable();
+    // Of two variables with the same name, the first one is found.
+    counted.sort_by(|one, other| one.0.cmp(&other.0));
     counted
 }
 

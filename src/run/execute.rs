@@ -2,14 +2,16 @@
 //!
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
-use super::capture::{Capture, Captured};
+use super::capture::{Capture, Captured, end_unheard};
 use super::{Session, is_good, split, tracing};
 use crate::model::{Exit, Refusal};
 use crate::observe::tracing::Executed;
 use crate::observe::{self, CannotWatch, Input, Use, Watch, agent};
 use crate::process::spawn::{self, Program};
 use crate::process::sys;
+use rustix::fs::SeekFrom;
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,6 +27,8 @@ pub struct Ran {
     pub used: Vec<Use>,
     pub executed: Executed,
     pub input: Input,
+    /// Where it stopped reading, if that is a file.
+    pub input_end: Option<u64>,
     /// Why it cannot be reused.
     pub refusals: Vec<Refusal<'static>>,
 }
@@ -41,6 +45,7 @@ fn command(words: &[OsString]) -> Command {
     let (program, arguments) = split(words);
     let mut command = Command::new(program);
     command.args(arguments);
+    sys::start_as_given(&mut command);
     command
 }
 
@@ -98,10 +103,13 @@ pub fn watched(session: &Session) -> Ran {
     let mut captured = capture.finish();
     let mut refusals = watched.refusals;
     let mut exit = exit(watched.status);
+    if watched.disturbed {
+        tracing::disturbs(session);
+    }
     let traced = watched.traced;
     let ended_by_itself = sys::survived_signal().is_none();
     if (watched.disturbed || traced) && !is_good(exit) && ended_by_itself {
-        let plain = again(session, &captured);
+        let plain = again(session, &captured, &watched.input);
         if traced && plain != exit {
             tracing::disturbs(session);
             refusals.push(Refusal::new("the test", "ends differently when its functions are traced"));
@@ -110,6 +118,10 @@ pub fn watched(session: &Session) -> Ran {
     } else {
         captured.pass_on_rest();
     }
+    if let Some(error) = captured.lost {
+        refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
+        exit = if is_good(exit) { end_unheard(error) } else { exit };
+    }
     if captured.is_cut {
         refusals.push(Refusal::new("its output", "is longer than what is kept (limits.output in tasting.toml)"));
     }
@@ -117,7 +129,8 @@ pub fn watched(session: &Session) -> Ran {
         refusals.push(Refusal::new("its output", "is still open in another process"));
     }
     let (used, executed, input) = (watched.used, watched.executed, watched.input);
-    let ran = Ran { exit, duration: watched.duration, captured, used, executed, input, refusals };
+    let input_end = matches!(input, Input::File { .. }).then(input_position).flatten();
+    let ran = Ran { exit, duration: watched.duration, captured, used, executed, input, input_end, refusals };
     if ran.was_interrupted() && ran.refusals.is_empty() {
         let refusals = vec![Refusal::new("the test", "was ended by a signal from outside")];
         return Ran { refusals, ..ran };
@@ -125,17 +138,30 @@ pub fn watched(session: &Session) -> Ran {
     ran
 }
 
+/// Where in standard input the next one reads, if it is a file.
+pub fn input_position() -> Option<u64> {
+    rustix::fs::tell(io::stdin()).ok()
+}
+
+/// Lets the next one read there.
+pub fn read_on_from(position: u64) {
+    let _ = rustix::fs::seek(io::stdin(), SeekFrom::Start(position));
+}
+
 /// Runs a test that cannot be seen.
 fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     let exit = plainly(words);
     let refusals = vec![Refusal::new("the test", reason)];
     let (captured, used) = (Captured::default(), Vec::new());
-    let executed = Executed::default();
-    Ran { exit, duration: started.elapsed(), captured, used, executed, input: Input::Given, refusals }
+    let (executed, input, input_end) = (Executed::default(), Input::Given, None);
+    Ran { exit, duration: started.elapsed(), captured, used, executed, input, input_end, refusals }
 }
 
 /// Runs a test plainly after it failed while it was watched. Of its output, what was printed already is left out.
-fn again(session: &Session, first: &Captured) -> Exit {
+fn again(session: &Session, first: &Captured, input: &Input) -> Exit {
+    if let Input::File { position, .. } = input {
+        read_on_from(*position);
+    }
     let mut command = command(&session.test.words);
     let held = Arc::new(AtomicBool::new(true));
     let limit = session.project.config.limits.output;

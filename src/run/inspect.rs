@@ -62,6 +62,8 @@ pub struct Builds {
     pub entry: Option<String>,
     pub before: Vec<Vec<u8>>,
     pub now: Vec<Vec<u8>>,
+    /// What was executed of the first one; nothing if that is not known.
+    pub executed: Vec<u8>,
     /// Why there are none.
     pub note: String,
 }
@@ -189,7 +191,7 @@ fn builds(project: &Project, store: &dyn Store, used: &Traced, values: &mut Valu
     };
     let program = project.show(&used.dependency.place);
     let entry = project.entry(&used.dependency.place).map(str::to_owned);
-    Builds { program, entry, before, now, note }
+    Builds { program, entry, before, now, executed: used.dependency.executed.clone(), note }
 }
 
 /// What is known of the latest test that used a binary. `None` if there was none in its project.

@@ -4,7 +4,7 @@
 //! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into places and back.
 
 use super::config::{self, Config};
-use crate::model::{Base, Hasher, Place};
+use crate::model::{Base, Dependency, DependencyKind, Hasher, Place};
 use crate::process::Settings;
 use memchr::memmem;
 use std::ffi::OsStr;
@@ -133,6 +133,47 @@ impl Project {
         for (base, folder) in self.bases.iter().filter(|(base, _)| *base != Base::Temporary) {
             hasher.number(*base as u64).bytes(folder.as_os_str().as_bytes());
         }
+    }
+
+    /// How the folders lie within each other, by which one and the same path belongs to this or to that one. Where the
+    /// root itself lies does not matter, but see `hash_surroundings`.
+    pub fn hash_nesting(&self, hasher: &mut Hasher) {
+        let named = self.spellings.iter().filter_map(|(base, path)| Some((*base, fs::canonicalize(path).ok()?)));
+        let build = self.bases.iter().find(|(base, _)| *base == Base::Build).cloned();
+        for (base, path) in named.chain(build) {
+            let own = self.place(&path);
+            let around = path.parent().map(|parent| self.place(parent)).unwrap_or_default();
+            hasher.number(base as u64).number(own.base as u64);
+            if matches!(around.base, Base::Root | Base::Build) {
+                hasher.number(around.base as u64).bytes(&around.path);
+            }
+        }
+    }
+
+    /// What lies around the root and the build folder, but not in them, can have been found by way of `..`: there it
+    /// matters what they lie in.
+    pub fn hash_surroundings(&self, used: &[Dependency], hasher: &mut Hasher) {
+        if used.iter().any(|used| self.is_around(used)) {
+            for (_, top) in self.tops() {
+                let around = top.parent().map(|parent| self.place(parent)).unwrap_or_default();
+                hasher.number(around.base as u64).bytes(&around.path);
+            }
+        }
+    }
+
+    /// The folders that a test belongs to.
+    fn tops(&self) -> impl Iterator<Item = &(Base, PathBuf)> {
+        self.bases.iter().filter(|(base, _)| matches!(base, Base::Root | Base::Build))
+    }
+
+    fn is_around(&self, used: &Dependency) -> bool {
+        if matches!(used.place.base, Base::Root | Base::Build) {
+            return false;
+        }
+        let Some(path) = self.path(&used.place) else { return false };
+        // That the folders which they lie in are there goes without saying.
+        let is_above = used.kind == DependencyKind::Exists && self.tops().any(|(_, top)| top.starts_with(&path));
+        self.tops().any(|(_, top)| top.components().nth(1) == path.components().nth(1)) && !is_above
     }
 
     /// The function that a program's tests start in, if the project names one.

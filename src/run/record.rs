@@ -24,6 +24,10 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     }
     let mut valued = values.observed(&ran.used, &ran.executed, declared);
     refusals.extend(unknown_programs(session, &valued));
+    if !values.code_is_unchanged(&ran.used) {
+        // Its fingerprint is that of another one, which did not run.
+        refusals.push(Refusal::new("a program or library", "was replaced when the test had ended"));
+    }
     let files = match leftovers::keep(&session.project, &ran.used, session.project.config.limits.files) {
         Ok(files) => files,
         Err(refusal) => {
@@ -66,7 +70,7 @@ fn keep(
     trust(session, ran, run)?;
     let shape = valued.shape();
     let then: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
-    let key = Values::key(session.test.identity, &shape, &then).ok_or("it uses too much")?;
+    let key = Values::key(&session.project, session.test.identity, &shape, &then).ok_or("it uses too much")?;
     let [stdout, stderr] = ran.captured.texts.clone();
     let outcome = Outcome {
         exit: ran.exit,
@@ -75,14 +79,17 @@ fn keep(
         turns: ran.captured.turns.clone(),
         duration: ran.duration,
         files,
+        input_end: ran.input_end,
         origin: origin(session),
     };
-    let key = if names_its_place(session, &outcome) { bound(session, key) } else { key };
+    let is_bound = names_its_place(session, &outcome);
+    let placed = |name: Hash| if is_bound { bound(session, name) } else { name };
+    let key = placed(key);
     session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())?;
     if shape.is_narrowed()
         && let Some(whole) = whole_key(session, valued, values)
     {
-        session.store.remember(whole, key);
+        session.store.remember(placed(whole), key);
     }
     Ok(())
 }
@@ -97,7 +104,7 @@ fn whole_key(session: &Session, valued: &Valued, values: &mut Values) -> Option<
             *now = traced.value;
         }
     }
-    Values::whole_key_of(session.test.identity, &shape, &whole)
+    Values::whole_key_of(&session.project, session.test.identity, &shape, &whole)
 }
 
 /// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but

@@ -1,9 +1,9 @@
 //! Doing as if a test had run: its files, its output, its end.
 
 use super::choice::Hit;
+use super::execute::read_on_from;
 use super::{Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
-use crate::process::sys;
 use crate::store::Store;
 use std::io;
 
@@ -12,10 +12,12 @@ pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
     let outcome = &hit.outcome;
     leftovers::put_back(&session.project, &outcome.files)?;
     for (stream, text) in outcome.chunks() {
-        if !capture::pass_on(usize::from(stream == Stream::Stderr), text) {
-            // Nobody listens: the test would have died of it.
-            sys::die_by(libc::SIGPIPE);
+        if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
+            return Ok(capture::end_unheard(error));
         }
+    }
+    if let Some(position) = outcome.input_end {
+        read_on_from(position);
     }
     session.store.used(session.test.identity, &hit.shape, hit.key);
     let duration = session.started.elapsed();

@@ -7,6 +7,7 @@ use super::capture::Connection;
 use super::environment;
 use super::project::{Project, logical_folder};
 use crate::model::{Hash, Hasher};
+use crate::observe::inherited;
 use crate::process::sys;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -61,8 +62,17 @@ fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash
         ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
         ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
+        ("signals that are ignored or blocked".to_owned(), value(&format!("{:?}", sys::given_signals()))),
         output_circumstance(connection),
     ];
+    for (number, path) in inherited::known() {
+        let mut hasher = Hasher::new("descriptor");
+        project.hash_text(path.as_os_str().as_bytes(), &mut hasher);
+        circumstances.push((format!("the descriptor {number}"), hasher.finish()));
+    }
+    let mut nesting = Hasher::new("nesting");
+    project.hash_nesting(&mut nesting);
+    circumstances.push(("how HOME, TMPDIR and the build folder lie to the project".to_owned(), nesting.finish()));
     if let Some(logical) = logical_folder(&project.working) {
         // `cd ..` means something else then.
         let mut hasher = Hasher::new("logical folder");

@@ -36,10 +36,24 @@ fn disturbed_name(session: &Session) -> Hash {
     Hasher::new("not to be traced").hash(session.test.name).finish()
 }
 
+/// Whether the test's program would not start with anything else before it. What was found out is remembered.
 fn wants_to_be_first(session: &Session) -> bool {
     let program = super::program_file(&session.test.words, &session.project.working);
-    let Some(content) = program.and_then(|program| sys::map(&program).ok()) else { return false };
-    content.starts_with(b"\x7fELF") && FIRST.iter().any(|library| memmem::find(&content, library).is_some())
+    let Some((content, found)) = program.and_then(|program| sys::map_with_metadata(&program).ok()) else {
+        return false;
+    };
+    let identity = FileIdentity::of(&found);
+    let name = Hasher::new("insists on being first").hash(identity.hash()).finish();
+    let [yes, no] = [Hash::of(b"yes"), Hash::of(b"no")];
+    if let Some(known) = session.store.recall(name) {
+        return known == yes;
+    }
+    let is_first =
+        content.starts_with(b"\x7fELF") && FIRST.iter().any(|library| memmem::find(&content, library).is_some());
+    if identity.is_settled() {
+        session.store.remember(name, if is_first { yes } else { no });
+    }
+    is_first
 }
 
 /// The functions that manifests know, and that were looked up before.

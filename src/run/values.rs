@@ -67,9 +67,10 @@ impl<'a> Values<'a> {
     }
 
     /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
-    pub fn key(test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
+    pub fn key(project: &Project, test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
         let mut hasher = Hasher::new("outcome");
         hasher.hash(test).hash(shape.hash().ok()?).number(values.len() as u64);
+        project.hash_surroundings(&shape.dependencies, &mut hasher);
         values.iter().for_each(|value| _ = hasher.hash(*value));
         Some(hasher.finish())
     }
@@ -77,12 +78,12 @@ impl<'a> Values<'a> {
     /// A name for the key of an outcome, by which it is found at once where not even what was not executed has changed.
     pub fn whole_key(&mut self, test: Hash, shape: &Shape) -> Option<Hash> {
         let values = self.whole(shape);
-        Values::whole_key_of(test, shape, &values)
+        Values::whole_key_of(self.project, test, shape, &values)
     }
 
     /// The same for given values.
-    pub fn whole_key_of(test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
-        Some(Hasher::new("whole").hash(Values::key(test, shape, values)?).finish())
+    pub fn whole_key_of(project: &Project, test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
+        Some(Hasher::new("whole").hash(Values::key(project, test, shape, values)?).finish())
     }
 
     /// What an execution used, from what was observed of it.
@@ -359,6 +360,17 @@ impl<'a> Values<'a> {
         paths.map(|path| manifest_file::find(self.settings, &path)).collect()
     }
 
+    /// Whether programs and libraries are what they were when they ran. To be asked when all values are known.
+    pub fn code_is_unchanged(&mut self, used: &[Use]) -> bool {
+        let mut is_still = |path: &Path, content: Hash| {
+            fs::symlink_metadata(path).is_ok_and(|now| self.contents.is(path, &now, content))
+        };
+        used.iter().all(|used| match used {
+            Use::Executed { path, content, .. } | Use::Loaded { path, content } => is_still(path, *content),
+            _ => true,
+        })
+    }
+
     /// Why a program counts by its content; `None` if it has a fingerprint.
     pub fn note(&mut self, dependency: &Dependency) -> Option<String> {
         self.execution(dependency).err()
@@ -428,7 +440,9 @@ fn input_value(input: &Input) -> Hash {
         Input::File { content, position, .. } => hasher.number(1).hash(*content).number(*position),
         // What is used of these makes a run impossible to reuse. That there is a terminal can be asked without using it.
         Input::Terminal => hasher.number(2),
-        Input::Pipe | Input::Socket | Input::Other | Input::Given => hasher.number(3),
+        Input::Pipe | Input::Given => hasher.number(3),
+        Input::Socket => hasher.number(4),
+        Input::Other => hasher.number(5),
     };
     hasher.finish()
 }

@@ -4,6 +4,7 @@ mod circumstances;
 mod drivers;
 mod ends;
 mod harnesses;
+mod hunted;
 mod inputs;
 mod many;
 mod places;

@@ -43,6 +43,7 @@ fn outcome_of(entry: u64) -> Outcome {
         turns: vec![1, 1, 1],
         duration: Duration::from_millis(entry),
         files: Vec::new(),
+        input_end: None,
         origin: Origin { time: entry, ..Origin::default() },
     }
 }

@@ -39,14 +39,16 @@ fn a_file_that_is_looked_for_counts_as_absent() {
 }
 
 #[test]
-fn a_file_that_is_only_asked_about_counts_by_its_attributes() {
+fn a_file_that_is_only_asked_about_counts_by_its_attributes_and_what_they_stand_for() {
     let shop = Workshop::new();
     let file = shop.write("data.txt", "12345");
     let seen = see_shell(&shop, "test -s data.txt && test ! -x data.txt");
     let what = What { kind: Kind::File, details: Some(Details { size: 5, executable: false }) };
     assert!(seen.is_fine() && seen.has(&Use::Exists { path: seen.path("data.txt"), what }));
     fs::write(&file, "54321").unwrap();
-    assert!(hold(&seen.watched.used), "the content was not seen");
+    assert!(!hold(&seen.watched.used), "the time was seen, which tells that the content is another");
+    fs::write(&file, "12345").unwrap();
+    assert!(hold(&seen.watched.used));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(!hold(&seen.watched.used));
 }

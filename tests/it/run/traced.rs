@@ -308,6 +308,30 @@ fn libraries_of_the_project_are_traced_too() {
 }
 
 #[test]
+fn constructors_of_libraries_are_seen() {
+    let bench = Bench::new();
+    let library = |executed: &str, other: &str| {
+        let source = format!(
+            "static int value;\n__attribute__((noipa)) static int a(void) {{ return {executed}; }}\n\
+             __attribute__((noipa)) static int b(void) {{ return {other}; }}\n\
+             __attribute__((constructor)) static void start(void) {{ value = a(); }}\n\
+             int get(int x) {{ return x ? b() : value; }}"
+        );
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"], &source);
+    };
+    library("1", "2");
+    bench.compile(
+        &["-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        "#include <stdio.h>\nint get(int);\nint main(int argc, char **argv) { printf(\"%d\\n\", get(argc - 1)); }",
+    );
+    bench.settles(&["./t"]);
+    library("1", "3");
+    assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
+    library("4", "3");
+    assert_eq!(bench.runs(&["./t"]).text(), "4\n");
+}
+
+#[test]
 fn programs_of_a_script_each_by_its_own() {
     let bench = Bench::new();
     let source = |one: &str, two: &str| BRANCHES.replace("x + 10", one).replace("x + 20", two);
@@ -405,4 +429,16 @@ fn it_can_be_switched_off() {
     run();
     bench.compile(&["-O1", "-o", "t", "-"], &BRANCHES.replace("x + 20", "x + 21"));
     assert_eq!(run().decision, Verdict::Executed);
+}
+
+#[test]
+fn explain_names_the_executed_function_that_changed() {
+    let bench = Bench::new();
+    let build = |source: &str| bench.compile(&["-O1", "-g", "-o", "t", "-"], source);
+    build(BRANCHES);
+    bench.settles(&["./t"]);
+    build(&BRANCHES.replace("x + 10", "x + 11").replace("x + 20", "x + 21"));
+    let mut command = bench.command(crate::workshop::TASTING);
+    let text = crate::workshop::Outcome::of(command.args(["explain", "--", "./t"])).stdout_text();
+    assert!(text.contains("main → used") && text.contains("used (") && !text.contains("unused"), "{text}");
 }
