@@ -29,7 +29,8 @@ from projects import PROJECTS, REPOSITORY, Copy, run
 
 TARGET = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
 TASTING = ("tasting", "run", "--reuse-failures", "--")
-DISTURBED = "ends differently when its functions are traced"
+# Said of this run; the reason of the next one repeats it in other words.
+DISTURBED = "not kept: the test: ends differently when its functions are traced"
 # A test that takes longer hangs; where many tests do, the rest gets less time.
 PATIENCE, IMPATIENCE, MOST_HANGS = 4, 0.7, 6
 # How often a test is run again to see whether it ends otherwise by itself.
