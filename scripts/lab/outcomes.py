@@ -14,6 +14,7 @@ LIMITS = {resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_FSIZE: 64 << 20, resource
 # What differs from run to run: addresses, numbers of processes.
 UNSTEADY = re.compile(rb"0x[0-9a-fA-F]{6,}|\bpid \d+|==\d+==")
 HANGS = "hangs"
+FLOODS = "prints more than is kept"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,9 @@ def run_test(test, seconds, before=()):
         took = time.perf_counter() - start
         if status == HANGS:
             return Outcome(HANGS, b"", b"", took)
+        if any(os.fstat(file.fileno()).st_size >= LIMITS[resource.RLIMIT_FSIZE] for file in (stdout, stderr)):
+            # Whoever writes gets the signal: the test, or `tasting run`.
+            return Outcome(FLOODS, b"", b"", took)
         return Outcome(status, steady(stdout), steady(stderr), took)
 
 

@@ -115,10 +115,16 @@ pub fn watched(session: &Session) -> Ran {
         tracing::disturbs(session);
     }
     if doubted && (watched.disturbed || traced) && repeatable {
-        let plain = again(session, &captured, &watched.input);
+        let (plain, second) = again(session, &watched.input);
         if traced && plain != exit {
             tracing::disturbs(session);
             refusals.push(Refusal::new("the test", "ends differently when its functions are traced"));
+        }
+        if plain == exit && !watched.disturbed {
+            // The first attempt was right; the second one may have printed another address, another time.
+            captured.pass_on_rest();
+        } else {
+            pass_on_second(second, &captured);
         }
         exit = plain;
     } else {
@@ -169,8 +175,8 @@ fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     Ran { exit, duration: started.elapsed(), captured, used, executed, input, input_end, refusals }
 }
 
-/// Runs a test plainly after it failed while it was watched. Of its output, what was printed already is left out.
-fn again(session: &Session, first: &Captured, input: &Input) -> Exit {
+/// Runs a test plainly after it failed while it was watched. Its output is held back.
+fn again(session: &Session, input: &Input) -> (Exit, Captured) {
     if let Input::File { position, .. } = input {
         read_on_from(*position);
     }
@@ -178,11 +184,15 @@ fn again(session: &Session, first: &Captured, input: &Input) -> Exit {
     let held = Arc::new(AtomicBool::new(true));
     let limit = session.project.config.limits.output;
     let Ok(capture) = Capture::connect(&mut command, session.connection, limit, held) else {
-        return plainly(&session.test.words);
+        return (plainly(&session.test.words), Captured::default());
     };
     let status = command.status();
     drop(command);
-    let mut second = capture.finish();
+    (status.map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())
+}
+
+/// Passes on the output of a second attempt. What the first one printed already is left out.
+fn pass_on_second(mut second: Captured, first: &Captured) {
     for number in [0, 1] {
         let printed = &first.texts[number][..first.passed[number]];
         if second.passed[number] == 0 && second.texts[number].starts_with(printed) {
@@ -190,5 +200,4 @@ fn again(session: &Session, first: &Captured, input: &Input) -> Exit {
         }
     }
     second.pass_on_rest();
-    status.map_or(Exit::Code(spawn::CANNOT_RUN), exit)
 }

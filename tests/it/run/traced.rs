@@ -433,6 +433,15 @@ fn a_failure_that_cannot_be_repeated_is_believed() {
     assert_eq!(bench.finish(bench.tasting(&["./t"]).stdin(input)).outcome.code, Some(1));
 }
 
+/// GoogleTest prints the addresses of mock objects with each failure.
+#[test]
+fn a_failure_is_printed_once() {
+    let source = "#include <stdio.h>\n#include <unistd.h>\nint main(void) { printf(\"%d\\n\", getpid()); return 1; }";
+    let bench = Bench::with(source);
+    let ran = bench.runs(&["./t"]);
+    assert_eq!((ran.outcome.code, ran.text().lines().count()), (Some(1), 1), "{ran:?}");
+}
+
 #[test]
 fn static_programs_count_by_all_that_they_reach() {
     let flags = ["-O1", "-static"];
