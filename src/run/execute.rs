@@ -106,29 +106,24 @@ pub fn watched(session: &Session) -> Ran {
     if watched.disturbed {
         tracing::disturbs(session);
     }
-    let traced = watched.traced;
-    let ended_by_itself = sys::survived_signal().is_none();
-    let doubted = !is_good(exit) && ended_by_itself;
+    let doubtful = (watched.disturbed || watched.traced) && !is_good(exit) && sys::survived_signal().is_none();
     let repeatable = watched.disturbed || can_be_repeated(&watched.used, &refusals);
-    if doubted && traced && !repeatable {
-        // It is not known whether tracing has to do with it: a failure is better than a pass that is none.
-        tracing::disturbs(session);
-    }
-    if doubted && (watched.disturbed || traced) && repeatable {
+    if doubtful && repeatable {
         let (plain, second) = again(session, &watched.input);
-        if traced && plain != exit {
+        if watched.traced && plain != exit {
             tracing::disturbs(session);
             refusals.push(Refusal::new("the test", "ends differently when its functions are traced"));
         }
-        if plain == exit && !watched.disturbed {
-            // The first attempt was right; the second one may have printed another address, another time.
-            captured.pass_on_rest();
-        } else {
-            pass_on_second(second, &captured);
-        }
+        // A first attempt that was right is enough: the second one may have printed another address, another time.
+        let heard = if plain == exit && !watched.disturbed { None } else { Some(second) };
+        pass_on(&mut captured, heard);
         exit = plain;
     } else {
-        captured.pass_on_rest();
+        if doubtful {
+            // It is not known whether tracing has to do with it: a failure is better than a pass that is none.
+            tracing::disturbs(session);
+        }
+        pass_on(&mut captured, None);
     }
     if let Some(error) = captured.lost {
         refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
@@ -191,8 +186,12 @@ fn again(session: &Session, input: &Input) -> (Exit, Captured) {
     (status.map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())
 }
 
-/// Passes on the output of a second attempt. What the first one printed already is left out.
-fn pass_on_second(mut second: Captured, first: &Captured) {
+/// Passes on the output that was held back: of the second attempt, less what the first one printed already, or of the first.
+fn pass_on(first: &mut Captured, second: Option<Captured>) {
+    let Some(mut second) = second else {
+        first.pass_on_rest();
+        return;
+    };
     for number in [0, 1] {
         let printed = &first.texts[number][..first.passed[number]];
         if second.passed[number] == 0 && second.texts[number].starts_with(printed) {
