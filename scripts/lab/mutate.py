@@ -16,6 +16,7 @@ import difflib
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -55,10 +56,16 @@ def main():
         os.environ["PATH"] = f"{prefix}/bin:{os.environ['PATH']}"
         toolchain = f"-DCMAKE_TOOLCHAIN_FILE={prefix}/share/tasting/cmake/tasting.cmake"
         labs = [Lab(PROJECTS[name], options, toolchain) for name in options.projects or ["jansson", "yaml-cpp"]]
-        for lab in labs:
-            lab.work()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        interrupted = False
+        try:
+            for lab in labs:
+                lab.work()
+        except KeyboardInterrupt:
+            # What was found until then is worth a table.
+            interrupted, labs = True, [lab for lab in labs if lab.checked]
     print_tables(labs, options)
-    sys.exit(1 if any(lab.misses for lab in labs) else 0)
+    sys.exit(1 if interrupted or any(lab.misses for lab in labs) else 0)
 
 
 def clean_environment():
