@@ -74,9 +74,12 @@ pub fn of(
     Ok(Execution { fingerprint, covered, search_paths, entered })
 }
 
+/// Where a function starts, and its first bytes.
+pub type FunctionStart = (u32, [u8; 4]);
+
 /// Where the functions of a binary start that can be traced, and their first bytes: sorted, each place once. `None` if one of
 /// them has no place that can be told: it would be taken for one that is not executed.
-pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<(u32, [u8; 4])>>, FingerprintError> {
+pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<FunctionStart>>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
     let manifest = opened.manifest(&parsed)?;
