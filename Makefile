@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test subjects bench fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test subjects bench lab fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -39,6 +39,9 @@ subjects: build test-tools ## build zlib, lua, sqlite and others, plainly and wi
 
 bench: build test-tools ## what Tasting costs, as ratios measured in one run
 	@BUILT='$(BUILT)' scripts/bench.py
+
+lab: build test-tools ## mutate real projects and look for results that were wrongly reused; MUTATIONS (100), SEED (1), PROJECTS
+	@BUILT='$(BUILT)' scripts/lab/mutate.py $(if $(SEED),--seed $(SEED)) $(if $(MUTATIONS),--mutations $(MUTATIONS)) $(PROJECTS)
 
 fuzz: build ## fuzz the readers of foreign bytes, each for SECONDS (60); not a part of `make check`, its build is slow
 	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(SECONDS)

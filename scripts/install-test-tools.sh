@@ -31,6 +31,7 @@ perl                   perl
 git                    git
 dpkg-dev               dpkg-source
 python3                python3
+googletest             /usr/src/googletest/CMakeLists.txt
 tcl-dev                tclsh
 tcl-dev                /usr/include/tcl/tcl.h
 '

@@ -4,6 +4,7 @@ mod bad_input;
 mod cross;
 mod damaged;
 mod edits;
+mod lab;
 mod layers;
 mod observe;
 mod run;

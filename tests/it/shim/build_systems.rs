@@ -74,6 +74,20 @@ fn cmake_with_ninja() {
     cmake("Ninja");
 }
 
+/// Jansson asks for CMake 3.1, and so gets the language of that version in the toolchain file too.
+#[test]
+fn cmake_of_an_old_project() {
+    if tool("cmake").is_none() || tool("ninja").is_none() {
+        return;
+    }
+    let workshop = project(&[("CMakeLists.txt", &CMAKE.replace("VERSION 3.21", "VERSION 3.1"))]);
+    // CMake 4 refuses such projects without that.
+    let old = "-DCMAKE_POLICY_VERSION_MINIMUM=3.5";
+    well(&workshop, &format!("cmake -S . -B build -G Ninja {old} --toolchain $REPOSITORY/cmake/tasting.cmake"));
+    well(&workshop, "cmake --build build && build/dynamic && build/static");
+    all_have_manifests(&workshop, &["build/dynamic", "build/libpart.so", "build/static"]);
+}
+
 /// Without the toolchain file: the shims as the compilers.
 #[test]
 fn cmake_with_the_shims_as_compilers() {
