@@ -75,11 +75,11 @@ pub fn of(
 }
 
 /// Where a function starts, and its first bytes.
-pub type Front = (u32, [u8; 4]);
+pub type FunctionStart = (u32, [u8; 4]);
 
 /// Where the functions of a binary start that can be traced, and their first bytes: sorted, each place once. `None` if one of
 /// them has no place that can be told: it would be taken for one that is not executed.
-pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<Front>>, FingerprintError> {
+pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<FunctionStart>>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
     let manifest = opened.manifest(&parsed)?;

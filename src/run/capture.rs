@@ -144,13 +144,22 @@ struct Stream {
 }
 
 impl Capture {
-    /// Connects a command's output. While `held` is set, nothing is passed on.
+    /// Connects a command's output. While `held` is set, nothing is passed on, as long as it is within the limit.
     pub fn connect(
         command: &mut Command,
         connection: Connection,
         limit: usize,
         held: Arc<AtomicBool>,
     ) -> io::Result<Capture> {
+        Capture::start(command, connection, limit, Passing::Unless(held))
+    }
+
+    /// Connects a command's output, of which nobody hears before it is asked for. What is beyond the limit is lost.
+    pub fn silently(command: &mut Command, connection: Connection, limit: usize) -> io::Result<Capture> {
+        Capture::start(command, connection, limit, Passing::Never)
+    }
+
+    fn start(command: &mut Command, connection: Connection, limit: usize, passing: Passing) -> io::Result<Capture> {
         let mut streams = Vec::new();
         let (from, to) = channel(connection.terminals[0], io::stdout().as_fd())?;
         if connection.is_one {
@@ -163,7 +172,7 @@ impl Capture {
         command.stdout(to);
         streams.insert(0, Stream { from, number: 0, is_terminal: connection.terminals[0] });
         let (end, ended) = io::pipe()?;
-        let pump = Pump { streams, captured: Captured::default(), limit, held };
+        let pump = Pump { streams, captured: Captured::default(), limit, passing };
         let thread = std::thread::spawn(move || pump.run(end.as_fd()));
         Ok(Capture { thread, ended })
     }
@@ -197,7 +206,13 @@ struct Pump {
     streams: Vec<Stream>,
     captured: Captured,
     limit: usize,
-    held: Arc<AtomicBool>,
+    passing: Passing,
+}
+
+/// Whether output goes on at once to where it would have gone.
+enum Passing {
+    Never,
+    Unless(Arc<AtomicBool>),
 }
 
 impl Pump {
@@ -259,8 +274,10 @@ impl Pump {
             follow_size(stream, number);
         }
         self.keep(number, text);
-        if self.held.load(Ordering::Relaxed) && !self.captured.is_cut {
-            return true;
+        match &self.passing {
+            Passing::Never => return true,
+            Passing::Unless(held) if held.load(Ordering::Relaxed) && !self.captured.is_cut => return true,
+            Passing::Unless(_) => {}
         }
         self.captured.pass_on_rest() && (!self.captured.is_cut || self.captured.pass_on(number, text))
     }
@@ -274,8 +291,8 @@ impl Pump {
             return;
         }
         captured.texts[number].extend_from_slice(text);
-        // An even number of turns says that it is standard output's.
-        if captured.turns.len() % 2 == number {
+        // The first turn is standard output's, the second one standard error's, and so on.
+        while captured.turns.is_empty() || (captured.turns.len() - 1) % 2 != number {
             captured.turns.push(0);
         }
         if let Some(turn) = captured.turns.last_mut() {
@@ -316,4 +333,22 @@ fn wait_for_room(number: usize) {
     let (out, err) = (io::stdout(), io::stderr());
     let file = if number == 0 { out.as_fd() } else { err.as_fd() };
     let _ = poll(&mut [PollFd::from_borrowed_fd(file, PollFlags::OUT)], None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_kept_whoever_begins() {
+        let captured = Captured::default();
+        let mut pump = Pump { streams: Vec::new(), captured, limit: 5, passing: Passing::Never };
+        for (number, text) in [(1, b"ab"), (0, b"cd"), (1, b"ef")] {
+            pump.keep(number, &text[..if number == 0 { 2 } else { 1 }]);
+        }
+        assert_eq!(pump.captured.turns, [0, 1, 2, 1]);
+        assert_eq!(pump.captured.texts, [b"cd".to_vec(), b"ae".to_vec()]);
+        pump.keep(0, b"xy");
+        assert!(pump.captured.is_cut && pump.captured.texts[0] == b"cd");
+    }
 }

@@ -16,7 +16,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// A run that has ended.
@@ -77,6 +76,7 @@ pub fn watched(session: &Session) -> Ran {
     let words = &session.test.words;
     let mut command = command(words);
     let tracing = tracing::of(session);
+    let is_traced = tracing.is_some();
     if let Some(tracing) = &tracing {
         command.env(agent::PRELOAD, agent::preloaded(&tracing.agent));
     }
@@ -105,6 +105,8 @@ pub fn watched(session: &Session) -> Ran {
     let mut exit = exit(watched.status);
     if watched.disturbed {
         tracing::disturbs(session);
+    } else if !is_traced && !is_good(exit) {
+        tracing::has_nothing_to_do_with_it(session);
     }
     let doubtful = (watched.disturbed || watched.traced) && !is_good(exit) && sys::survived_signal().is_none();
     let repeatable = watched.disturbed || can_be_repeated(&watched.used, &refusals);
@@ -176,9 +178,8 @@ fn again(session: &Session, input: &Input) -> (Exit, Captured) {
         read_on_from(*position);
     }
     let mut command = command(&session.test.words);
-    let held = Arc::new(AtomicBool::new(true));
     let limit = session.project.config.limits.output;
-    let Ok(capture) = Capture::connect(&mut command, session.connection, limit, held) else {
+    let Ok(capture) = Capture::silently(&mut command, session.connection, limit) else {
         return (plainly(&session.test.words), Captured::default());
     };
     let status = command.status();

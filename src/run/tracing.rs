@@ -18,8 +18,7 @@ const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libt
 /// How to trace a test; `None` if it is not to be traced.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
-    if session.settings.notrace || session.store.recall(disturbed_name(session)).is_some() || wants_to_be_first(session)
-    {
+    if session.settings.notrace || is_disturbed(session) || wants_to_be_first(session) {
         return None;
     }
     let agent = fs::canonicalize(agent::file(folder)?).ok()?;
@@ -29,7 +28,20 @@ pub fn of(session: &Session) -> Option<Tracing> {
 
 /// Remembers that a test ends differently when it is traced: it is not traced again.
 pub fn disturbs(session: &Session) {
-    session.store.remember(disturbed_name(session), Hash::of(b"disturbed"));
+    session.store.remember(disturbed_name(session), Hash::of(DISTURBED));
+}
+
+/// A test that is not traced has failed all the same.
+pub fn has_nothing_to_do_with_it(session: &Session) {
+    if is_disturbed(session) {
+        session.store.remember(disturbed_name(session), Hash::of(b"fine"));
+    }
+}
+
+const DISTURBED: &[u8] = b"disturbed";
+
+fn is_disturbed(session: &Session) -> bool {
+    session.store.recall(disturbed_name(session)) == Some(Hash::of(DISTURBED))
 }
 
 fn disturbed_name(session: &Session) -> Hash {

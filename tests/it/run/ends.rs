@@ -214,3 +214,14 @@ fn a_process_that_outlives_the_test_keeps_its_output() {
     assert!(start.elapsed() < Duration::from_secs(15));
     assert!(bench.last().reason.contains("still runs"), "{:?}", bench.last());
 }
+
+#[test]
+fn a_failure_is_told_once() {
+    let bench = Bench::with(
+        "#include <stdio.h>\n#include <time.h>\n#include <unistd.h>\nint main(void) { fprintf(stderr, \"%d\\n\", (int)getpid());\n\
+         puts(\"failed\"); return 1; }",
+    );
+    let ran = bench.runs(&["./t"]);
+    assert_eq!((ran.outcome.code, ran.text().as_str()), (Some(1), "failed\n"));
+    assert_eq!(ran.outcome.stderr_text().lines().count(), 1, "{ran:?}");
+}
