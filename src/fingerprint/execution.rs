@@ -4,7 +4,7 @@
 //! program is walked symbol by symbol where it has a manifest; what came in otherwise (`dlopen`, `LD_PRELOAD`) counts as a
 //! whole, and so does everything that it could look up in the others.
 
-use super::modules::{FingerprintError, Opened, missing, narrowed};
+use super::modules::{FingerprintError, Loaded, Opened, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::Binary;
 use crate::process::Settings;
@@ -36,42 +36,54 @@ pub enum Extent<'e> {
     Set(&'e NodeSet),
 }
 
-/// The fingerprint of a program that was executed with these libraries.
-pub fn of(
-    program: &Path,
-    libraries: &[PathBuf],
-    entry: Option<&str>,
-    extent: Extent,
-    settings: &Settings,
-) -> Result<Execution, FingerprintError> {
-    let program = Opened::open(program, settings)?;
-    program.manifest(&program.binary()?)?;
-    // Not all that the loader opens is a library: its cache is not.
-    let opened = libraries.iter().map(|path| Opened::open(path, settings).ok().filter(|file| file.binary().is_ok()));
-    let mut opened: Vec<Option<Opened>> = opened.collect();
-    let linked = linked(&program, &opened)?;
+/// A program with the libraries that were opened for it, read once for any number of fingerprints.
+pub struct Program {
+    modules: &'static [Opened],
+    loaded: Loaded<'static>,
+    covered: Vec<bool>,
+    search_paths: Vec<u8>,
+}
 
-    let mut covered = vec![false; opened.len()];
-    let mut modules = vec![program];
-    for Linked { index, is_certain } in linked {
-        let Some(mut library) = opened[index].take() else { continue };
-        library.counts_whole = !is_certain;
-        covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
-        modules.push(library);
-    }
-    modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
-    let search_paths = search_paths(&modules)?;
-    let places: Vec<Option<&[u32]>>;
-    let guide = match extent {
-        Extent::Whole => Guide::Everything,
-        Extent::Set(set) => Guide::Set(set),
-        Extent::Executed(of) => {
-            places = modules.iter().map(|module| of(&module.path)).collect();
-            Guide::Executed(&places)
+impl Program {
+    /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
+    pub fn open(program: &Path, libraries: &[PathBuf], settings: &Settings) -> Result<Self, FingerprintError> {
+        let program = Opened::open(program, settings)?;
+        program.manifest(&program.binary()?)?;
+        // Not all that the loader opens is a library: its cache is not.
+        let opened =
+            libraries.iter().map(|path| Opened::open(path, settings).ok().filter(|file| file.binary().is_ok()));
+        let mut opened: Vec<Option<Opened>> = opened.collect();
+        let linked = linked(&program, &opened)?;
+
+        let mut covered = vec![false; opened.len()];
+        let mut modules = vec![program];
+        for Linked { index, is_certain } in linked {
+            let Some(mut library) = opened[index].take() else { continue };
+            library.counts_whole = !is_certain;
+            covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
+            modules.push(library);
         }
-    };
-    let (fingerprint, entered) = narrowed(&modules, entry, guide)?;
-    Ok(Execution { fingerprint, covered, search_paths, entered })
+        modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
+        let search_paths = search_paths(&modules)?;
+        let modules: &'static [Opened] = modules.leak();
+        Ok(Program { modules, loaded: Loaded::new(modules)?, covered, search_paths })
+    }
+
+    /// The fingerprint of as much of it as counts.
+    pub fn fingerprint(&self, entry: Option<&str>, extent: Extent) -> Result<Execution, FingerprintError> {
+        let places: Vec<Option<&[u32]>>;
+        let guide = match extent {
+            Extent::Whole => Guide::Everything,
+            Extent::Set(set) => Guide::Set(set),
+            Extent::Executed(of) => {
+                places = self.modules.iter().map(|module| of(&module.path)).collect();
+                Guide::Executed(&places)
+            }
+        };
+        let (fingerprint, entered) = self.loaded.narrowed(entry, guide)?;
+        let (covered, search_paths) = (self.covered.clone(), self.search_paths.clone());
+        Ok(Execution { fingerprint, covered, search_paths, entered })
+    }
 }
 
 /// Where a function starts, and its first bytes.

@@ -100,37 +100,50 @@ pub(super) fn of_modules(opened: &[Opened], entry: Option<&str>) -> Result<Finge
 }
 
 /// The same, as far as a guide leads.
-pub(super) fn narrowed(
-    opened: &[Opened],
-    entry: Option<&str>,
-    guide: Guide,
-) -> Result<(Fingerprint, NodeSet), FingerprintError> {
-    let mut manifests = Vec::with_capacity(opened.len());
-    for (index, module) in opened.iter().enumerate() {
-        let binary = module.binary()?;
-        match module.manifest(&binary) {
-            Ok(manifest) if !module.counts_whole => manifests.push(Ok(manifest)),
-            Ok(_) => manifests.push(Err(foreign(&binary))),
-            Err(error) if index == 0 => return Err(error),
-            Err(_) => manifests.push(Err(foreign(&binary))),
+fn narrowed(opened: &[Opened], entry: Option<&str>, guide: Guide) -> Result<(Fingerprint, NodeSet), FingerprintError> {
+    Loaded::new(opened)?.narrowed(entry, guide)
+}
+
+/// The modules of a program, read.
+pub(super) struct Loaded<'o> {
+    program: PathBuf,
+    modules: Vec<Result<Manifest<'o>, Foreign<'o>>>,
+}
+
+impl<'o> Loaded<'o> {
+    /// Reads the modules of a program. The first one needs a manifest.
+    pub fn new(opened: &'o [Opened]) -> Result<Self, FingerprintError> {
+        let mut modules = Vec::with_capacity(opened.len());
+        for (index, module) in opened.iter().enumerate() {
+            let binary = module.binary()?;
+            match module.manifest(&binary) {
+                Ok(manifest) if !module.counts_whole => modules.push(Ok(manifest)),
+                Ok(_) => modules.push(Err(foreign(&binary))),
+                Err(error) if index == 0 => return Err(error),
+                Err(_) => modules.push(Err(foreign(&binary))),
+            }
+        }
+        Ok(Loaded { program: opened.first().map(|program| program.path.clone()).unwrap_or_default(), modules })
+    }
+
+    /// The fingerprint, as far as a guide leads.
+    pub fn narrowed(&self, entry: Option<&str>, guide: Guide) -> Result<(Fingerprint, NodeSet), FingerprintError> {
+        let modules: Vec<Module> = self.modules.iter().map(as_module).collect();
+        let start = entry.map_or(Start::Program, Start::Entry);
+        walk::narrowed(&modules, start, guide).ok_or_else(|| FingerprintError::NoEntry {
+            path: self.program.clone(),
+            entry: entry.unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+fn as_module<'m, 'o>(module: &'m Result<Manifest<'o>, Foreign<'o>>) -> Module<'m, 'o> {
+    match module {
+        Ok(manifest) => Module::Known(manifest),
+        Err(Foreign { content, names, finds_by_name }) => {
+            Module::Foreign { content: *content, names, finds_by_name: *finds_by_name }
         }
     }
-    let modules: Vec<Module> = manifests
-        .iter()
-        .map(|manifest| match manifest {
-            Ok(manifest) => Module::Known(manifest),
-            Err(foreign) => Module::Foreign {
-                content: foreign.content,
-                names: &foreign.names,
-                finds_by_name: foreign.finds_by_name,
-            },
-        })
-        .collect();
-    let start = entry.map_or(Start::Program, Start::Entry);
-    walk::narrowed(&modules, start, guide).ok_or_else(|| FingerprintError::NoEntry {
-        path: opened.first().map(|program| program.path.clone()).unwrap_or_default(),
-        entry: entry.unwrap_or_default().to_owned(),
-    })
 }
 
 /// A library without a manifest.

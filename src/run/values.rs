@@ -21,6 +21,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Looks up values; each thing is looked at once, whatever number of executions used it.
 pub struct Values<'a> {
@@ -31,6 +32,8 @@ pub struct Values<'a> {
     input: Input,
     known: FxHashMap<(DependencyKind, Place), Hash>,
     programs: FxHashMap<Dependency, Result<Program, String>>,
+    /// Programs that were read, with their libraries: many executions have the same.
+    opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<Rc<execution::Program>, String>>,
 }
 
 /// A program with a fingerprint.
@@ -62,8 +65,8 @@ impl<'a> Values<'a> {
         contents: Contents,
         input: Input,
     ) -> Self {
-        let (known, programs) = (FxHashMap::default(), FxHashMap::default());
-        Values { project, settings, store, contents, input, known, programs }
+        let (known, programs, opened) = Default::default();
+        Values { project, settings, store, contents, input, known, programs, opened }
     }
 
     /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
@@ -203,20 +206,27 @@ impl<'a> Values<'a> {
         manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
         let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
-        let entry = self.project.entry(&dependency.place);
-        let name = self.memory_name(&path, &libraries, entry, &dependency.executed);
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        let name = self.memory_name(&path, &libraries, entry.as_deref(), &dependency.executed);
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
             return Ok(remembered);
         }
         let set = NodeSet::from_bytes(&dependency.executed);
         let extent = if dependency.executed.is_empty() { Extent::Whole } else { Extent::Set(&set) };
-        let execution =
-            execution::of(&path, &libraries, entry, extent, self.settings).map_err(|error| error.to_string())?;
+        let opened = self.opened(&path, &libraries)?;
+        let execution = opened.fingerprint(entry.as_deref(), extent).map_err(|error| error.to_string())?;
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
         if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
             remember(self.store, name, &program);
         }
         Ok(program)
+    }
+
+    /// A program with its libraries, read.
+    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<Rc<execution::Program>, String> {
+        let open = || execution::Program::open(path, libraries, self.settings);
+        let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
+        known.or_insert_with(|| open().map(Rc::new).map_err(|error| error.to_string())).clone()
     }
 
     /// What can be reached from a program, and where it has the loader look for libraries: which one is found there counts
@@ -343,8 +353,9 @@ impl<'a> Values<'a> {
     ) -> Option<Dependency> {
         executed.get(path)?;
         let of = |module: &Path| executed.get(module).map(Vec::as_slice);
-        let entry = self.project.entry(&whole.place);
-        let execution = execution::of(path, libraries, entry, Extent::Executed(&of), self.settings).ok()?;
+        let entry = self.project.entry(&whole.place).map(str::to_owned);
+        let opened = self.opened(path, libraries).ok()?;
+        let execution = opened.fingerprint(entry.as_deref(), Extent::Executed(&of)).ok()?;
         let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
         self.programs.insert(narrowed.clone(), Ok(program));
