@@ -81,6 +81,10 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         Ok(mark) => mark,
         Err(error) => return Choice::Run(Run::because(Reason::new("store", error.to_string()))),
     };
+    if session.settings.recache {
+        let reason = Reason::new("recache", "TASTING_RECACHE asks for it");
+        return Choice::Run(Run { mark, ..Run::because(reason) });
+    }
     let shapes = match session.store.shapes(session.test.identity) {
         Ok(shapes) => shapes,
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
@@ -88,9 +92,6 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     let mut look = Look { session, options, failed_before: false, problem: None };
     let hit = shapes.iter().find_map(|shape| look.at(shape, values));
     values.remember();
-    if session.settings.recache {
-        return Choice::Run(Run::because(Reason::new("recache", "TASTING_RECACHE asks for it")));
-    }
     let failed_before = look.failed_before;
     if let Some(mark) = mark {
         let text = format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);

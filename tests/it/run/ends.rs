@@ -84,7 +84,9 @@ fn a_command_that_is_not_there() {
 fn a_test_that_hangs_and_is_killed() {
     let bench = Bench::new();
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGKILL] {
-        let mut command = bench.tasting(&["sh", "-c", "echo begun; sleep 60; echo done"]);
+        // Whoever runs us in the background has us ignore SIGINT.
+        let mut command = bench.command("env");
+        command.args(["--default-signal=INT,TERM", TASTING, "run", "sh", "-c", "echo begun; sleep 60; echo done"]);
         let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
