@@ -18,7 +18,7 @@ const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libt
 /// How to trace a test; `None` if it is not to be traced.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
-    if session.settings.notrace || is_disturbed(session) || wants_to_be_first(session) {
+    if !session.settings.trace || is_disturbed(session) || wants_to_be_first(session) {
         return None;
     }
     let agent = fs::canonicalize(agent::file(folder)?).ok()?;
