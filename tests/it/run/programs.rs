@@ -224,3 +224,23 @@ fn where_the_loader_is_told_to_look_counts() {
     build("$ORIGIN/a");
     assert_eq!(bench.reuses(&["./t"]).text(), "1\n");
 }
+
+/// With TASTING_TRACE it is still missed: the front of the function is never executed.
+#[test]
+fn a_function_that_is_entered_past_its_front() {
+    let source = |value: &str| {
+        format!(
+            "#include <stdio.h>\n__attribute__((noipa, patchable_function_entry(8, 0))) int f(void) {{ return {value}; }}\n\
+             int main(void) {{ int (*volatile p)(void) = (int (*)(void))((char *)f + 8); printf(\"%d\\n\", p()); }}"
+        )
+    };
+    let bench = Bench::new();
+    let build = |value: &str| {
+        bench.compile(&["-O1", "-fcf-protection=none", "-o", "t", "-x", "c", "-"], &source(value));
+    };
+    let run = || bench.finish(bench.tasting(&["./t"]).env_remove("TASTING_TRACE")).text();
+    build("1");
+    assert_eq!(run(), "1\n");
+    build("2");
+    assert_eq!(run(), "2\n");
+}
