@@ -1,9 +1,14 @@
 //! The agent: a tiny library that is preloaded into the programs of a test. It notes which functions are executed.
 //!
-//! For each module of the process it asks the watcher for a *region* of shared memory: where the functions start, what is
-//! there, and a byte for each that is to be set when it is executed. It writes a breakpoint at each start; the handler of
-//! SIGTRAP sets the byte, puts the instruction back, and lets the function go on. After the first call of a function
-//! nothing is left of it. The region outlives the process, so that nothing is lost however it ends.
+//! For each module of the process it asks the watcher for a *region* of shared memory: where its functions lie, a byte for
+//! each that is to be set when it is executed, and an *image* of the module's code in which every byte of every function is
+//! a breakpoint. It maps the image in the place of the code. Whatever a function is entered by, and wherever, the handler of
+//! SIGTRAP sets the byte, puts the function's code into the image, and lets it go on. So code that was not noted was not
+//! executed: it was not there. All processes of a test share the image, which outlives them: what one has executed costs
+//! the next one nothing, and nothing is lost however a process ends.
+//!
+//! Libraries that are opened later are met in the function that the dynamic loader calls for debuggers, between mapping a
+//! library and running its constructors.
 //!
 //! Built by the crate's `build.rs` into a shared library without dependencies, not even on the C library. It is
 //! initialised before all other modules (`-z initfirst`), so that constructors are seen too.
@@ -33,9 +38,21 @@ mod processor {
     pub const PASSED: usize = 1;
     /// Where it is in the handler's context.
     pub const COUNTER: usize = 168;
+    const STACK: usize = 160;
+    /// The function that the loader calls for debuggers does nothing: `ret`, with or without `endbr64`.
+    pub const NOTHING: [&[u8]; 3] = [&[0xc3], &[0xf3, 0x0f, 0x1e, 0xfa, 0xc3], &[0xf3, 0xc3]];
 
     /// Processors of this kind see changed code by themselves.
-    pub unsafe fn changed(_at: usize) {}
+    pub unsafe fn changed(_at: usize, _size: usize) {}
+
+    /// Returns from a function that has just been entered.
+    pub unsafe fn leave(context: *mut core::ffi::c_void) {
+        unsafe {
+            let stack = context.byte_add(STACK).cast::<*const usize>();
+            *context.byte_add(COUNTER).cast::<usize>() = **stack;
+            *stack = (*stack).add(1);
+        }
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -45,16 +62,29 @@ mod processor {
     pub const BREAKPOINT: Code = 0xd420_0000 | 0x7a57 << 5;
     pub const PASSED: usize = 0;
     pub const COUNTER: usize = 440;
+    const LINK: usize = 424;
+    /// `ret`, with or without `bti c`.
+    pub const NOTHING: [&[u8]; 2] = [&[0xc0, 0x03, 0x5f, 0xd6], &[0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6]];
 
-    /// Makes a changed instruction known to the processor.
-    pub unsafe fn changed(at: usize) {
-        unsafe {
-            core::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", "dsb ish", "isb", in(reg) at);
+    /// Makes changed code known to the processor.
+    pub unsafe fn changed(at: usize, size: usize) {
+        /// No processor has shorter lines in its caches.
+        const LINE: usize = 16;
+        let mut line = at & !(LINE - 1);
+        while line < at + size {
+            unsafe { core::arch::asm!("dc cvau, {0}", "dsb ish", "ic ivau, {0}", in(reg) line) };
+            line += LINE;
         }
+        unsafe { core::arch::asm!("dsb ish", "isb") };
+    }
+
+    /// Returns from a function that has just been entered.
+    pub unsafe fn leave(context: *mut core::ffi::c_void) {
+        unsafe { *context.byte_add(COUNTER).cast::<usize>() = *context.byte_add(LINK).cast::<usize>() };
     }
 }
 
-use processor::{BREAKPOINT, COUNTER, Code, PASSED};
+use processor::{BREAKPOINT, COUNTER, Code, NOTHING, PASSED};
 
 /// The numbers of system calls.
 #[cfg(target_arch = "x86_64")]
@@ -63,6 +93,8 @@ mod call {
     pub const CLOSE: usize = 3;
     pub const MMAP: usize = 9;
     pub const MPROTECT: usize = 10;
+    pub const MUNMAP: usize = 11;
+    pub const MREMAP: usize = 25;
     pub const SIGACTION: usize = 13;
     pub const SIGPROCMASK: usize = 14;
     pub const GETPID: usize = 39;
@@ -77,6 +109,8 @@ mod call {
     pub const CLOSE: usize = 57;
     pub const MMAP: usize = 222;
     pub const MPROTECT: usize = 226;
+    pub const MUNMAP: usize = 215;
+    pub const MREMAP: usize = 216;
     pub const SIGACTION: usize = 134;
     pub const SIGPROCMASK: usize = 135;
     pub const GETPID: usize = 172;
@@ -144,11 +178,21 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
+/// What the loader shows to debuggers.
 #[repr(C)]
 struct Debug {
     version: c_int,
     modules: *const LinkMap,
+    /// Called whenever the list of modules changes.
+    changes: usize,
+    state: c_int,
+    loader: usize,
+    /// From version 2 on: the modules of another namespace.
+    next: *const Debug,
 }
+
+/// The list of modules is complete.
+const CONSISTENT: c_int = 0;
 
 /// A module, as the loader lists it.
 #[repr(C)]
@@ -161,38 +205,74 @@ struct LinkMap {
 
 // The regions.
 
-/// The start of a region. Behind it: `count` places (u32, from the module's base, ascending), `count` instructions, `count`
-/// bytes that say what was executed.
+/// The start of a region. Behind it: `count` places (u32, from the module's base, ascending), `count` sizes (u32), `count`
+/// bytes that say what was executed; and from `image` on the image.
 #[repr(C)]
 struct Head {
     magic: u64,
     count: u32,
     /// Set when something could not be watched: all counts as executed then.
     failed: u32,
-    size: u64,
+    image: u64,
+    /// Where in the module the image belongs, and its length: whole pages.
+    start: u64,
+    length: u64,
+    /// Some of the code that is to be there: where in the image, and what.
+    samples: [(u64, u64); SAMPLES],
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TASTETRC");
+const SAMPLES: usize = 16;
 
-/// What the path of a request starts with. Behind it: the module's path, or nothing for the program.
-const REQUEST: &[u8] = b"/.tasting-agent-1/";
+/// What the path of a request starts with. Behind it: what is asked for; then the module's path, or nothing for the program.
+const REQUEST: &[u8] = b"/.tasting-agent-2/";
+/// The region, to be written to, and the same only to be read: nobody can write to code that is mapped from it.
+const REGION: u8 = b'r';
+const CODE: u8 = b'c';
 
-const MOST_MODULES: usize = 64;
+const MOST_MODULES: usize = 1024;
 const LONGEST_PATH: usize = 4096;
 const PAGE: usize = 4096;
 
+/// A module that was met. The range is empty for those that are not traced, and for those that were closed.
 #[derive(Clone, Copy)]
 struct Module {
+    link: *const LinkMap,
     base: usize,
-    places: *const u32,
-    instructions: *const Code,
-    hits: *mut u8,
-    count: usize,
+    start: usize,
+    end: usize,
+    region: *mut Head,
+    /// The code as it was.
+    original: *const u8,
 }
 
-static mut MODULES: [Module; MOST_MODULES] =
-    [Module { base: 0, places: null(), instructions: null(), hits: null_mut(), count: 0 }; MOST_MODULES];
+const NO_MODULE: Module = Module { link: null(), base: 0, start: 0, end: 0, region: null_mut(), original: null() };
+
+/// Each module has its own place in the list as long as the process lives, so that handlers can read it at any time.
+static mut MODULES: [Module; MOST_MODULES] = [NO_MODULE; MOST_MODULES];
 static MODULE_COUNT: AtomicUsize = AtomicUsize::new(0);
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
+
+/// The function that the loader calls when the list of modules changes.
+static CHANGES: AtomicUsize = AtomicUsize::new(0);
+
+impl Head {
+    unsafe fn places(region: *mut Head) -> *const u32 {
+        unsafe { region.add(1).cast() }
+    }
+
+    unsafe fn sizes(region: *mut Head) -> *const u32 {
+        unsafe { Head::places(region).add((*region).count as usize) }
+    }
+
+    unsafe fn hits(region: *mut Head) -> *mut u8 {
+        unsafe { Head::sizes(region).add((*region).count as usize).cast_mut().cast() }
+    }
+
+    unsafe fn size(region: *mut Head) -> usize {
+        unsafe { ((*region).image + (*region).length) as usize }
+    }
+}
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -201,51 +281,189 @@ static START: extern "C" fn() = start;
 /// Runs before everything else in the process.
 extern "C" fn start() {
     unsafe {
-        if addr_of!(_r_debug).is_null() {
+        if addr_of!(_r_debug).is_null() || (*addr_of!(_r_debug)).modules.is_null() {
             return;
         }
-        let mut module = (*addr_of!(_r_debug)).modules;
-        let mut is_first = true;
-        while !module.is_null() {
-            let region = request((*module).name, is_first);
-            if is_first && region.is_null() {
-                // Nobody watches, or the program is not one that can be traced: neither are its libraries.
-                return;
+        let program = (*addr_of!(_r_debug)).modules;
+        let region = request(null());
+        if region.is_null() {
+            // Nobody watches, or the program is not one that can be traced: neither are its libraries.
+            return;
+        }
+        if !handle_traps() || !watch_the_loader() {
+            (*region).failed = 1;
+            return;
+        }
+        IS_ARMED.store(true, Ordering::Release);
+        add(program, null(), region);
+        meet();
+    }
+}
+
+/// Makes the list of modules fit the loader's.
+unsafe fn meet() {
+    unsafe {
+        let debug = addr_of!(_r_debug);
+        let modules = addr_of_mut!(MODULES).cast::<Module>();
+        for number in 0..MODULE_COUNT.load(Ordering::Acquire) {
+            let module = modules.add(number);
+            if !(*module).link.is_null() && !is_listed((*module).link) {
+                forget(module);
             }
-            if !region.is_null() {
-                arm((*module).base, region);
+        }
+        let mut link = (*debug).modules;
+        while !link.is_null() {
+            if !is_met(link) {
+                let name = (*link).name;
+                // The kernel's own module has no file.
+                let has_file = !name.is_null() && *name != 0;
+                add(link, name, if has_file { request(name) } else { null_mut() });
             }
-            is_first = false;
-            module = (*module).next;
+            link = (*link).next;
+        }
+        if (*debug).version > 1 && !(*debug).next.is_null() {
+            // The same library can be there once more, unseen.
+            (0..MODULE_COUNT.load(Ordering::Acquire)).for_each(|number| fail(modules.add(number)));
         }
     }
 }
 
-/// The region of a module; null if there is none.
-unsafe fn request(name: *const c_char, is_program: bool) -> *mut Head {
-    const AT_FDCWD: usize = -100isize as usize;
-    const O_PATH: usize = 0o10000000;
-    let mut path = [0u8; LONGEST_PATH];
-    path[..REQUEST.len()].copy_from_slice(REQUEST);
-    let mut length = REQUEST.len();
+unsafe fn is_listed(sought: *const LinkMap) -> bool {
     unsafe {
-        if !is_program && (name.is_null() || *name == 0) {
-            // The kernel's own module has no file.
-            return null_mut();
+        let mut link = (*addr_of!(_r_debug)).modules;
+        while !link.is_null() && link != sought {
+            link = (*link).next;
         }
-        let mut from = name.cast::<u8>();
-        while !is_program && *from != 0 && length < LONGEST_PATH - 1 {
-            path[length] = *from;
-            from = from.add(1);
-            length += 1;
+        !link.is_null()
+    }
+}
+
+unsafe fn is_met(link: *const LinkMap) -> bool {
+    let modules = addr_of!(MODULES).cast::<Module>();
+    (0..MODULE_COUNT.load(Ordering::Acquire)).any(|number| unsafe { (*modules.add(number)).link == link })
+}
+
+unsafe fn fail(module: *const Module) {
+    unsafe {
+        if !(*module).region.is_null() {
+            (*(*module).region).failed = 1;
         }
-        let file = syscall(call::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_PATH, 0, 0, 0]);
+    }
+}
+
+/// A module that was closed. No thread is in its code any more.
+unsafe fn forget(module: *mut Module) {
+    unsafe {
+        let Module { start, end, region, original, .. } = *module;
+        (*module).link = null();
+        (*module).region = null_mut();
+        addr_of_mut!((*module).end).write_volatile(0);
+        if end > start {
+            unmap(original as usize, end - start);
+            unmap(region as usize, Head::size(region));
+        }
+    }
+}
+
+unsafe fn unmap(at: usize, size: usize) {
+    unsafe { syscall(call::MUNMAP, [at, size, 0, 0, 0, 0]) };
+}
+
+/// Adds a module to the list, with breakpoints in place of its functions if it has a region.
+unsafe fn add(link: *const LinkMap, name: *const c_char, region: *mut Head) {
+    unsafe {
+        let number = MODULE_COUNT.load(Ordering::Acquire);
+        if number == MOST_MODULES {
+            if !region.is_null() {
+                (*region).failed = 1;
+            }
+            return;
+        }
+        let module = addr_of_mut!(MODULES).cast::<Module>().add(number);
+        *module = Module { link, base: (*link).base, region, ..NO_MODULE };
+        let is_ready = region.is_null() || prepare(module);
+        MODULE_COUNT.store(number + 1, Ordering::Release);
+        if !is_ready || !region.is_null() && !show(module, name) {
+            (*region).failed = 1;
+        }
+    }
+}
+
+/// Puts the code of a module aside, where functions are taken from when they are executed.
+unsafe fn prepare(module: *mut Module) -> bool {
+    const MAYMOVE_FIXED_DONTUNMAP: usize = 7;
+    const PRIVATE_ANONYMOUS: usize = 0x22;
+    unsafe {
+        let Head { start, length, samples, .. } = *(*module).region;
+        let (start, length) = ((*module).base + start as usize, length as usize);
+        for (at, code) in samples {
+            if ((start + at as usize) as *const u64).read_unaligned() != code {
+                // Not what was linked.
+                return false;
+            }
+        }
+        let aside = syscall(call::MMAP, [0, length, 0, PRIVATE_ANONYMOUS, usize::MAX, 0]);
+        if aside < 0 {
+            return false;
+        }
+        let moved = syscall(call::MREMAP, [start, length, length, MAYMOVE_FIXED_DONTUNMAP, aside as usize, 0]);
+        if moved != aside {
+            unmap(aside as usize, length);
+            return false;
+        }
+        (*module).original = aside as *const u8;
+        (*module).start = start;
+        (*module).end = start + length;
+        true
+    }
+}
+
+/// Maps the image in the place of a module's code.
+unsafe fn show(module: *const Module, name: *const c_char) -> bool {
+    const READ_EXECUTE: usize = 5;
+    const SHARED_FIXED: usize = 0x11;
+    unsafe {
+        let Module { start, end, region, .. } = *module;
+        let file = ask(CODE, name);
+        if file < 0 {
+            return false;
+        }
+        let place = [start, end - start, READ_EXECUTE, SHARED_FIXED, file as usize, (*region).image as usize];
+        let is_shown = syscall(call::MMAP, place) == start as isize;
+        syscall(call::CLOSE, [file as usize, 0, 0, 0, 0, 0]);
+        is_shown
+    }
+}
+
+/// The region of a module, or of the program if it has no name; null if there is none.
+unsafe fn request(name: *const c_char) -> *mut Head {
+    unsafe {
+        let file = ask(REGION, name);
         if file < 0 {
             return null_mut();
         }
         let region = map(file as usize);
         syscall(call::CLOSE, [file as usize, 0, 0, 0, 0, 0]);
         region
+    }
+}
+
+/// Asks the watcher for something of a module: it answers with a file.
+unsafe fn ask(what: u8, name: *const c_char) -> isize {
+    const AT_FDCWD: usize = -100isize as usize;
+    const O_PATH: usize = 0o10000000;
+    let mut path = [0u8; LONGEST_PATH];
+    path[..REQUEST.len()].copy_from_slice(REQUEST);
+    path[REQUEST.len()] = what;
+    let mut length = REQUEST.len() + 1;
+    unsafe {
+        let mut from = name.cast::<u8>();
+        while !from.is_null() && *from != 0 && length < LONGEST_PATH - 1 {
+            path[length] = *from;
+            from = from.add(1);
+            length += 1;
+        }
+        syscall(call::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_PATH, 0, 0, 0])
     }
 }
 
@@ -258,62 +476,37 @@ unsafe fn map(file: usize) -> *mut Head {
             return null_mut();
         }
         let head = first as *mut Head;
-        if (*head).magic != MAGIC {
-            return null_mut();
-        }
-        let size = (*head).size as usize;
-        if size <= PAGE {
-            return head;
-        }
-        let whole = syscall(call::MMAP, [0, size, READ_WRITE, MAP_SHARED, file, 0]);
+        let size = if (*head).magic == MAGIC { Head::size(head) } else { 0 };
+        let whole = match size {
+            0 => -1,
+            size => syscall(call::MMAP, [0, size, READ_WRITE, MAP_SHARED, file, 0]),
+        };
         if whole < 0 {
             (*head).failed = 1;
-            return null_mut();
         }
-        whole as *mut Head
+        unmap(first as usize, PAGE);
+        if whole < 0 { null_mut() } else { whole as *mut Head }
     }
 }
 
-/// Puts breakpoints at all functions of a module that nobody was seen to execute yet.
-unsafe fn arm(base: usize, region: *mut Head) {
-    unsafe {
-        let count = (*region).count as usize;
-        let number = MODULE_COUNT.load(Ordering::Relaxed);
-        if count == 0 {
-            return;
-        }
-        let places = region.add(1).cast::<u32>();
-        let instructions = places.add(count).cast::<Code>();
-        let hits = instructions.add(count).cast::<u8>();
-        let first = base + *places as usize & !(PAGE - 1);
-        let end = base + *places.add(count - 1) as usize + size_of::<Code>();
-        if number == MOST_MODULES || !make_writable(first, end) || (number == 0 && !handle_traps()) {
-            (*region).failed = 1;
-            return;
-        }
-        MODULES[number] = Module { base, places, instructions, hits, count };
-        MODULE_COUNT.store(number + 1, Ordering::Release);
-        for index in 0..count {
-            if hits.add(index).read_volatile() != 0 {
-                continue;
-            }
-            let at = base + *places.add(index) as usize;
-            let code = at as *mut Code;
-            if code.read_unaligned() == *instructions.add(index) {
-                code.write_unaligned(BREAKPOINT);
-                processor::changed(at);
-            } else {
-                // Not what was linked: somebody else changes code here.
-                hits.add(index).write_volatile(1);
-            }
-        }
-    }
-}
-
-/// The code stays writable, so that the handler has nothing to do but to write.
-unsafe fn make_writable(first: usize, end: usize) -> bool {
+/// Puts a breakpoint into the function that the loader calls when it has mapped a library.
+unsafe fn watch_the_loader() -> bool {
     const READ_WRITE_EXECUTE: usize = 7;
-    unsafe { syscall(call::MPROTECT, [first, end - first, READ_WRITE_EXECUTE, 0, 0, 0]) == 0 }
+    unsafe {
+        let at = (*addr_of!(_r_debug)).changes;
+        let is_there = |code: &&[u8]| (0..code.len()).all(|index| *((at + index) as *const u8) == code[index]);
+        if at == 0 || !NOTHING.iter().any(is_there) {
+            return false;
+        }
+        let page = at & !(PAGE - 1);
+        if syscall(call::MPROTECT, [page, PAGE, READ_WRITE_EXECUTE, 0, 0, 0]) != 0 {
+            return false;
+        }
+        CHANGES.store(at, Ordering::Release);
+        (at as *mut Code).write_unaligned(BREAKPOINT);
+        processor::changed(at, size_of::<Code>());
+        true
+    }
 }
 
 // Signals.
@@ -322,7 +515,6 @@ const SIGTRAP: c_int = 5;
 const SA_SIGINFO: u64 = 4;
 const SA_RESTORER: u64 = 0x0400_0000;
 const SA_NODEFER: u64 = 0x4000_0000;
-
 
 /// As the kernel has it.
 #[repr(C)]
@@ -355,7 +547,12 @@ unsafe extern "C" fn trapped(signal: c_int, information: *mut c_void, context: *
     unsafe {
         let counter = context.byte_add(COUNTER).cast::<usize>();
         let at = (*counter).wrapping_sub(PASSED);
-        if note(at) {
+        if at == CHANGES.load(Ordering::Acquire) {
+            if (*addr_of!(_r_debug)).state == CONSISTENT {
+                meet();
+            }
+            processor::leave(context);
+        } else if note(at) {
             *counter = at;
         } else {
             pass_on(signal, information, context);
@@ -363,36 +560,60 @@ unsafe extern "C" fn trapped(signal: c_int, information: *mut c_void, context: *
     }
 }
 
-/// Notes that a function is executed, and puts its first instruction back. Any number of threads may do so at once: they
-/// write the same.
+/// Notes that a function is executed, and puts its code back. Says whether it can go on: a breakpoint may be the program's
+/// own.
 unsafe fn note(at: usize) -> bool {
     let count = MODULE_COUNT.load(Ordering::Acquire);
     let modules = addr_of!(MODULES).cast::<Module>();
     for number in 0..count {
         unsafe {
-            let module = *modules.add(number);
-            let Some(index) = find(&module, at.wrapping_sub(module.base)) else { continue };
-            module.hits.add(index).write_volatile(1);
-            (at as *mut Code).write_unaligned(*module.instructions.add(index));
-            processor::changed(at);
+            let module = modules.add(number);
+            let end = addr_of!((*module).end).read_volatile();
+            if at < (*module).start || at >= end {
+                continue;
+            }
+            let Module { base, start, region, original, .. } = *module;
+            let Some((index, place, size)) = find(region, at - base) else { return false };
+            Head::hits(region).add(index).write_volatile(1);
+            let from = base + place - start;
+            let image = region.cast::<u8>().add((*region).image as usize);
+            put_back(image.add(from).cast(), original.add(from).cast(), size / size_of::<Code>());
+            processor::changed(base + place, size);
+            return original.add(at - start).cast::<Code>().read_unaligned() != BREAKPOINT;
         }
-        return true;
     }
     false
 }
 
-unsafe fn find(module: &Module, place: usize) -> Option<usize> {
-    let (mut low, mut high) = (0, module.count);
-    while low < high {
-        let middle = (low + high) / 2;
-        let found = unsafe { *module.places.add(middle) } as usize;
-        match found {
-            _ if found == place => return Some(middle),
-            _ if found < place => low = middle + 1,
-            _ => high = middle,
+/// Puts code in the place of breakpoints, the front of each instruction behind the rest of it: others may be about to execute
+/// it. Any number of threads and processes may do so at once, for they write the same.
+unsafe fn put_back(image: *mut Code, original: *const Code, count: usize) {
+    for index in (0..count).rev() {
+        unsafe {
+            if image.add(index).read_volatile() == BREAKPOINT {
+                image.add(index).write_volatile(original.add(index).read_volatile());
+            }
         }
     }
-    None
+}
+
+/// The function that lies at a place: its number, place and size.
+unsafe fn find(region: *mut Head, place: usize) -> Option<(usize, usize, usize)> {
+    unsafe {
+        let (places, sizes) = (Head::places(region), Head::sizes(region));
+        let (mut low, mut high) = (0, (*region).count as usize);
+        while low < high {
+            let middle = (low + high) / 2;
+            if *places.add(middle) as usize <= place {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let index = low.checked_sub(1)?;
+        let (start, size) = (*places.add(index) as usize, *sizes.add(index) as usize);
+        (place < start + size).then_some((index, start, size))
+    }
 }
 
 /// What the program itself wants to be done about SIGTRAP: the C library's `struct sigaction`.
@@ -430,7 +651,7 @@ unsafe fn pass_on(signal: c_int, information: *mut c_void, context: *mut c_void)
 const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
 
 fn is_armed() -> bool {
-    MODULE_COUNT.load(Ordering::Relaxed) != 0
+    IS_ARMED.load(Ordering::Relaxed)
 }
 
 /// The same function of the C library; looked up once.

@@ -290,8 +290,8 @@ def bench_run(rounds):
             "plain": cost(["./t"], plain),
             "reused": cost(["tasting", "run", "./t"], small),
             "reused among 10,000": cost(["tasting", "run", "./t"], large),
-            "watched": cost(["tasting", "run", "./t"], {**small, "TASTING_RECACHE": "1"}),
-            "traced": cost(["tasting", "run", "./t"], {**small, "TASTING_RECACHE": "1", "TASTING_TRACE": "1"}),
+            "watched": cost(["tasting", "run", "./t"], {**small, "TASTING_RECACHE": "1", "TASTING_NOTRACE": "1"}),
+            "traced": cost(["tasting", "run", "./t"], {**small, "TASTING_RECACHE": "1"}),
         }
         for measure in variants.values():
             measure()

@@ -73,7 +73,6 @@ def clean_environment():
     for name in list(os.environ):
         if name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS") or name.startswith("TASTING_"):
             del os.environ[name]
-    os.environ["TASTING_TRACE"] = "1"
 
 
 @dataclasses.dataclass

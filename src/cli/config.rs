@@ -69,7 +69,7 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_NOSPLIT", json!(user.nosplit)),
         ("TASTING_READONLY", json!(user.readonly)),
         ("TASTING_RECACHE", json!(user.recache)),
-        ("TASTING_TRACE", json!(user.trace)),
+        ("TASTING_NOTRACE", json!(user.notrace)),
         ("TASTING_CC", text("TASTING_CC")),
         ("TASTING_CXX", text("TASTING_CXX")),
         ("TASTING_LD", text("TASTING_LD")),

@@ -254,7 +254,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             group: self.group_of[index],
             size: section.size,
             references: (self.record.references.len() - first_reference) as u32,
-            traceable: kind == AtomKind::Function && labels.function && !labels.inside && !name.contains(".cold"),
+            traceable: kind == AtomKind::Function && is_one_function(&labels, section),
             file: 0,
             line: 0,
         });
@@ -382,6 +382,12 @@ impl<'o, 'a> Builder<'o, 'a> {
             (None, None) => (None, symbol.value as i64, addend),
         }
     }
+}
+
+/// Nothing but one function: what lies behind it, or has a name of its own inside, may be data.
+fn is_one_function(labels: &Labels, section: &Section) -> bool {
+    const MOST_PADDING: u64 = 15;
+    section.size > 0 && labels.function && !labels.inside && labels.extent + MOST_PADDING >= section.size
 }
 
 /// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.

@@ -38,6 +38,9 @@ pub struct Segment {
     pub flags: u32,
     pub address: u64,
     pub size: u64,
+    /// Where it is in the file, and how much of it.
+    pub offset: u64,
+    pub file_size: u64,
 }
 
 /// A symbol of `.symtab` that has an address or a value.
@@ -98,6 +101,8 @@ impl<'a> Binary<'a> {
             flags: segment.p_flags(endian).0,
             address: segment.p_vaddr(endian).into(),
             size: segment.p_memsz(endian).into(),
+            offset: segment.p_offset(endian).into(),
+            file_size: segment.p_filesz(endian).into(),
         });
         Ok(Binary {
             machine: header.e_machine(endian).0,

@@ -64,6 +64,7 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
             elf::DT_RUNPATH => dynamic.runpath = Some(text()?),
             elf::DT_INIT => dynamic.init = Some(entry.val),
             elf::DT_FINI => dynamic.fini = Some(entry.val),
+            elf::DT_TEXTREL => dynamic.flags[0] |= elf::DF_TEXTREL.0,
             elf::DT_SYMBOLIC => dynamic.flags[0] |= elf::DF_SYMBOLIC.0,
             elf::DT_FLAGS => dynamic.flags[0] |= entry.val,
             elf::DT_FLAGS_1 => {

@@ -11,6 +11,8 @@ pub struct Labels<'a> {
     pub name: Option<(u8, &'a str)>,
     /// A function starts at the front.
     pub function: bool,
+    /// How far that function goes.
+    pub extent: u64,
     /// Something is named, or entered from elsewhere, behind the front.
     pub inside: bool,
     /// A function here decides at start-up what a symbol means.
@@ -37,6 +39,9 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
             continue;
         }
         label.function |= is_function;
+        if is_function {
+            label.extent = label.extent.max(symbol.size);
+        }
         let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
         if label.name.is_none_or(|(best, _)| quality > best) {
             label.name = Some((quality, symbol.name));

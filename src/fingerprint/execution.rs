@@ -1,13 +1,16 @@
 //! The fingerprint of a program together with the libraries that the dynamic loader was seen to open for it.
 //!
 //! In: the program, the libraries. Out: one fingerprint, and which of the libraries it covers. What was linked with the
-//! program is walked symbol by symbol where it has a manifest; what came in otherwise (`dlopen`, `LD_PRELOAD`) counts as a
-//! whole, and so does everything that it could look up in the others.
+//! program is walked symbol by symbol where it has a manifest; so is what came in otherwise (`dlopen`, `LD_PRELOAD`), and
+//! then everything counts that any of them exports. What has no manifest counts by its content.
 
 use super::modules::{FingerprintError, Loaded, Opened, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
-use crate::elf::binary::Binary;
+use crate::elf::binary::{Binary, Segment};
+use crate::model::Code;
+use crate::model::manifest::Node;
 use crate::process::Settings;
+use object::elf;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -63,7 +66,11 @@ impl Program {
             covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
             modules.push(library);
         }
-        modules.extend(opened.into_iter().flatten().map(Opened::into_whole));
+        for (index, library) in opened.into_iter().enumerate() {
+            let Some(library) = library else { continue };
+            covered[index] = library.manifest(&library.binary()?).is_ok();
+            modules.push(library.into_late());
+        }
         let search_paths = search_paths(&modules)?;
         let modules: &'static [Opened] = modules.leak();
         Ok(Program { modules, loaded: Loaded::new(modules)?, covered, search_paths })
@@ -86,30 +93,41 @@ impl Program {
     }
 }
 
-/// Where a function starts, and its first bytes.
-pub type FunctionStart = (u32, [u8; 4]);
+/// The smallest pages that a processor has.
+const PAGE: u64 = 4096;
 
-/// Where the functions of a binary start that can be traced, and their first bytes: sorted, each place once. `None` if one of
-/// them has no place that can be told: it would be taken for one that is not executed.
-pub fn functions(binary: &Path, settings: &Settings) -> Result<Option<Vec<FunctionStart>>, FingerprintError> {
+/// The code of a binary in which functions can be traced. `None` if there is none, or if one of them has no place that can
+/// be told: it would be taken for one that is not executed.
+pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
     let manifest = opened.manifest(&parsed)?;
-    let start = |address: u64| {
-        let section = parsed.section_at(address)?;
-        let rest =
-            section.data.get(usize::try_from(address - section.address).ok()?..).filter(|rest| !rest.is_empty())?;
-        let mut code = [0; 4];
-        code.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        Some((u32::try_from(address).ok()?, code))
-    };
     let traceable = manifest.nodes.iter().filter(|node| node.traceable);
-    let functions: Option<Vec<_>> = traceable.map(|node| start(node.address)).collect();
-    Ok(functions.map(|mut functions| {
-        functions.sort_unstable();
-        functions.dedup();
-        functions
-    }))
+    let extent = |node: &Node| Some((u32::try_from(node.address).ok()?, u32::try_from(node.size).ok()?));
+    let functions: Option<Vec<_>> = traceable.map(extent).collect();
+    Ok(functions.and_then(|functions| around(&parsed, functions)))
+}
+
+fn around(binary: &Binary, mut functions: Vec<(u32, u32)>) -> Option<Code> {
+    // Functions that the linker has folded into one are there several times.
+    functions.sort_unstable();
+    functions.dedup();
+    let end = |&(place, size): &(u32, u32)| u64::from(place) + u64::from(size);
+    let is_apart = |pair: &[(u32, u32)]| end(&pair[0]) <= pair[1].0.into();
+    if !functions.windows(2).all(is_apart) || functions.iter().any(|&(_, size)| size == 0) {
+        return None;
+    }
+    let (first, last) = (u64::from(functions.first()?.0), functions.last().map(end)?);
+    let holds = |segment: &&Segment| segment.address <= first && last - segment.address <= segment.size;
+    let segment = binary.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0).find(holds)?;
+    let is_only_code = segment.flags & (elf::PF_X.0 | elf::PF_W.0) == elf::PF_X.0;
+    let changes_when_loaded = binary.dynamic.flags[0] & elf::DF_TEXTREL.0 != 0 || segment.file_size != segment.size;
+    if !is_only_code || changes_when_loaded {
+        return None;
+    }
+    let start = first / PAGE * PAGE;
+    let offset = (segment.offset + first).checked_sub(segment.address + first % PAGE)?;
+    Some(Code { start, length: last.next_multiple_of(PAGE) - start, offset, functions })
 }
 
 /// They are no part of fingerprints, for they name the folders of a checkout.

@@ -44,6 +44,8 @@ pub struct Opened {
     manifest: Result<Mapped, FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
     pub(super) counts_whole: bool,
+    /// It was not linked with the program, but opened while it ran.
+    pub(super) is_late: bool,
     origin: PathBuf,
     /// The DT_RPATHs that hold for it.
     rpaths: Vec<PathBuf>,
@@ -58,12 +60,20 @@ impl Opened {
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
-        Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
+        Ok(Opened {
+            path: path.to_owned(),
+            binary,
+            manifest,
+            counts_whole: false,
+            is_late: false,
+            origin,
+            rpaths: Vec::new(),
+        })
     }
 
-    /// The same, counting by its content.
-    pub(super) fn into_whole(self) -> Self {
-        Opened { counts_whole: true, ..self }
+    /// The same, opened while the program ran.
+    pub(super) fn into_late(self) -> Self {
+        Opened { is_late: true, ..self }
     }
 
     /// The binary's inside.
@@ -107,7 +117,7 @@ fn narrowed(opened: &[Opened], entry: Option<&str>, guide: Guide) -> Result<(Fin
 /// The modules of a program, read.
 pub(super) struct Loaded<'o> {
     program: PathBuf,
-    modules: Vec<Result<Manifest<'o>, Foreign<'o>>>,
+    modules: Vec<Read<'o>>,
 }
 
 impl<'o> Loaded<'o> {
@@ -117,10 +127,10 @@ impl<'o> Loaded<'o> {
         for (index, module) in opened.iter().enumerate() {
             let binary = module.binary()?;
             match module.manifest(&binary) {
-                Ok(manifest) if !module.counts_whole => modules.push(Ok(manifest)),
-                Ok(_) => modules.push(Err(foreign(&binary))),
+                Ok(manifest) if module.is_late => modules.push(Read::Late(manifest)),
+                Ok(manifest) if !module.counts_whole => modules.push(Read::Known(manifest)),
                 Err(error) if index == 0 => return Err(error),
-                Err(_) => modules.push(Err(foreign(&binary))),
+                _ => modules.push(Read::Foreign(foreign(&binary))),
             }
         }
         Ok(Loaded { program: opened.first().map(|program| program.path.clone()).unwrap_or_default(), modules })
@@ -137,10 +147,18 @@ impl<'o> Loaded<'o> {
     }
 }
 
-fn as_module<'m, 'o>(module: &'m Result<Manifest<'o>, Foreign<'o>>) -> Module<'m, 'o> {
+/// A module, read: the owner of a [`Module`].
+enum Read<'o> {
+    Known(Manifest<'o>),
+    Late(Manifest<'o>),
+    Foreign(Foreign<'o>),
+}
+
+fn as_module<'m, 'o>(module: &'m Read<'o>) -> Module<'m, 'o> {
     match module {
-        Ok(manifest) => Module::Known(manifest),
-        Err(Foreign { content, names, finds_by_name }) => {
+        Read::Known(manifest) => Module::Known(manifest),
+        Read::Late(manifest) => Module::Late(manifest),
+        Read::Foreign(Foreign { content, names, finds_by_name }) => {
             Module::Foreign { content: *content, names, finds_by_name: *finds_by_name }
         }
     }

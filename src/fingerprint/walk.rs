@@ -5,8 +5,8 @@
 //! called and wherever they lie), and recursion needs no special care, because a node that was met before is
 //! told by its number. Names and addresses are not hashed. Each node and each edge is looked at once.
 //!
-//! A walk can be narrowed to what was executed (`Guide`): a function that was not, and that can only be entered at its
-//! front, has a number but neither content nor references. ARCHITECTURE.md has the argument why that is sound.
+//! A walk can be narrowed to what was executed (`Guide`): a function that was watched and not executed has a number but
+//! neither content nor references. ARCHITECTURE.md has the argument why that is sound.
 //!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
@@ -22,6 +22,8 @@ pub type Fingerprint = Hash;
 pub enum Module<'m, 'a> {
     /// Built with Tasting: the walk goes through it.
     Known(&'m Manifest<'a>),
+    /// The same, opened while the program ran: by whom, and in whose sight, is not known. All that any module exports counts.
+    Late(&'m Manifest<'a>),
     /// Anything else counts by its content. `names` are the symbols that it defines or asks for; it may also find
     /// symbols by names that it makes up.
     Foreign { content: Hash, names: &'m [&'a [u8]], finds_by_name: bool },
@@ -139,7 +141,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn new(modules: &'m [Module<'m, 'a>], guide: Guide<'m>) -> Self {
         let manifests = || {
             modules.iter().map(|module| match module {
-                Module::Known(manifest) => Some(manifest),
+                Module::Known(manifest) | Module::Late(manifest) => Some(manifest),
                 Module::Foreign { .. } => None,
             })
         };
@@ -152,7 +154,9 @@ impl<'m, 'a> Walk<'m, 'a> {
             offers: offers(modules),
             next_number: 0,
             pending: Vec::new(),
-            finds_by_name: modules.iter().any(|module| matches!(module, Module::Foreign { finds_by_name: true, .. })),
+            finds_by_name: modules
+                .iter()
+                .any(|module| matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })),
             guide,
             entered: NodeSet::default(),
             hasher: Hasher::new("fingerprint"),
@@ -161,7 +165,7 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     fn known(&self, module: u32) -> Option<&'m Manifest<'a>> {
         match self.modules.get(module as usize) {
-            Some(Module::Known(manifest)) => Some(manifest),
+            Some(Module::Known(manifest) | Module::Late(manifest)) => Some(manifest),
             _ => None,
         }
     }
@@ -170,7 +174,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn frames(&mut self) {
         for module in self.modules {
             match module {
-                Module::Known(manifest) => self.hasher.number(1).hash(manifest.frame),
+                Module::Known(manifest) | Module::Late(manifest) => self.hasher.number(1).hash(manifest.frame),
                 Module::Foreign { content, .. } => self.hasher.number(2).hash(*content),
             };
         }
@@ -323,16 +327,15 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.hasher.pair(number.into(), edge.offset as u64);
     }
 
-    /// Whether the walk goes on behind a reference. What can be entered elsewhere than at its front, or is no function,
-    /// counts whether or not it was executed.
+    /// Whether the walk goes on behind a reference. What cannot be watched, or is no function, counts whether or not it
+    /// was executed.
     fn goes_into(&self, module: u32, edge: Edge, number: u32) -> bool {
         let Some(node) = self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize)) else {
             return true;
         };
-        let can_be_passed_over = node.traceable && edge.offset == 0;
         match self.guide {
             Guide::Everything => true,
-            _ if !can_be_passed_over => true,
+            _ if !node.traceable => true,
             Guide::Set(set) => set.has(number),
             Guide::Executed(places) => match places.get(module as usize) {
                 Some(Some(places)) => {
@@ -346,7 +349,7 @@ impl<'m, 'a> Walk<'m, 'a> {
 
 /// Resolvers run, with all that they call, before anybody can see what is executed.
 fn has_resolvers(module: &Module) -> bool {
-    matches!(module, Module::Known(manifest) if manifest.nodes.iter().any(|node| node.kind == AtomKind::Resolver))
+    matches!(module, Module::Known(manifest) | Module::Late(manifest) if manifest.nodes.iter().any(|node| node.kind == AtomKind::Resolver))
 }
 
 /// No node of a module has a number yet.
@@ -359,7 +362,7 @@ fn unnumbered(manifest: &&Manifest) -> Vec<u32> {
 fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)> {
     let mut offers: FxHashMap<&[u8], (u32, Range<usize>)> = FxHashMap::default();
     for (index, module) in modules.iter().enumerate() {
-        let Module::Known(manifest) = module else { continue };
+        let (Module::Known(manifest) | Module::Late(manifest)) = module else { continue };
         for (at, export) in manifest.exports.iter().enumerate() {
             let (module, exports) = offers.entry(export.name.as_bytes()).or_insert((index as u32, at..at));
             // The exports are sorted by name, so that the versions of one stand together.

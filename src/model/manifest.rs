@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 3 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 4 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

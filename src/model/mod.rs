@@ -1,5 +1,6 @@
 //! The plain types of the project: no I/O, no ELF, nothing of other folders.
 
+pub mod code;
 pub mod decision;
 pub mod envelope;
 pub mod execution;
@@ -11,6 +12,7 @@ pub mod placement;
 pub mod record;
 pub mod refusal;
 
+pub use code::Code;
 pub use decision::{Audit, Decision, Mark, Stats, Step, Verdict};
 pub use envelope::FormatError;
 pub use execution::{Base, Dependency, DependencyKind, LastUse, Place, Shape, Trace, Traced};

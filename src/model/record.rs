@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 3 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 4 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Atom<'a> {
     pub size: u64,
     /// How many of the record's references are this atom's.
     pub references: u32,
-    /// It can be entered only at its first byte, so that a breakpoint there sees every execution.
+    /// It is one function and nothing else, so that breakpoints in its place see every execution and disturb nothing.
     pub traceable: bool,
     /// Index into `Record::files`, and line; line 0 where there is no debug information.
     pub file: u32,

@@ -10,7 +10,7 @@ use super::memory;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
 use super::supervisor::{Call, Supervisor};
-use super::tracing;
+use super::tracing::Wanted;
 use super::used::{Kind, is_executable};
 use std::fs;
 use std::io;
@@ -151,21 +151,29 @@ impl Supervisor {
         self.ledger.loads(program, path)
     }
 
-    /// An agent asks for the region of a module; it gets it in place of the file that it seems to open.
+    /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
     fn is_request(&mut self, call: &Call, path: usize) -> io::Result<bool> {
         if self.tracer.is_none() {
             return Ok(false);
         }
         let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(false) };
-        let Some(name) = text.strip_prefix(tracing::REQUEST) else { return Ok(false) };
+        let Some((wanted, name)) = Wanted::parse(&text) else { return Ok(false) };
         let is_program = name.is_empty();
         let module = match is_program {
             true => fs::read_link(format!("/proc/{}/exe", call.thread())).ok(),
             false => self.place_of(call, None, name, true).map(|place| place.path),
         };
-        let Some(tracer) = self.tracer.as_mut().filter(|_| !is_traced(call.thread())) else { return Ok(true) };
-        if let Some(region) = module.and_then(|module| tracer.region(&module, is_program)) {
-            call.answered.set(call.listener.give(call.notification, region).is_ok());
+        let Some(tracer) = self.tracer.as_mut() else { return Ok(true) };
+        let Some(module) = module else {
+            tracer.gives_all_up();
+            return Ok(true);
+        };
+        if let Some(file) = tracer.give(&module, is_program, wanted) {
+            let is_given = !is_traced(call.thread()) && call.listener.give(call.notification, file).is_ok();
+            call.answered.set(is_given);
+            if !is_given {
+                tracer.gives_up(&module);
+            }
         }
         Ok(true)
     }

@@ -3,37 +3,35 @@
 //! In: requests of agents, programs that are started. Out: for each module, where the functions start that were executed;
 //! nothing for those of which it is not sure.
 
+use crate::model::Code;
 use crate::process::sys::Memory;
 use rustc_hash::FxHashMap;
+use std::fs::File;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the path of an agent's request starts with. Behind it: the module's path, or nothing for the program.
-pub const REQUEST: &[u8] = b"/.tasting-agent-1/";
+/// What the path of an agent's request starts with. Behind it: what is asked for; then the module's path, or nothing for the
+/// program.
+pub const REQUEST: &[u8] = b"/.tasting-agent-2/";
 
 const MAGIC: &[u8; 8] = b"TASTETRC";
-const HEAD: usize = 24;
-/// The instructions that the agent changes have this length.
+const SAMPLES: u64 = 16;
+const HEAD: usize = 40 + 16 * SAMPLES as usize;
+const PAGE: usize = 4096;
+
+/// What the agent takes for a breakpoint of ours.
 #[cfg(target_arch = "x86_64")]
-const CODE: usize = 1;
+const BREAKPOINT: &[u8] = &[0xcc];
 #[cfg(not(target_arch = "x86_64"))]
-const CODE: usize = 4;
+const BREAKPOINT: &[u8] = &(0xd420_0000_u32 | 0x7a57 << 5).to_le_bytes();
 
-/// The start of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Function {
-    /// Its address, as the binary has it.
-    pub place: u32,
-    /// The first bytes of its code.
-    pub code: [u8; 4],
-}
-
-/// What knows where functions start.
+/// What knows where functions lie.
 pub trait Functions: Send + Sync {
-    /// Those of a binary, sorted by place, each place once. `None` if it is not one that can be traced.
-    fn of(&self, binary: &Path) -> Option<Vec<Function>>;
+    /// The code of a binary; `None` if it is not one that can be traced.
+    fn of(&self, binary: &Path) -> Option<Code>;
 }
 
 /// How to trace.
@@ -53,16 +51,39 @@ pub struct Tracer {
     regions: FxHashMap<PathBuf, Option<Region>>,
     /// How often a program was started, and how often its agent spoke up.
     programs: FxHashMap<PathBuf, (u32, u32)>,
+    has_given_up: bool,
 }
 
 struct Region {
+    /// As the agent has it (`Head` in `agent/agent.rs`).
     memory: Memory,
+    /// The same, only to be read.
+    code: File,
     places: Vec<u32>,
+}
+
+/// What an agent asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    Region,
+    /// The file to map code from. It is the last thing that is asked for.
+    Code,
+}
+
+impl Wanted {
+    /// What is wanted, and of which module: the program if it has no name.
+    pub fn parse(path: &[u8]) -> Option<(Wanted, &[u8])> {
+        match path.strip_prefix(REQUEST)? {
+            [b'r', name @ ..] => Some((Wanted::Region, name)),
+            [b'c', name @ ..] => Some((Wanted::Code, name)),
+            _ => None,
+        }
+    }
 }
 
 impl Tracer {
     pub fn new(tracing: Tracing) -> Tracer {
-        Tracer { tracing, regions: FxHashMap::default(), programs: FxHashMap::default() }
+        Tracer { tracing, regions: FxHashMap::default(), programs: FxHashMap::default(), has_given_up: false }
     }
 
     /// Whether a path is the agent's own.
@@ -75,17 +96,30 @@ impl Tracer {
         self.programs.entry(program.to_owned()).or_default().0 += 1;
     }
 
-    /// The region of a module, for an agent that asks for it.
-    pub fn region(&mut self, module: &Path, is_program: bool) -> Option<BorrowedFd<'_>> {
+    /// What an agent asks for.
+    pub fn give(&mut self, module: &Path, is_program: bool, wanted: Wanted) -> Option<BorrowedFd<'_>> {
         if !self.regions.contains_key(module) {
-            let region = self.tracing.functions.of(module).and_then(|functions| Region::new(&functions).ok());
+            let region = self.tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok());
             self.regions.insert(module.to_owned(), region);
         }
         let region = self.regions.get(module)?.as_ref()?;
-        if is_program {
+        if is_program && wanted == Wanted::Code {
             self.programs.entry(module.to_owned()).or_default().1 += 1;
         }
-        Some(region.memory.descriptor())
+        Some(match wanted {
+            Wanted::Region => region.memory.descriptor(),
+            Wanted::Code => region.code.as_fd(),
+        })
+    }
+
+    /// An agent does not get what it asks for: nothing is known of the module any more.
+    pub fn gives_up(&mut self, module: &Path) {
+        self.regions.insert(module.to_owned(), None);
+    }
+
+    /// The same, if it is not known which module that is.
+    pub fn gives_all_up(&mut self) {
+        self.has_given_up = true;
     }
 
     /// Whether any function was watched at all.
@@ -95,6 +129,9 @@ impl Tracer {
 
     /// What was executed. A program that was started without its agent is left out.
     pub fn close(self) -> Executed {
+        if self.has_given_up {
+            return Executed::default();
+        }
         let all = |path: &PathBuf| self.programs.get(path).is_none_or(|(started, armed)| started == armed);
         let seen = self.regions.iter().filter(|(path, _)| all(path));
         seen.filter_map(|(path, region)| Some((path.clone(), region.as_ref()?.executed()?))).collect()
@@ -102,30 +139,71 @@ impl Tracer {
 }
 
 impl Region {
-    fn new(functions: &[Function]) -> io::Result<Region> {
-        let count = functions.len();
-        let size = HEAD + count * (4 + CODE + 1);
-        let mut content = Vec::with_capacity(size);
-        content.extend_from_slice(MAGIC);
-        content.extend_from_slice(&(count as u32).to_ne_bytes());
-        content.extend_from_slice(&0u32.to_ne_bytes());
-        content.extend_from_slice(&(size as u64).to_ne_bytes());
-        functions.iter().for_each(|function| content.extend_from_slice(&function.place.to_ne_bytes()));
-        functions.iter().for_each(|function| content.extend_from_slice(&function.code[..CODE]));
-        content.resize(size, 0);
-        let memory = Memory::new(c"tasting-functions")?;
+    fn new(module: &Path, code: &Code) -> io::Result<Region> {
+        let count = code.functions.len();
+        let is_within = |&(place, size): &(u32, u32)| {
+            code.start <= place.into() && u64::from(place) + u64::from(size) <= code.start + code.length
+        };
+        if code.length < PAGE as u64 || !code.functions.iter().all(is_within) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let image = (HEAD + count * 9).next_multiple_of(PAGE);
+        let mut content = vec![0; image + usize::try_from(code.length).map_err(io::Error::other)?];
+        let (control, text) = content.split_at_mut(image);
+        read_at(&File::open(module)?, text, code.offset)?;
+
+        let mut rest = control;
+        let mut put = |bytes: &[u8]| {
+            let (here, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            here.copy_from_slice(bytes);
+            rest = behind;
+        };
+        put(MAGIC);
+        put(&(count as u32).to_ne_bytes());
+        put(&0u32.to_ne_bytes());
+        [image as u64, code.start, code.length].iter().for_each(|number| put(&number.to_ne_bytes()));
+        for sample in 0..SAMPLES {
+            let at = (code.length - 8) * sample / (SAMPLES - 1);
+            put(&at.to_ne_bytes());
+            put(&text[at as usize..][..8]);
+        }
+        code.functions.iter().for_each(|(place, _)| put(&place.to_ne_bytes()));
+        code.functions.iter().for_each(|(_, size)| put(&size.to_ne_bytes()));
+
+        for &(place, size) in &code.functions {
+            let at = (u64::from(place) - code.start) as usize;
+            for unit in text[at..at + size as usize].chunks_exact_mut(BREAKPOINT.len()) {
+                unit.copy_from_slice(BREAKPOINT);
+            }
+        }
+        let memory = Memory::new(c"tasting-code")?;
         memory.fill(&content)?;
-        Ok(Region { memory, places: functions.iter().map(|function| function.place).collect() })
+        let code_only = File::open(memory.path())?;
+        Ok(Region { memory, code: code_only, places: code.functions.iter().map(|(place, _)| *place).collect() })
     }
 
     /// Which functions were executed; `None` if an agent gave up.
     fn executed(&self) -> Option<Vec<u32>> {
         let content = self.memory.content().ok()?;
         let failed = content.get(12..16)?.iter().any(|byte| *byte != 0);
-        let hits = content.get(HEAD + self.places.len() * (4 + CODE)..)?;
+        let hits = content.get(HEAD + self.places.len() * 8..)?;
         let executed = self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
         (!failed).then(|| executed.collect())
     }
+}
+
+/// Reads as much as there is.
+fn read_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match file.read_at(buffer, offset)? {
+            0 => break,
+            read => {
+                buffer = &mut buffer[read..];
+                offset += read as u64;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -135,9 +213,9 @@ mod tests {
     struct Some2;
 
     impl Functions for Some2 {
-        fn of(&self, binary: &Path) -> Option<Vec<Function>> {
-            let function = |place| Function { place, code: [0x55, 0, 0, 0] };
-            (binary != Path::new("other")).then(|| vec![function(16), function(64)])
+        fn of(&self, binary: &Path) -> Option<Code> {
+            let code = Code { start: 0, length: 4096, offset: 0, functions: vec![(16, 4), (64, 8)] };
+            (binary != Path::new("/dev/null")).then_some(code)
         }
     }
 
@@ -145,30 +223,58 @@ mod tests {
         Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2) })
     }
 
+    const ONCE: &str = "/bin/sh";
+    const TWICE: &str = "/bin/ls";
+    const UNKNOWN: &str = "/dev/null";
+
     #[test]
     fn a_program_that_was_started_without_its_agent_is_left_out() {
         let mut tracer = tracer();
-        for _ in 0..2 {
-            tracer.starts(Path::new("twice"));
+        for program in [ONCE, TWICE, TWICE, UNKNOWN] {
+            tracer.starts(Path::new(program));
         }
-        tracer.starts(Path::new("once"));
-        tracer.starts(Path::new("other"));
-        for program in ["twice", "once"] {
-            assert!(tracer.region(Path::new(program), true).is_some());
+        for program in [ONCE, TWICE] {
+            assert!(tracer.give(Path::new(program), true, Wanted::Region).is_some());
+            assert!(tracer.give(Path::new(program), true, Wanted::Code).is_some());
         }
-        assert!(tracer.region(Path::new("other"), true).is_none());
+        assert!(tracer.give(Path::new(UNKNOWN), true, Wanted::Region).is_none());
         let executed = tracer.close();
-        assert_eq!(executed.keys().collect::<Vec<_>>(), [Path::new("once")]);
+        assert_eq!(executed.keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
+    }
+
+    #[test]
+    fn who_did_not_get_what_it_asked_for_is_left_out() {
+        let mut tracer = tracer();
+        for module in [ONCE, TWICE] {
+            assert!(tracer.give(Path::new(module), false, Wanted::Region).is_some());
+        }
+        tracer.gives_up(Path::new(TWICE));
+        assert!(tracer.give(Path::new(TWICE), false, Wanted::Region).is_none());
+        assert_eq!(tracer.close().keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
+    }
+
+    #[test]
+    fn functions_are_breakpoints_and_the_rest_is_as_it_was() {
+        let mut tracer = tracer();
+        tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
+        let content = tracer.regions[Path::new(ONCE)].as_ref().unwrap().memory.content().unwrap();
+        let original = std::fs::read(ONCE).unwrap();
+        let image = &content[content.len() - 4096..];
+        for (at, (now, before)) in image.iter().zip(&original).enumerate() {
+            match at {
+                16..20 | 64..72 => assert_eq!(*now, BREAKPOINT[at % BREAKPOINT.len()]),
+                _ => assert_eq!(now, before),
+            }
+        }
     }
 
     #[test]
     fn hits_are_read_and_failures_believed() {
         let mut tracer = tracer();
-        tracer.region(Path::new("library"), false).unwrap();
-        let region = tracer.regions[Path::new("library")].as_ref().unwrap();
+        tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
+        let region = tracer.regions[Path::new(ONCE)].as_ref().unwrap();
         let mut content = region.memory.content().unwrap().to_vec();
-        let last = content.len() - 1;
-        content[last] = 1;
+        content[HEAD + 2 * 8 + 1] = 1;
         region.memory.fill(&content).unwrap();
         assert_eq!(region.executed(), Some(vec![64]));
         content[12] = 1;

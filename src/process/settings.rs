@@ -27,8 +27,8 @@ pub struct Settings {
     pub dir: Option<PathBuf>,
     /// `TASTING_RECACHE`: run, and store anew.
     pub recache: bool,
-    /// `TASTING_TRACE`: note which functions a test executes.
-    pub trace: bool,
+    /// `TASTING_NOTRACE`: do not note which functions a test executes.
+    pub notrace: bool,
     /// `TASTING_ROOT`.
     pub root: Option<PathBuf>,
     /// `TASTING_MANIFEST_DIR`.
@@ -57,7 +57,7 @@ impl Settings {
             logfile: path("TASTING_LOGFILE"),
             dir: path("TASTING_DIR").or_else(|| Some(cache()?.join("tasting"))),
             recache: switch("TASTING_RECACHE"),
-            trace: switch("TASTING_TRACE"),
+            notrace: switch("TASTING_NOTRACE"),
             root: path("TASTING_ROOT"),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),

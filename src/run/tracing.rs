@@ -2,9 +2,9 @@
 
 use super::Session;
 use crate::fingerprint::execution;
-use crate::model::{FileIdentity, Hash, Hasher};
+use crate::model::{Code, FileIdentity, Hash, Hasher};
 use crate::observe::agent;
-use crate::observe::tracing::{Function, Functions, Tracing};
+use crate::observe::tracing::{Functions, Tracing};
 use crate::process::{Settings, manifest_file, sys};
 use crate::store::{FileStore, Store};
 use memchr::memmem;
@@ -18,7 +18,7 @@ const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libt
 /// How to trace a test; `None` if it is not to be traced.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
-    if !session.settings.trace || is_disturbed(session) || wants_to_be_first(session) {
+    if session.settings.notrace || is_disturbed(session) || wants_to_be_first(session) {
         return None;
     }
     let agent = fs::canonicalize(agent::file(folder)?).ok()?;
@@ -75,25 +75,24 @@ struct Known {
 }
 
 impl Functions for Known {
-    fn of(&self, binary: &Path) -> Option<Vec<Function>> {
+    fn of(&self, binary: &Path) -> Option<Code> {
         let manifest = manifest_file::beside(&self.settings, binary)?;
         let name = name(binary, &manifest);
-        if let Some(bytes) = name.and_then(|name| self.store.blob(name).ok()?) {
-            return Some(bytes.as_chunks::<8>().0.iter().map(decode).collect());
+        if let Some(code) = name.and_then(|name| decode(&self.store.blob(name).ok()??)) {
+            return Some(code);
         }
-        let functions = execution::functions(binary, &self.settings).ok()??;
-        let functions: Vec<_> = functions.into_iter().map(|(place, code)| Function { place, code }).collect();
+        let code = execution::code(binary, &self.settings).ok()??;
         if let Some(name) = name {
             // Looked up again next time, if it cannot be kept.
-            let _ = self.store.put_blob(name, &functions.iter().flat_map(encode).collect::<Vec<u8>>());
+            let _ = self.store.put_blob(name, &encode(&code));
         }
-        Some(functions)
+        Some(code)
     }
 }
 
 /// Under which name the functions of a binary are kept; `None` if its files are too young.
 fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
-    let mut hasher = Hasher::new("functions 1");
+    let mut hasher = Hasher::new("code 1");
     for file in [binary, manifest] {
         let identity = FileIdentity::of(&fs::metadata(file).ok()?);
         hasher.hash(identity.is_settled().then(|| identity.hash())?);
@@ -101,13 +100,15 @@ fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
     Some(hasher.finish())
 }
 
-fn encode(function: &Function) -> [u8; 8] {
-    let [a, b, c, d] = function.place.to_le_bytes();
-    let [e, f, g, h] = function.code;
-    [a, b, c, d, e, f, g, h]
+fn encode(code: &Code) -> Vec<u8> {
+    let head = [code.start, code.length, code.offset];
+    let functions = code.functions.iter().map(|&(place, size)| u64::from(place) << 32 | u64::from(size));
+    head.into_iter().chain(functions).flat_map(u64::to_le_bytes).collect()
 }
 
-fn decode(bytes: &[u8; 8]) -> Function {
-    let [a, b, c, d, e, f, g, h] = *bytes;
-    Function { place: u32::from_le_bytes([a, b, c, d]), code: [e, f, g, h] }
+fn decode(bytes: &[u8]) -> Option<Code> {
+    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    let [start, length, offset] = [numbers.next()?, numbers.next()?, numbers.next()?];
+    let functions = numbers.map(|number| ((number >> 32) as u32, number as u32)).collect();
+    Some(Code { start, length, offset, functions })
 }

@@ -79,7 +79,7 @@ impl Bench {
 
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = self.shop.command(program);
-        command.env("TASTING_DIR", self.store.path()).env("TASTING_TRACE", "1");
+        command.env("TASTING_DIR", self.store.path());
         command
     }
 

@@ -237,9 +237,8 @@ int main(int argc, char **argv) { printf("%d\n", risky(argc > 1 ? 9 : 1)); retur
 
 #[test]
 fn cold_parts() {
-    // The cold part counts as executed with its function, what only it calls does not.
     Edit { flags: &["-O2"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.is_reused();
-    Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
+    Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.is_reused();
     Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
     Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.runs();
 }
@@ -330,6 +329,173 @@ fn constructors_of_libraries_are_seen() {
     assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
     library("4", "3");
     assert_eq!(bench.runs(&["./t"]).text(), "4\n");
+}
+
+const PLUGIN: &str = r#"
+#include <stdio.h>
+static int count = 1;
+__attribute__((noipa)) static int at_start(void) { return 10; }
+__attribute__((noipa)) static int used(void) { return 20; }
+__attribute__((noipa)) static int unused(void) { return 30; }
+__attribute__((constructor)) static void start(void) { count += at_start(); }
+__attribute__((destructor)) static void end(void) { printf("end %d\n", count); }
+int helper(int x) { return x ? unused() : used(); }
+int run(int x) { return count + helper(x); }
+"#;
+
+const OPENS: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    for (int round = 0; round < 3; round++) {
+        void *plugin = argc > 1 && !strcmp(argv[1], "apart") ? dlmopen(LM_ID_NEWLM, "./plugin.so", RTLD_NOW)
+                                                             : dlopen("./plugin.so", RTLD_NOW);
+        if (!plugin) return puts(dlerror()), 1;
+        int (*run)(int) = (int (*)(int))dlsym(plugin, "run");
+        printf("%d\n", run(argc > 1));
+        dlclose(plugin);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn plugins_are_traced_from_their_constructors_on() {
+    let bench = Bench::new();
+    let plugin = |from: &str, to: &str| {
+        let source = PLUGIN.replace(from, to);
+        assert!(from == to || source != PLUGIN, "the edit changes something");
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "plugin.so", "-"], &source);
+    };
+    plugin("", "");
+    bench.compile(&["-O1", "-o", "t", "-"], OPENS);
+    let round = "31\nend 11\n";
+    assert_eq!(bench.settles(&["./t"]).text(), round.repeat(3));
+    plugin("return 30", "return 31");
+    assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
+    for (from, to, expected) in [
+        ("return 20", "return 21", "32\nend 11\n"),
+        ("return 10", "return 11", "32\nend 12\n"),
+        ("count = 1", "count = 2", "32\nend 12\n"),
+        ("\"end", "\"END", "31\nEND 11\n"),
+        ("int helper", "__attribute__((constructor)) static void more(void) { count++; }\nint helper", "32\nend 12\n"),
+    ] {
+        plugin(from, to);
+        assert_eq!(bench.runs(&["./t"]).text(), expected.repeat(3), "{to}");
+    }
+}
+
+/// The same library, once where it is seen and once where it is not.
+#[test]
+fn a_plugin_in_a_namespace_of_its_own_counts_by_all_that_it_can_reach() {
+    let bench = Bench::new();
+    let plugin = |value: &str| {
+        let source = PLUGIN.replace("return 30", &format!("return {value}"));
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "plugin.so", "-"], &source);
+    };
+    plugin("30");
+    bench.compile(&["-O1", "-o", "t", "-"], OPENS);
+    bench.script("both.sh", "#!/bin/sh\n./t && ./t apart\n");
+    bench.settles(&["./both.sh"]);
+    plugin("31");
+    assert!(bench.runs(&["./both.sh"]).text().contains("42\n"));
+}
+
+/// Both plugins have a `helper` of their own, and the program has none: each uses its own.
+#[test]
+fn plugins_with_the_same_names() {
+    let bench = Bench::new();
+    let program = OPENS.replace("./plugin.so\", RTLD_NOW);\n        if", "./\" PLUGIN, RTLD_NOW);\n        if");
+    let plugin = |name: &str, value: &str| {
+        let source = PLUGIN.replace("return 20", &format!("return {value}"));
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", name, "-"], &source);
+    };
+    plugin("a.so", "20");
+    plugin("b.so", "20");
+    for name in ["a", "b"] {
+        bench.compile(&["-O1", &format!("-DPLUGIN=\"{name}.so\""), "-o", name, "-"], &program);
+    }
+    bench.script("both.sh", "#!/bin/sh\n./a && ./b\n");
+    bench.settles(&["./both.sh"]);
+    plugin("b.so", "25");
+    assert!(bench.runs(&["./both.sh"]).text().contains("36\n"));
+    plugin("b.so", "20");
+    plugin("a.so", "27");
+    assert!(bench.runs(&["./both.sh"]).text().contains("38\n"));
+}
+
+/// The program jumps to what it has found, past the front, and has breakpoints of its own behind that.
+#[test]
+fn functions_that_are_entered_in_the_middle() {
+    let source = r#"
+#include <signal.h>
+#include <stdio.h>
+static volatile int count;
+static void trapped(int number) { count += number; }
+__attribute__((noipa)) int other(int x) { return x + 100; }
+__attribute__((noipa, patchable_function_entry(8, 0))) int f(int x) { __asm__ volatile("int3"); return x + 7; }
+int main(int argc, char **argv) {
+    int (*volatile past)(int) = (int (*)(int))((char *)f + 8);
+    signal(SIGTRAP, trapped);
+    printf("%d", past(argc));
+    printf(" %d", past(argc));
+    printf(" %d\n", count);
+    return argc > 1 ? other(argc) : 0;
+}
+"#;
+    let flags = ["-O1", "-fcf-protection=none"];
+    Edit { flags: &flags, ..edit(source, "x + 7", "x + 8") }.runs();
+    Edit { flags: &flags, ..edit(source, "x + 100", "x + 101") }.is_reused();
+}
+
+#[test]
+fn a_program_that_changes_its_own_code_is_not_traced_again() {
+    let bench = Bench::new();
+    let source = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+__attribute__((noipa, patchable_function_entry(8, 0))) int f(void) { return 1; }
+int main(void) {
+    char *page = (char *)((uintptr_t)f & ~4095ul);
+    if (mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC)) return 1;
+    /* mov $9, %eax; ret */
+    __builtin_memcpy((char *)f, "\xb8\x09\x00\x00\x00\xc3", 6);
+    printf("%d\n", f());
+    return 0;
+}
+"#;
+    bench.compile(&["-O1", "-fcf-protection=none", "-o", "t", "-"], source);
+    let ran = bench.runs(&["./t"]);
+    assert_eq!((ran.outcome.code, ran.text().as_str()), (Some(0), "9\n"), "{ran:?}");
+    assert_eq!(bench.settles(&["./t"]).text(), "9\n");
+}
+
+/// Many threads come upon each of many functions at once, in processes that share their code.
+#[test]
+fn threads_and_processes_that_execute_the_same_for_the_first_time() {
+    let functions: String = (0..401)
+        .map(|n| format!("__attribute__((noipa)) static unsigned f{n}(unsigned x) {{ for (int i = 0; i < {n} % 7; i++) x = x * 31 + {n}; return x ^ {n}; }}\n"))
+        .collect();
+    let names: String = (0..400).map(|n| format!("f{n}, ")).collect();
+    let source = format!(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <sys/wait.h>\n#include <unistd.h>\n{functions}\
+         static unsigned (*const all[])(unsigned) = {{ {names} }};\nstatic pthread_barrier_t together;\n\
+         static void *work(void *result) {{ unsigned x = 1; for (int i = 0; i < 400; i++) {{ pthread_barrier_wait(&together); x = all[i](x); }} *(unsigned *)result = x; return 0; }}\n\
+         int main(int argc, char **argv) {{ if (argc > 1) return f400(argc); for (int i = 0; i < 3; i++) fork(); pthread_t threads[4]; unsigned results[4]; pthread_barrier_init(&together, 0, 4);\n\
+         for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, &results[i]);\n\
+         for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);\n\
+         int bad = 0, status; for (int i = 1; i < 4; i++) bad |= results[i] != results[0];\n\
+         while (wait(&status) > 0) bad |= status != 0; return bad; }}"
+    );
+    let bench = Bench::new();
+    bench.compile(&["-O1", "-pthread", "-o", "t", "-"], &source);
+    let ran = bench.run(&["./t"]);
+    assert_eq!(ran.outcome.code, Some(0), "{ran:?}");
+    bench.compile(&["-O1", "-pthread", "-o", "t", "-"], &source.replace("x ^ 400", "x ^ 401"));
+    assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
 }
 
 #[test]
@@ -465,10 +631,10 @@ int main(void) { printf("%d\n", chosen()); return 0; }
 }
 
 #[test]
-fn it_has_to_be_asked_for() {
+fn it_can_be_turned_off() {
     let bench = Bench::new();
     bench.compile(&["-O1", "-o", "t", "-"], BRANCHES);
-    let run = || bench.finish(bench.tasting(&["./t"]).env_remove("TASTING_TRACE")).decision;
+    let run = || bench.finish(bench.tasting(&["./t"]).env("TASTING_NOTRACE", "1")).decision;
     run();
     bench.compile(&["-O1", "-o", "t", "-"], &BRANCHES.replace("x + 20", "x + 21"));
     assert_eq!(run().decision, Verdict::Executed);
