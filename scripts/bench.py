@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run trace
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -27,7 +27,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 def main():
     parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
-             "observe": bench_observe, "run": bench_run}
+             "observe": bench_observe, "run": bench_run, "trace": bench_trace}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -311,6 +311,59 @@ def bench_run(rounds):
         ]
         table(f"`tasting run` of a test that opens {FILES_OF_A_TEST} files ({rounds * 40} rounds)",
               ["what", "wall clock", "processor"], rows)
+
+
+FUNCTIONS = 20_000
+CALLED = 2_000
+PROCESSES = 100
+
+
+def functions_program():
+    """A program of many functions, which calls as many of them as it is told."""
+    functions = (f"__attribute__((noipa)) static unsigned f{n}(unsigned x) {{ for (unsigned i = 0; i < x % 5; i++) x = x * 31 + {n}; return x ^ {n}; }}"
+                 for n in range(FUNCTIONS))
+    table_of_all = ", ".join(f"f{n}" for n in range(FUNCTIONS))
+    return "\n".join(["#include <stdio.h>", "#include <stdlib.h>", *functions,
+                      f"static unsigned (*const all[])(unsigned) = {{ {table_of_all} }};",
+                      "int main(int argc, char **argv) {",
+                      "    unsigned x = 1, step = argc > 2 ? atoi(argv[2]) : 1;",
+                      "    for (int i = 0; i < atoi(argv[1]); i++) x = all[i * step](x);",
+                      '    return !printf("%u\\n", x); }'])
+
+
+def bench_trace(rounds):
+    """Tests of which the functions are traced: next to the plain test, and next to one that is only watched."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "tasting.toml").write_text("")
+        (folder / "t.c").write_text(functions_program())
+        (folder / "processes.sh").write_text(f"#!/bin/sh\nfor i in $(seq {PROCESSES}); do ./t {CALLED // PROCESSES} $i || exit 1; done\n")
+        (folder / "processes.sh").chmod(0o755)
+        run(["tasting-cc", "-O1", "t.c", "-o", "t"], cwd=folder)
+        time.sleep(3)
+        traced = {**os.environ, "TASTING_DIR": str(folder / "store"), "TASTING_RECACHE": "1"}
+        watched = {**traced, "TASTING_NOTRACE": "1"}
+        tests = {
+            f"calls {CALLED:,} of {FUNCTIONS:,} functions": ["./t", CALLED, FUNCTIONS // CALLED],
+            f"calls none of {FUNCTIONS:,} functions": ["./t", 0],
+            f"{PROCESSES} processes": ["./processes.sh"],
+        }
+        rows = []
+        for title, command in tests.items():
+            variants = {
+                "plain": lambda: Cost(command, cwd=folder),
+                "watched": lambda: Cost(["tasting", "run", "--", *command], cwd=folder, env=watched),
+                "traced": lambda: Cost(["tasting", "run", "--", *command], cwd=folder, env=traced),
+            }
+            costs = interleaved(rounds * (4 if "processes" in title else 20), variants)
+
+            def more(of, to):
+                return f"{statistics.median(a.wall - b.wall for a, b in zip(costs[of], costs[to])) * 1000:+.2f} ms"
+
+            rows.append([title, f"{statistics.median(cost.wall for cost in costs['plain']) * 1000:.2f} ms",
+                         ratio(costs, "traced", "plain"), more("traced", "plain"),
+                         ratio(costs, "traced", "watched"), more("traced", "watched")])
+        table("Functions that are traced", ["test", "plain", "traced / plain", "", "traced / only watched", ""], rows)
 
 
 def fill(folder, environment):
