@@ -77,14 +77,23 @@ impl Section<'_> {
 impl<'a> Binary<'a> {
     /// Reads a binary with its symbols.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        Self::parse_kind(bytes, true)
+    }
+
+    /// Reads a binary without its symbols for debuggers.
+    pub fn parse_loaded(bytes: &'a [u8]) -> Result<Self, ElfError> {
+        Self::parse_kind(bytes, false)
+    }
+
+    fn parse_kind(bytes: &'a [u8], symbols: bool) -> Result<Self, ElfError> {
         match FileKind::parse(bytes) {
-            Ok(FileKind::Elf64) => Self::parse_class::<FileHeader64<Endianness>>(bytes),
-            Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes),
+            Ok(FileKind::Elf64) => Self::parse_class::<FileHeader64<Endianness>>(bytes, symbols),
+            Ok(FileKind::Elf32) => Self::parse_class::<FileHeader32<Endianness>>(bytes, symbols),
             _ => Err(ElfError::NotABinary),
         }
     }
 
-    fn parse_class<Elf: FileHeader<Endian = Endianness>>(bytes: &'a [u8]) -> Result<Self, ElfError> {
+    fn parse_class<Elf: FileHeader<Endian = Endianness>>(bytes: &'a [u8], symbols: bool) -> Result<Self, ElfError> {
         let header = Elf::parse(bytes)?;
         let endian = header.endian()?;
         let kind = header.e_type(endian);
@@ -111,7 +120,7 @@ impl<'a> Binary<'a> {
             entry: header.e_entry(endian).into(),
             segments: segments.collect(),
             dynamic: dynamic::read::<Elf>(bytes, endian, &table)?,
-            symbols: read_symbols::<Elf>(bytes, endian, &table)?,
+            symbols: if symbols { read_symbols::<Elf>(bytes, endian, &table)? } else { Vec::new() },
             sections,
         })
     }

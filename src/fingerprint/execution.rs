@@ -4,7 +4,7 @@
 //! program is walked symbol by symbol where it has a manifest; so is what came in otherwise (`dlopen`, `LD_PRELOAD`), and
 //! then everything counts that any of them exports. What has no manifest counts by its content.
 
-use super::modules::{FingerprintError, Loaded, Opened, missing};
+use super::modules::{FingerprintError, Inspected, Loaded, Opened, Part, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::Code;
@@ -41,7 +41,7 @@ pub enum Extent<'e> {
 
 /// A program with the libraries that were opened for it, read once for any number of fingerprints.
 pub struct Program {
-    modules: &'static [Opened],
+    modules: Vec<&'static Path>,
     loaded: Loaded<'static>,
     covered: Vec<bool>,
     search_paths: Vec<u8>,
@@ -50,30 +50,29 @@ pub struct Program {
 impl Program {
     /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
     pub fn open(program: &Path, libraries: &[PathBuf], settings: &Settings) -> Result<Self, FingerprintError> {
-        let program = Opened::open(program, settings)?;
-        program.manifest(&program.binary()?)?;
+        let inspect = |path: &Path| Box::leak(Box::new(Opened::open(path, settings)?)).inspect();
+        let program = inspect(program)?;
         // Not all that the loader opens is a library: its cache is not.
-        let opened =
-            libraries.iter().map(|path| Opened::open(path, settings).ok().filter(|file| file.binary().is_ok()));
-        let mut opened: Vec<Option<Opened>> = opened.collect();
+        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(|path| inspect(path).ok()).collect();
         let linked = linked(&program, &opened)?;
 
         let mut covered = vec![false; opened.len()];
         let mut modules = vec![program];
         for Linked { index, is_certain } in linked {
             let Some(mut library) = opened[index].take() else { continue };
-            library.counts_whole = !is_certain;
-            covered[index] = is_certain && library.manifest(&library.binary()?).is_ok();
+            library.part = if is_certain { Part::Linked } else { Part::Whole };
+            covered[index] = is_certain && library.manifest.is_ok();
             modules.push(library);
         }
         for (index, library) in opened.into_iter().enumerate() {
-            let Some(library) = library else { continue };
-            covered[index] = library.manifest(&library.binary()?).is_ok();
-            modules.push(library.into_late());
+            let Some(mut library) = library else { continue };
+            library.part = Part::Late;
+            covered[index] = library.manifest.is_ok();
+            modules.push(library);
         }
-        let search_paths = search_paths(&modules)?;
-        let modules: &'static [Opened] = modules.leak();
-        Ok(Program { modules, loaded: Loaded::new(modules)?, covered, search_paths })
+        let search_paths = search_paths(&modules);
+        let paths = modules.iter().map(|module| module.path).collect();
+        Ok(Program { modules: paths, loaded: Loaded::new(modules)?, covered, search_paths })
     }
 
     /// The fingerprint of as much of it as counts.
@@ -83,7 +82,7 @@ impl Program {
             Extent::Whole => Guide::Everything,
             Extent::Set(set) => Guide::Set(set),
             Extent::Executed(of) => {
-                places = self.modules.iter().map(|module| of(&module.path)).collect();
+                places = self.modules.iter().map(|module| of(module)).collect();
                 Guide::Executed(&places)
             }
         };
@@ -131,16 +130,16 @@ fn around(binary: &Binary, mut functions: Vec<(u32, u32)>) -> Option<Code> {
 }
 
 /// They are no part of fingerprints, for they name the folders of a checkout.
-fn search_paths(modules: &[Opened]) -> Result<Vec<u8>, FingerprintError> {
+fn search_paths(modules: &[Inspected]) -> Vec<u8> {
     let mut paths = Vec::new();
     for module in modules {
-        let dynamic = module.binary()?.dynamic;
+        let dynamic = &module.binary.dynamic;
         for path in [dynamic.rpath, dynamic.runpath] {
             paths.extend_from_slice(path.unwrap_or_default());
             paths.push(0);
         }
     }
-    Ok(paths)
+    paths
 }
 
 /// A library that was linked with the program, or with another one that was.
@@ -151,24 +150,20 @@ struct Linked {
 }
 
 /// The linked ones, in the order in which the loader searches them for symbols.
-fn linked(program: &Opened, opened: &[Option<Opened>]) -> Result<Vec<Linked>, FingerprintError> {
-    let binary = program.binary()?;
-    let binaries = opened.iter().map(|library| library.as_ref().map(Opened::binary).transpose());
-    let binaries: Vec<Option<Binary>> = binaries.collect::<Result<_, _>>()?;
-    let loader = interpreter(&binary).and_then(Path::file_name);
+fn linked(program: &Inspected, opened: &[Option<Inspected>]) -> Result<Vec<Linked>, FingerprintError> {
+    let loader = interpreter(&program.binary).and_then(Path::file_name);
     let mut linked: Vec<Linked> = Vec::new();
     let mut seen: HashSet<&[u8]> = HashSet::new();
     let mut at = None;
     loop {
-        let asking = at.map_or(Some(&binary), |at: usize| binaries[linked[at].index].as_ref());
-        for name in asking.map(|binary| &binary.dynamic.needed[..]).unwrap_or_default() {
+        let asking = at.map_or(Some(program), |at: usize| opened[linked[at].index].as_ref());
+        for name in asking.map(|asking| &asking.binary.dynamic.needed[..]).unwrap_or_default() {
             if Some(OsStr::from_bytes(name)) == loader || !seen.insert(name) {
                 continue;
             }
-            let meant: Vec<usize> =
-                (0..opened.len()).filter(|&index| is_called(&opened[index], &binaries[index], name)).collect();
+            let meant: Vec<usize> = (0..opened.len()).filter(|&index| is_called(&opened[index], name)).collect();
             if meant.is_empty() {
-                return Err(missing(&program.path, name));
+                return Err(missing(program.path, name));
             }
             let is_certain = meant.len() == 1;
             for index in meant {
@@ -186,10 +181,10 @@ fn linked(program: &Opened, opened: &[Option<Opened>]) -> Result<Vec<Linked>, Fi
 }
 
 /// Whether the loader takes a library for the one of this name.
-fn is_called(library: &Option<Opened>, binary: &Option<Binary>, name: &[u8]) -> bool {
-    let (Some(library), Some(binary)) = (library, binary) else { return false };
+fn is_called(library: &Option<Inspected>, name: &[u8]) -> bool {
+    let Some(library) = library else { return false };
     let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
-    binary.dynamic.soname == Some(base) || library.path.file_name() == Some(OsStr::from_bytes(base))
+    library.binary.dynamic.soname == Some(base) || library.path.file_name() == Some(OsStr::from_bytes(base))
 }
 
 /// The dynamic loader that a program asks for.

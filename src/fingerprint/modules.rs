@@ -43,9 +43,7 @@ pub struct Opened {
     binary: Mapped,
     manifest: Result<Mapped, FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
-    pub(super) counts_whole: bool,
-    /// It was not linked with the program, but opened while it ran.
-    pub(super) is_late: bool,
+    counts_whole: bool,
     origin: PathBuf,
     /// The DT_RPATHs that hold for it.
     rpaths: Vec<PathBuf>,
@@ -60,25 +58,13 @@ impl Opened {
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
-        Ok(Opened {
-            path: path.to_owned(),
-            binary,
-            manifest,
-            counts_whole: false,
-            is_late: false,
-            origin,
-            rpaths: Vec::new(),
-        })
-    }
-
-    /// The same, opened while the program ran.
-    pub(super) fn into_late(self) -> Self {
-        Opened { is_late: true, ..self }
+        Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
     }
 
     /// The binary's inside.
     pub fn binary(&self) -> Result<Binary<'_>, FingerprintError> {
-        Binary::parse(&self.binary).map_err(|error| FingerprintError::NotABinary { path: self.path.clone(), error })
+        Binary::parse_loaded(&self.binary)
+            .map_err(|error| FingerprintError::NotABinary { path: self.path.clone(), error })
     }
 
     /// The manifest, if it describes this binary.
@@ -101,17 +87,38 @@ impl Opened {
 
 /// The fingerprint of a binary with all the libraries that it needs.
 pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
-    of_modules(&open_all(path, settings)?, entry)
+    let opened = open_all(path, settings)?;
+    let modules = opened.iter().map(Opened::inspect).collect::<Result<Vec<_>, _>>()?;
+    Loaded::new(modules)?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
 }
 
-/// The fingerprint of the first of the modules of a program. It needs a manifest; the others can do without.
-pub(super) fn of_modules(opened: &[Opened], entry: Option<&str>) -> Result<Fingerprint, FingerprintError> {
-    narrowed(opened, entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+/// A module whose files were read.
+pub(super) struct Inspected<'o> {
+    pub path: &'o Path,
+    pub binary: Binary<'o>,
+    pub manifest: Result<Manifest<'o>, FingerprintError>,
+    pub part: Part,
 }
 
-/// The same, as far as a guide leads.
-fn narrowed(opened: &[Opened], entry: Option<&str>, guide: Guide) -> Result<(Fingerprint, NodeSet), FingerprintError> {
-    Loaded::new(opened)?.narrowed(entry, guide)
+/// How a module is part of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Linked with it.
+    Linked,
+    /// Opened while it ran.
+    Late,
+    /// It counts by its content, whether or not it has a manifest.
+    Whole,
+}
+
+impl Opened {
+    /// Reads both files.
+    pub(super) fn inspect(&self) -> Result<Inspected<'_>, FingerprintError> {
+        let binary = self.binary()?;
+        let manifest = self.manifest(&binary);
+        let part = if self.counts_whole { Part::Whole } else { Part::Linked };
+        Ok(Inspected { path: &self.path, binary, manifest, part })
+    }
 }
 
 /// The modules of a program, read.
@@ -122,18 +129,18 @@ pub(super) struct Loaded<'o> {
 
 impl<'o> Loaded<'o> {
     /// Reads the modules of a program. The first one needs a manifest.
-    pub fn new(opened: &'o [Opened]) -> Result<Self, FingerprintError> {
-        let mut modules = Vec::with_capacity(opened.len());
-        for (index, module) in opened.iter().enumerate() {
-            let binary = module.binary()?;
-            match module.manifest(&binary) {
-                Ok(manifest) if module.is_late => modules.push(Read::Late(manifest)),
-                Ok(manifest) if !module.counts_whole => modules.push(Read::Known(manifest)),
-                Err(error) if index == 0 => return Err(error),
+    pub fn new(inspected: Vec<Inspected<'o>>) -> Result<Self, FingerprintError> {
+        let program = inspected.first().map(|program| program.path.to_owned()).unwrap_or_default();
+        let mut modules = Vec::with_capacity(inspected.len());
+        for (index, Inspected { binary, manifest, part, .. }) in inspected.into_iter().enumerate() {
+            match (manifest, part) {
+                (Ok(manifest), Part::Linked) => modules.push(Read::Known(manifest)),
+                (Ok(manifest), Part::Late) => modules.push(Read::Late(manifest)),
+                (Err(error), _) if index == 0 => return Err(error),
                 _ => modules.push(Read::Foreign(foreign(&binary))),
             }
         }
-        Ok(Loaded { program: opened.first().map(|program| program.path.clone()).unwrap_or_default(), modules })
+        Ok(Loaded { program, modules })
     }
 
     /// The fingerprint, as far as a guide leads.

@@ -148,36 +148,17 @@ impl Region {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let image = (HEAD + count * 9).next_multiple_of(PAGE);
-        let mut content = vec![0; image + usize::try_from(code.length).map_err(io::Error::other)?];
-        let (control, text) = content.split_at_mut(image);
-        read_at(&File::open(module)?, text, code.offset)?;
-
-        let mut rest = control;
-        let mut put = |bytes: &[u8]| {
-            let (here, behind) = std::mem::take(&mut rest).split_at_mut(bytes.len());
-            here.copy_from_slice(bytes);
-            rest = behind;
-        };
-        put(MAGIC);
-        put(&(count as u32).to_ne_bytes());
-        put(&0u32.to_ne_bytes());
-        [image as u64, code.start, code.length].iter().for_each(|number| put(&number.to_ne_bytes()));
-        for sample in 0..SAMPLES {
-            let at = (code.length - 8) * sample / (SAMPLES - 1);
-            put(&at.to_ne_bytes());
-            put(&text[at as usize..][..8]);
-        }
-        code.functions.iter().for_each(|(place, _)| put(&place.to_ne_bytes()));
-        code.functions.iter().for_each(|(_, size)| put(&size.to_ne_bytes()));
-
-        for &(place, size) in &code.functions {
-            let at = (u64::from(place) - code.start) as usize;
-            for unit in text[at..at + size as usize].chunks_exact_mut(BREAKPOINT.len()) {
-                unit.copy_from_slice(BREAKPOINT);
-            }
-        }
         let memory = Memory::new(c"tasting-code")?;
-        memory.fill(&content)?;
+        let samples = write_image(&memory, image as u64, &File::open(module)?, code)?;
+        let mut control = Vec::with_capacity(image);
+        control.extend_from_slice(MAGIC);
+        control.extend_from_slice(&(count as u32).to_ne_bytes());
+        control.extend_from_slice(&0u32.to_ne_bytes());
+        let numbers = [image as u64, code.start, code.length].into_iter().chain(samples.into_iter().flatten());
+        control.extend(numbers.flat_map(u64::to_ne_bytes));
+        control.extend(code.functions.iter().flat_map(|(place, _)| place.to_ne_bytes()));
+        control.extend(code.functions.iter().flat_map(|(_, size)| size.to_ne_bytes()));
+        memory.write_at(&control, 0)?;
         let code_only = File::open(memory.path())?;
         Ok(Region { memory, code: code_only, places: code.functions.iter().map(|(place, _)| *place).collect() })
     }
@@ -190,6 +171,43 @@ impl Region {
         let executed = self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
         (!failed).then(|| executed.collect())
     }
+}
+
+/// Writes the pages of code with breakpoints in the place of functions. Gives some of what was there: where, and what.
+fn write_image(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Result<Vec<[u64; 2]>> {
+    /// As much as the processor's cache holds.
+    const CHUNK: u64 = 1 << 17;
+    let sample_at = |number: u64| (code.length - 8) * number / (SAMPLES - 1) & !7;
+    let mut samples = Vec::with_capacity(SAMPLES as usize);
+    let mut functions = code.functions.iter().peekable();
+    let mut buffer = vec![0; CHUNK.min(code.length) as usize];
+    for start in (0..code.length).step_by(CHUNK as usize) {
+        let end = (start + CHUNK).min(code.length);
+        let chunk = &mut buffer[..(end - start) as usize];
+        chunk.fill(0);
+        read_at(file, chunk, code.offset + start)?;
+        while samples.len() < SAMPLES as usize && sample_at(samples.len() as u64) < end {
+            let at = sample_at(samples.len() as u64);
+            let bytes: [u8; 8] = chunk[(at - start) as usize..][..8].try_into().map_err(io::Error::other)?;
+            samples.push([at, u64::from_ne_bytes(bytes)]);
+        }
+        while let Some(&&(place, size)) = functions.peek() {
+            let from = u64::from(place) - code.start;
+            let to = from + u64::from(size);
+            if from >= end {
+                break;
+            }
+            let part = &mut chunk[from.saturating_sub(start) as usize..(to.min(end) - start) as usize];
+            part.chunks_exact_mut(BREAKPOINT.len()).for_each(|unit| unit.copy_from_slice(BREAKPOINT));
+            if to > end {
+                // The rest of it is in the next chunk.
+                break;
+            }
+            functions.next();
+        }
+        memory.write_at(chunk, image + start)?;
+    }
+    Ok(samples)
 }
 
 /// Reads as much as there is.
@@ -210,11 +228,15 @@ fn read_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()
 mod tests {
     use super::*;
 
+    const LENGTH: usize = 3 << 16;
+    /// The last one goes across the chunks in which it is written.
+    const FUNCTIONS: [(u32, u32); 3] = [(16, 4), (64, 8), ((1 << 17) - 8, 24)];
+
     struct Some2;
 
     impl Functions for Some2 {
         fn of(&self, binary: &Path) -> Option<Code> {
-            let code = Code { start: 0, length: 4096, offset: 0, functions: vec![(16, 4), (64, 8)] };
+            let code = Code { start: 0, length: LENGTH as u64, offset: 0, functions: FUNCTIONS.to_vec() };
             (binary != Path::new("/dev/null")).then_some(code)
         }
     }
@@ -258,13 +280,20 @@ mod tests {
         let mut tracer = tracer();
         tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
         let content = tracer.regions[Path::new(ONCE)].as_ref().unwrap().memory.content().unwrap();
-        let original = std::fs::read(ONCE).unwrap();
-        let image = &content[content.len() - 4096..];
+        let mut original = std::fs::read(ONCE).unwrap();
+        original.resize(LENGTH, 0);
+        let image = &content[content.len() - LENGTH..];
         for (at, (now, before)) in image.iter().zip(&original).enumerate() {
-            match at {
-                16..20 | 64..72 => assert_eq!(*now, BREAKPOINT[at % BREAKPOINT.len()]),
-                _ => assert_eq!(now, before),
+            let is_in = |&&(place, size): &&(u32, u32)| (place..place + size).contains(&(at as u32));
+            match FUNCTIONS.iter().find(is_in) {
+                Some(_) => assert_eq!(*now, BREAKPOINT[at % BREAKPOINT.len()], "{at}"),
+                None => assert_eq!(now, before, "{at}"),
             }
+        }
+        for sample in content[40..HEAD].as_chunks::<16>().0 {
+            let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+            let at = number(&sample[..8]) as usize;
+            assert_eq!(number(&sample[8..]), number(&original[at..at + 8]));
         }
     }
 
@@ -274,11 +303,11 @@ mod tests {
         tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
         let region = tracer.regions[Path::new(ONCE)].as_ref().unwrap();
         let mut content = region.memory.content().unwrap().to_vec();
-        content[HEAD + 2 * 8 + 1] = 1;
-        region.memory.fill(&content).unwrap();
+        content[HEAD + FUNCTIONS.len() * 8 + 1] = 1;
+        region.memory.write_at(&content, 0).unwrap();
         assert_eq!(region.executed(), Some(vec![64]));
         content[12] = 1;
-        region.memory.fill(&content).unwrap();
+        region.memory.write_at(&content, 0).unwrap();
         assert_eq!(region.executed(), None);
     }
 }

@@ -92,9 +92,9 @@ impl Memory {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
-    /// Writes to it, at its start.
-    pub fn fill(&self, content: &[u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::write_all_at(&self.file, content, 0)
+    /// Writes to it.
+    pub fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(&self.file, content, offset)
     }
 
     /// Its descriptor.
