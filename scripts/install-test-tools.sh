@@ -32,6 +32,8 @@ git                    git
 dpkg-dev               dpkg-source
 python3                python3
 googletest             /usr/src/googletest/CMakeLists.txt
+libgtest-dev           /usr/include/gtest/gtest.h
+doctest-dev            /usr/include/doctest/doctest.h
 tcl-dev                tclsh
 tcl-dev                /usr/include/tcl/tcl.h
 '

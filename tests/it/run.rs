@@ -3,6 +3,7 @@
 mod circumstances;
 mod drivers;
 mod ends;
+mod frameworks;
 mod harnesses;
 mod hunted;
 mod inputs;
