@@ -11,10 +11,12 @@ use crate::model::Code;
 use crate::model::manifest::Node;
 use crate::process::Settings;
 use object::elf;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread::JoinHandle;
 
 /// What is known of a program and its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +52,9 @@ pub struct Program {
 impl Program {
     /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
     pub fn open(program: &Path, libraries: &[PathBuf], settings: &Settings) -> Result<Self, FingerprintError> {
-        let inspect = |path: &Path| Box::leak(Box::new(Opened::open(path, settings)?)).inspect();
-        let program = inspect(program)?;
+        let program = inspect(program, settings)?;
         // Not all that the loader opens is a library: its cache is not.
-        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(|path| inspect(path).ok()).collect();
+        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(|path| inspect(path, settings).ok()).collect();
         let linked = linked(&program, &opened)?;
 
         let mut covered = vec![false; opened.len()];
@@ -89,6 +90,29 @@ impl Program {
         let (fingerprint, entered) = self.loaded.narrowed(entry, guide)?;
         let (covered, search_paths) = (self.covered.clone(), self.search_paths.clone());
         Ok(Execution { fingerprint, covered, search_paths, entered })
+    }
+}
+
+/// Reads a module, if that has not been done ahead.
+fn inspect(path: &Path, settings: &Settings) -> Result<Inspected<'static>, FingerprintError> {
+    let ahead = AHEAD.lock().ok().and_then(|mut ahead| ahead.remove(path));
+    match ahead.and_then(|reading| reading.join().ok()) {
+        Some(inspected) => inspected,
+        None => Box::leak(Box::new(Opened::open(path, settings)?)).inspect(),
+    }
+}
+
+/// Modules that are being read.
+static AHEAD: Mutex<BTreeMap<PathBuf, JoinHandle<Result<Inspected<'static>, FingerprintError>>>> =
+    Mutex::new(BTreeMap::new());
+
+/// Starts to read a module of a program that runs: when it ends, its fingerprint is wanted.
+pub fn read_ahead(path: &Path, settings: &Settings) {
+    let (module, settings) = (path.to_owned(), settings.clone());
+    let reading =
+        std::thread::Builder::new().spawn(move || Box::leak(Box::new(Opened::open(&module, &settings)?)).inspect());
+    if let (Ok(mut ahead), Ok(reading)) = (AHEAD.lock(), reading) {
+        ahead.insert(path.to_owned(), reading);
     }
 }
 

@@ -177,7 +177,7 @@ impl Region {
 fn write_image(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Result<Vec<[u64; 2]>> {
     /// As much as the processor's cache holds.
     const CHUNK: u64 = 1 << 17;
-    let sample_at = |number: u64| (code.length - 8) * number / (SAMPLES - 1) & !7;
+    let sample_at = |number: u64| ((code.length - 8) * number / (SAMPLES - 1)) & !7;
     let mut samples = Vec::with_capacity(SAMPLES as usize);
     let mut functions = code.functions.iter().peekable();
     let mut buffer = vec![0; CHUNK.min(code.length) as usize];

@@ -77,6 +77,7 @@ struct Known {
 impl Functions for Known {
     fn of(&self, binary: &Path) -> Option<Code> {
         let manifest = manifest_file::beside(&self.settings, binary)?;
+        execution::read_ahead(binary, &self.settings);
         let name = name(binary, &manifest);
         if let Some(code) = name.and_then(|name| decode(&self.store.blob(name).ok()??)) {
             return Some(code);
