@@ -339,7 +339,7 @@ def bench_trace(rounds):
         (folder / "t.c").write_text(functions_program())
         (folder / "processes.sh").write_text(f"#!/bin/sh\nfor i in $(seq {PROCESSES}); do ./t {CALLED // PROCESSES} $i || exit 1; done\n")
         (folder / "processes.sh").chmod(0o755)
-        run(["tasting-cc", "-O1", "t.c", "-o", "t"], cwd=folder)
+        run(["tasting-cc", "-O2", "t.c", "-o", "t"], cwd=folder)
         time.sleep(3)
         traced = {**os.environ, "TASTING_DIR": str(folder / "store"), "TASTING_RECACHE": "1"}
         watched = {**traced, "TASTING_NOTRACE": "1"}

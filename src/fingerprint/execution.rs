@@ -7,8 +7,8 @@
 use super::modules::{FingerprintError, Inspected, Loaded, Opened, Part, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
-use crate::model::Code;
 use crate::model::manifest::Node;
+use crate::model::{Code, Function};
 use crate::process::Settings;
 use object::elf;
 use std::collections::{BTreeMap, HashSet};
@@ -126,21 +126,26 @@ pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, Fingerpr
     let parsed = opened.binary()?;
     let manifest = opened.manifest(&parsed)?;
     let traceable = manifest.nodes.iter().filter(|node| node.traceable);
-    let extent = |node: &Node| Some((u32::try_from(node.address).ok()?, u32::try_from(node.size).ok()?));
-    let functions: Option<Vec<_>> = traceable.map(extent).collect();
+    let functions: Option<Vec<_>> = traceable.map(function).collect();
     Ok(functions.and_then(|functions| around(&parsed, functions)))
 }
 
-fn around(binary: &Binary, mut functions: Vec<(u32, u32)>) -> Option<Code> {
+fn function(node: &Node) -> Option<Function> {
+    // Parts of functions that compilers put elsewhere are jumped to while others still have their values below the stack pointer.
+    let is_part = [".cold", ".__part."].iter().any(|mark| node.name.contains(mark));
+    let (place, size) = (u32::try_from(node.address).ok()?, u32::try_from(node.size).ok()?);
+    Some(Function { place, size, is_called: !is_part })
+}
+
+fn around(binary: &Binary, mut functions: Vec<Function>) -> Option<Code> {
     // Functions that the linker has folded into one are there several times.
     functions.sort_unstable();
-    functions.dedup();
-    let end = |&(place, size): &(u32, u32)| u64::from(place) + u64::from(size);
-    let is_apart = |pair: &[(u32, u32)]| end(&pair[0]) <= pair[1].0.into();
-    if !functions.windows(2).all(is_apart) || functions.iter().any(|&(_, size)| size == 0) {
+    functions.dedup_by_key(|function| (function.place, function.size));
+    let is_apart = |pair: &[Function]| pair[0].end() <= pair[1].place.into();
+    if !functions.windows(2).all(is_apart) || functions.iter().any(|function| function.size == 0) {
         return None;
     }
-    let (first, last) = (u64::from(functions.first()?.0), functions.last().map(end)?);
+    let (first, last) = (u64::from(functions.first()?.place), functions.last()?.end());
     let holds = |segment: &&Segment| segment.address <= first && last - segment.address <= segment.size;
     let segment = binary.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0).find(holds)?;
     let is_only_code = segment.flags & (elf::PF_X.0 | elf::PF_W.0) == elf::PF_X.0;

@@ -12,7 +12,7 @@ pub mod placement;
 pub mod record;
 pub mod refusal;
 
-pub use code::Code;
+pub use code::{Code, Function};
 pub use decision::{Audit, Decision, Mark, Stats, Step, Verdict};
 pub use envelope::FormatError;
 pub use execution::{Base, Dependency, DependencyKind, LastUse, Place, Shape, Trace, Traced};

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::fingerprint::execution;
-use crate::model::{Code, FileIdentity, Hash, Hasher};
+use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
 use crate::observe::agent;
 use crate::observe::tracing::{Functions, Tracing};
 use crate::process::{Settings, manifest_file, sys};
@@ -93,7 +93,7 @@ impl Functions for Known {
 
 /// Under which name the functions of a binary are kept; `None` if its files are too young.
 fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
-    let mut hasher = Hasher::new("code 1");
+    let mut hasher = Hasher::new("code 2");
     for file in [binary, manifest] {
         let identity = FileIdentity::of(&fs::metadata(file).ok()?);
         hasher.hash(identity.is_settled().then(|| identity.hash())?);
@@ -103,13 +103,19 @@ fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
 
 fn encode(code: &Code) -> Vec<u8> {
     let head = [code.start, code.length, code.offset];
-    let functions = code.functions.iter().map(|&(place, size)| u64::from(place) << 32 | u64::from(size));
+    let functions = code.functions.iter().map(|function| {
+        u64::from(function.place) << 32 | u64::from(function.size) << 1 | u64::from(function.is_called)
+    });
     head.into_iter().chain(functions).flat_map(u64::to_le_bytes).collect()
 }
 
 fn decode(bytes: &[u8]) -> Option<Code> {
     let mut numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     let [start, length, offset] = [numbers.next()?, numbers.next()?, numbers.next()?];
-    let functions = numbers.map(|number| ((number >> 32) as u32, number as u32)).collect();
-    Some(Code { start, length, offset, functions })
+    let functions = numbers.map(|number| Function {
+        place: (number >> 32) as u32,
+        size: number as u32 >> 1,
+        is_called: number & 1 != 0,
+    });
+    Some(Code { start, length, offset, functions: functions.collect() })
 }

@@ -437,7 +437,7 @@ static void trapped(int number) { count += number; }
 __attribute__((noipa)) int other(int x) { return x + 100; }
 __attribute__((noipa, patchable_function_entry(8, 0))) int f(int x) { __asm__ volatile("int3"); return x + 7; }
 int main(int argc, char **argv) {
-    int (*volatile past)(int) = (int (*)(int))((char *)f + 8);
+    int (*volatile past)(int) = (int (*)(int))((char *)f + PAST);
     signal(SIGTRAP, trapped);
     printf("%d", past(argc));
     printf(" %d", past(argc));
@@ -445,9 +445,59 @@ int main(int argc, char **argv) {
     return argc > 1 ? other(argc) : 0;
 }
 "#;
-    let flags = ["-O1", "-fcf-protection=none"];
-    Edit { flags: &flags, ..edit(source, "x + 7", "x + 8") }.runs();
-    Edit { flags: &flags, ..edit(source, "x + 100", "x + 101") }.is_reused();
+    for past in ["-DPAST=8", "-DPAST=4"] {
+        let flags = ["-O2", "-fcf-protection=none", past];
+        Edit { flags: &flags, ..edit(source, "x + 7", "x + 8") }.runs();
+        Edit { flags: &flags, ..edit(source, "x + 100", "x + 101") }.is_reused();
+    }
+}
+
+/// Whatever a function is given, and whatever its caller keeps in registers meanwhile, is there when it starts.
+#[test]
+fn functions_get_what_they_are_given() {
+    let source = r#"
+#include <stdarg.h>
+#include <stdio.h>
+typedef struct { long a, b, c; } Large;
+typedef struct { double x; int n; } Small;
+typedef double Wide __attribute__((vector_size(32)));
+#define APART __attribute__((noinline, noclone))
+APART static double many(int a, double b, long c, float d, char e, double f, short g, double h, int i, double j, long double k,
+                         int l, double m, double n, double o, double p) {
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j + 11 * k + 12 * l + 13 * m + 14 * n + 15 * o + 16 * p;
+}
+APART static Large large(Large in, int x) { Large out = { in.c + x, in.b - x, in.a * x }; return out; }
+APART static Small small(Small in) { in.x *= in.n; in.n++; return in; }
+APART static double listed(int count, ...) {
+    va_list list; double sum = 0; va_start(list, count);
+    for (int i = 0; i < count; i++) sum = sum * 3 + va_arg(list, double);
+    va_end(list); return sum;
+}
+APART __attribute__((target("avx"))) static Wide wide(Wide a, Wide b) { return a * b + a; }
+APART static int leaf(int x) { return x * 3 + 1; }
+APART static double kept(double a, double b, int n) {
+    double c = a * b, d = a - b, e = a + b; long x = n * 7, y = n * 11, z = n * 13;
+    x += leaf(n); y += leaf((int)x); z += leaf((int)y);
+    return c * x + d * y + e * z;
+}
+__attribute__((noinline)) int never(int x) { return x + 1; }
+__attribute__((target("avx"))) static void avx(void) { Wide w = wide((Wide){ 1, 2, 3, 4 }, (Wide){ 5, 6, 7, 8 }); printf("%g %g\n", w[0], w[3]); }
+int main(int argc, char **argv) {
+    int base = argc * 100;
+    int nested(int x) { return base + x; }
+    int (*volatile indirect)(int) = nested;
+    Large l = large((Large){ 1, 2, 3 }, 5); Small s = small((Small){ 1.5, 4 });
+    printf("%g\n", many(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16));
+    printf("%ld %ld %ld %g %d %g %d %g\n", l.a, l.b, l.c, s.x, s.n, listed(5, 1., 2., 3., 4., 5.), indirect(7), kept(1.25, 2.5, argc + 2));
+    if (__builtin_cpu_supports("avx")) avx();
+    return argc > 1 ? never(argc) : 0;
+}
+"#;
+    for level in ["-O0", "-O2"] {
+        let flags = [level, "-Wno-psabi", "-falign-functions=16"];
+        Edit { flags: &flags, ..edit(source, "x + 1;", "x + 2;") }.is_reused();
+        Edit { flags: &flags, ..edit(source, "x * 3 + 1", "x * 3 + 2") }.runs();
+    }
 }
 
 #[test]
@@ -490,12 +540,15 @@ fn threads_and_processes_that_execute_the_same_for_the_first_time() {
          int bad = 0, status; for (int i = 1; i < 4; i++) bad |= results[i] != results[0];\n\
          while (wait(&status) > 0) bad |= status != 0; return bad; }}"
     );
-    let bench = Bench::new();
-    bench.compile(&["-O1", "-pthread", "-o", "t", "-"], &source);
-    let ran = bench.run(&["./t"]);
-    assert_eq!(ran.outcome.code, Some(0), "{ran:?}");
-    bench.compile(&["-O1", "-pthread", "-o", "t", "-"], &source.replace("x ^ 400", "x ^ 401"));
-    assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
+    for level in ["-O1", "-O2"] {
+        let bench = Bench::new();
+        let flags = [level, "-pthread", "-o", "t", "-"];
+        bench.compile(&flags, &source);
+        let ran = bench.run(&["./t"]);
+        assert_eq!(ran.outcome.code, Some(0), "{ran:?}");
+        bench.compile(&flags, &source.replace("x ^ 400", "x ^ 401"));
+        assert_eq!(bench.reuses(&["./t"]).decision.step, Some(Step::Executed));
+    }
 }
 
 #[test]
