@@ -149,18 +149,14 @@ fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'stati
 fn keep_manifests(session: &Session, values: &mut Values, valued: &mut Valued) {
     for traced in valued.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
         for file in values.manifests(&traced.dependency) {
-            let Ok(bytes) = fs::read(&file) else { continue };
-            let name = manifest_name(&bytes);
-            if session.store.has_blob(name) || session.store.put_blob(name, &bytes).is_ok() {
+            let Some(content) = values.content(&file) else { continue };
+            let name = Hasher::new("kept manifest").hash(content).finish();
+            let keep = || session.store.put_blob(name, &fs::read(&file).ok()?).ok();
+            if session.store.has_blob(name) || keep().is_some() {
                 traced.manifests.push(name);
             }
         }
     }
-}
-
-/// Under which name a manifest is kept.
-fn manifest_name(bytes: &[u8]) -> Hash {
-    Hasher::new("kept manifest").hash(Hash::of(bytes)).finish()
 }
 
 /// Whether an outcome says in which folder it came about: it would be wrong elsewhere.

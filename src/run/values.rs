@@ -371,6 +371,11 @@ impl<'a> Values<'a> {
         paths.map(|path| manifest_file::find(self.settings, &path)).collect()
     }
 
+    /// The content of a file, from memory if it is there.
+    pub fn content(&mut self, path: &Path) -> Option<Hash> {
+        self.contents.of_any(path, &fs::metadata(path).ok()?).ok()
+    }
+
     /// Whether programs and libraries are what they were when they ran. To be asked when all values are known.
     pub fn code_is_unchanged(&mut self, used: &[Use]) -> bool {
         let mut is_still = |path: &Path, content: Hash| {
