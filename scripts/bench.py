@@ -326,8 +326,8 @@ def functions_program():
     return "\n".join(["#include <stdio.h>", "#include <stdlib.h>", *functions,
                       f"static unsigned (*const all[])(unsigned) = {{ {table_of_all} }};",
                       "int main(int argc, char **argv) {",
-                      "    unsigned x = 1, step = argc > 2 ? atoi(argv[2]) : 1;",
-                      "    for (int i = 0; i < atoi(argv[1]); i++) x = all[i * step](x);",
+                      "    unsigned x = 1, step = argc > 2 ? atoi(argv[2]) : 1, at = argc > 3 ? atoi(argv[3]) : 0;",
+                      f"    for (int i = 0; i < atoi(argv[1]); i++, at = step ? at + step : at * 1103515245 + 12345) x = all[(step ? at : at >> 8) % {FUNCTIONS}](x);",
                       '    return !printf("%u\\n", x); }'])
 
 
@@ -364,6 +364,17 @@ def bench_trace(rounds):
                          ratio(costs, "traced", "plain"), more("traced", "plain"),
                          ratio(costs, "traced", "watched"), more("traced", "watched")])
         table("Functions that are traced", ["test", "plain", "traced / plain", "", "traced / only watched", ""], rows)
+        cases, executed = 100, 3_000
+        before = stored_bytes(folder / "store")
+        for case in range(cases):
+            run(["tasting", "run", "--", "./t", executed, 0, case], cwd=folder, env=traced)
+        per_case = (stored_bytes(folder / "store") - before) / cases
+        print(f"\nA case that executes {executed:,} of {FUNCTIONS:,} functions, chosen at random, takes {per_case:,.0f} bytes in the store: "
+              f"10,000 of them {per_case / 100:.1f} MB.")
+
+
+def stored_bytes(store):
+    return sum(path.stat().st_size for path in store.glob("results-*/??/*"))
 
 
 def fill(folder, environment):

@@ -97,6 +97,8 @@ pub struct Trace {
     /// Environment and other circumstances: a name for people, and the hash of the value.
     pub circumstances: Vec<(String, Hash)>,
     pub used: Vec<Traced>,
+    /// The shape that says what was executed, where that is left out here.
+    pub narrowed: Option<Hash>,
     /// Why the execution cannot be reused, if so.
     pub refusals: Vec<String>,
     pub exit_code: i32,
@@ -139,6 +141,11 @@ impl LastUse {
 }
 
 impl Trace {
+    /// What was used, without the values.
+    pub fn shape(&self) -> Shape {
+        Shape { dependencies: self.used.iter().map(|used| used.dependency.clone()).collect() }
+    }
+
     /// The trace as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
         postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)

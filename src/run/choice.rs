@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, capture, difference, is_good};
+use super::{Options, Session, capture, difference, is_good, latest};
 use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -177,8 +177,7 @@ pub fn bound(session: &Session, key: Hash) -> Hash {
 
 /// The latest execution of a test, under whatever circumstances.
 pub fn trace(session: &Session) -> Option<Trace> {
-    let bytes = session.store.blob(trace_name(session.test.name)).ok()??;
-    Trace::from_bytes(&bytes).ok()
+    latest::of(&*session.store, trace_name(session.test.name))
 }
 
 /// Under which name a trace is kept.

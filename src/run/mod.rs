@@ -13,6 +13,7 @@ mod difference;
 pub mod environment;
 mod execute;
 pub mod inspect;
+mod latest;
 mod leftovers;
 pub mod project;
 mod record;

@@ -5,7 +5,7 @@ use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
 use super::values::{Valued, Values};
-use super::{Session, exit_code, is_good, leftovers, now};
+use super::{Session, exit_code, is_good, latest, leftovers, now};
 use crate::model::{
     Base, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
 };
@@ -42,7 +42,7 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
         Some(reason) => Err(reason),
         None => keep(session, ran, run, &valued, &mut values, files),
     };
-    leave_trace(session, ran, &valued, &refusals);
+    leave_trace(session, ran, &valued, &refusals, kept.is_ok());
     kept.err()
 }
 
@@ -170,20 +170,19 @@ fn names_its_place(session: &Session, outcome: &Outcome) -> bool {
     is_named(&outcome.stdout) || is_named(&outcome.stderr) || outcome.files.iter().any(in_file)
 }
 
-fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusal]) {
+fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusal], is_kept: bool) {
     let trace = Trace {
         test: session.test.identity,
         circumstances: session.test.circumstances.clone(),
         used: valued.used.clone(),
+        narrowed: None,
         refusals: refusals.iter().map(Refusal::to_string).collect(),
         exit_code: exit_code(ran.exit),
         origin: origin(session),
     };
-    let left = trace.to_bytes().ok().map(|bytes| session.store.put_blob(trace_name(session.test.name), &bytes));
-    match left {
-        Some(Ok(())) => note_uses(session, valued),
-        Some(Err(error)) => session.settings.log(format_args!("no trace is left: {error}")),
-        None => {}
+    match latest::keep(&*session.store, trace_name(session.test.name), trace, is_kept) {
+        Ok(()) => note_uses(session, valued),
+        Err(error) => session.settings.log(format_args!("no trace is left: {error}")),
     }
 }
 
