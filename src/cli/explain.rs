@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
             print(arguments.json, &shown, |out, shown, colour| explanation::write_binary(out, shown, now(), colour))?;
         }
         None => {
-            let options = Options { reuse_failures: arguments.reuse_failures, audit: None };
+            let options = Options { reuse_failures: arguments.reuse_failures, ..Options::default() };
             let shown = explained(inspect::inspect(&arguments.command, options));
             print(arguments.json, &shown, |out, shown, colour| explanation::write(out, shown, now(), colour))?;
         }

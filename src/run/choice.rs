@@ -85,6 +85,10 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         let reason = Reason::new("recache", "TASTING_RECACHE asks for it");
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
+    if options.harness.again {
+        let reason = Reason::new("failed before", "CTest says that it failed, or may repeat it until it passes");
+        return Choice::Run(Run { mark, ..Run::because(reason) });
+    }
     let shapes = match session.store.shapes(session.test.identity) {
         Ok(shapes) => shapes,
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),

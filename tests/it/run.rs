@@ -1,6 +1,7 @@
 //! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
 
 mod circumstances;
+mod cmake;
 mod drivers;
 mod ends;
 mod harnesses;
