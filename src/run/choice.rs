@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, capture, difference, is_good};
+use super::{Options, Session, capture, difference, is_success};
 use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -126,7 +126,7 @@ impl Look<'_> {
             Some(found) => (Step::Static, found),
             None => (Step::Executed, self.unchanged_where_executed(shape, values)?),
         };
-        if !is_good(outcome.exit) && !self.options.reuse_failures {
+        if !is_success(outcome.exit, &outcome.stdout) && !self.options.reuse_failures {
             self.failed_before = true;
             return None;
         }

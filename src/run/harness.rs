@@ -1,8 +1,9 @@
-//! What harnesses ask of us besides running a test: calls that only list the cases of a test program, and what CTest knows
-//! of a test that cannot be told from its end.
+//! What harnesses ask of us besides running a test: calls that only list the cases of a test program, and what CTest or a TAP
+//! driver makes of a test that cannot be told from its end.
 //!
-//! In: the command's words, the lists that `cmake/ctest.cmake.in` leaves in the environment. Out: what to do otherwise.
+//! In: the command's words, the lists that `cmake/ctest.cmake.in` leaves in the environment, output. Out: what to do otherwise.
 
+use memchr::memmem;
 use std::ffi::OsString;
 
 /// What CTest takes out of a test's output and shows as a measurement.
@@ -53,9 +54,34 @@ pub fn is_discovery(words: &[OsString]) -> bool {
     LISTING.iter().any(|options| options.iter().all(has))
 }
 
+/// Whether output in the Test Anything Protocol tells of a failure. Such tests end well all the same.
+pub fn tells_of_failure(output: &[u8]) -> bool {
+    let suspect = |word: &str| memmem::find(output, word.as_bytes()).is_some();
+    if !suspect("1..") || !(suspect("not ok") || suspect("Bail out!")) {
+        return false;
+    }
+    let text = String::from_utf8_lossy(output);
+    let is_plan =
+        |line: &str| line.strip_prefix("1..").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_excused = |line: &str| {
+        let directive = line.split_once('#').map_or("", |(_, directive)| directive.trim_start());
+        ["todo", "skip"].iter().any(|word| directive.to_ascii_lowercase().starts_with(word))
+    };
+    let fails = |line: &str| line.starts_with("Bail out!") || (line.starts_with("not ok") && !is_excused(line));
+    text.lines().any(is_plan) && text.lines().any(fails)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failures_in_tap() {
+        let tells = |text: &str| tells_of_failure(text.as_bytes());
+        assert!(tells("1..2\nok 1\nnot ok 2 - x\n") && tells("not ok 1\n1..1\n") && tells("1..3\nBail out! no disk\n"));
+        assert!(!tells("1..1\nnot ok 1 # TODO later\n") && !tells("1..1\nnot ok 1 # skip\n") && !tells("not ok\n"));
+        assert!(!tells("lines 1..3 are not ok\n") && !tells("1..1\nok 1 - not ok\n"));
+    }
 
     #[test]
     fn a_list_of_cases_is_no_test() {

@@ -292,6 +292,11 @@ fn is_good(exit: Exit) -> bool {
     matches!(exit, Exit::Code(0 | SKIPPED))
 }
 
+/// The same, of a test that may tell of failures in its output.
+fn is_success(exit: Exit, output: &[u8]) -> bool {
+    is_good(exit) && !harness::tells_of_failure(output)
+}
+
 /// Milliseconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64)

@@ -1,5 +1,7 @@
 //! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
 
+mod autotools;
+mod cargo;
 mod circumstances;
 mod cmake;
 mod drivers;
@@ -8,6 +10,7 @@ mod harnesses;
 mod hunted;
 mod inputs;
 mod many;
+mod meson;
 mod places;
 mod programs;
 mod traced;

@@ -2,7 +2,7 @@
 //! at more than the end of a test.
 
 use super::Bench;
-use crate::workshop::{Outcome, TASTING, shims, succeed, tool};
+use crate::workshop::{Outcome, shims, succeed, tool};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -344,9 +344,8 @@ set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${CMAKE_SOURCE_DIR}/more.cmak
         site.configure(&["-G", "Ninja", "--toolchain", MODULE]);
         site.build(&[]);
         assert!(site.bench.path("launches").exists() && site.bench.path("build/a.tasting").exists());
-        let shown =
-            succeed(site.bench.command(TASTING).args(["show", "--json", "build/CMakeFiles/a.dir/a.c.o"])).unwrap();
-        assert!(shown.stdout_text().contains("\"atoms\""));
+        let object = std::fs::read(site.bench.path("build/CMakeFiles/a.dir/a.c.o")).unwrap();
+        assert!(object.windows(9).any(|bytes| bytes == b".tasting\0"), "the object has no record");
         site.expects(&[], &[("a", "run"), ("more", "run")], 2, 0);
         site.expects(&[], &[("a", "run"), ("more", "run")], 0, 2);
     }
@@ -464,6 +463,33 @@ fn a_call_that_lists_cases_is_no_test() {
         assert_eq!((outcome.code, outcome.stdout_text().as_str()), (Some(0), "case\n"));
     }
     assert_eq!(bench.store().decisions(9).unwrap().len(), 0);
+}
+
+/// Another machine's programs, with a toolchain file of the project's own and an emulator.
+#[test]
+fn another_machine() {
+    if ["aarch64-linux-gnu-gcc", "qemu-aarch64"].iter().any(|name| tool(name).is_none()) {
+        return;
+    }
+    let toolchain = "set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR aarch64)\n\
+        set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)\n\
+        set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)\n";
+    let top = "cmake_minimum_required(VERSION 3.10)\nproject(x C)\nenable_testing()\nadd_executable(a a.c answer.c)\n\
+        add_test(NAME a COMMAND a)\n";
+    let program = "int answer(void);\nint main(void) { return answer() - 42; }\n";
+    for bin in cmakes() {
+        let files = [("cross.cmake", toolchain), ("CMakeLists.txt", top), ("a.c", program), ("answer.c", ANSWER)];
+        let site = Site::new(&bin, &files);
+        let module = format!("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={MODULE}");
+        site.configure(&["-G", "Ninja", "--toolchain", "cross.cmake", &module]);
+        site.build(&[]);
+        assert!(site.bench.path("build/a.tasting").exists());
+        site.expects(&[], &[("a", "run")], 1, 0);
+        site.expects(&[], &[("a", "run")], 0, 1);
+        site.bench.write("answer.c", ANSWER.replace("42", "41"));
+        site.build(&[]);
+        site.expects(&[], &[("a", "fail")], 1, 0);
+    }
 }
 
 /// `ctest --show-only` has whole command lines.
