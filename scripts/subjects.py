@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real projects that nobody here wrote, by their own build systems and with their own tests, plainly and with Tasting.
 
-    BUILT=target/release scripts/subjects.py [--table FILE] [NAME…]     (default: every scripts/subjects/NAME.recipe)
+    BUILT=target/release scripts/subjects.py [--readme] [NAME…]     (default: every scripts/subjects/NAME.recipe)
 
 For each: it is built plainly and with the shims, and its tests end alike; every executable and shared library has a manifest
 that holds; a second run reuses everything; after an edit only what the edit touches runs, and ends as in the plain build; with
@@ -18,6 +18,7 @@ and defines, for the folder with its sources:
 """
 
 import argparse
+import fcntl
 import json
 import os
 import shlex
@@ -55,7 +56,7 @@ class Subject:
         """Runs a command that knows the recipe; what it prints."""
         script = f". {shlex.quote(str(RECIPES / 'common.sh'))}; . {shlex.quote(str(self.recipe))}; {command}"
         everything = {name: value for name, value in os.environ.items() if name not in UNSET and not name.startswith("TASTING_")}
-        everything |= {"LC_ALL": "C", "jobs": str(os.cpu_count()), "recipes": str(RECIPES), "run": "", "cmake_options": "",
+        everything |= {"LC_ALL": "C", "CCACHE_DISABLE": "1", "jobs": str(os.cpu_count()), "recipes": str(RECIPES), "run": "", "cmake_options": "",
                        "meson_options": "", "meson_wrapper": ""} | environment
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=everything, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace")
@@ -68,6 +69,9 @@ class Subject:
     def examine(self):
         """All that the head of this file says. The line of the table."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        # One at a time; the lock goes with the process.
+        self.lock = (self.folder / "lock").open("w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         if not (self.folder / "source").is_dir():
             subprocess.run([RECIPES / "fetch.sh", self.source_name, "source"], cwd=self.folder, check=True)
         shutil.rmtree(self.folder / "store", ignore_errors=True)
@@ -185,9 +189,15 @@ def table(lines):
     return "\n".join("| " + " | ".join(line) + " |" for line in [HEADER, ["---"] * len(HEADER), *lines]) + "\n"
 
 
+def put_into_readme(text):
+    readme, (start, end) = REPOSITORY / "README.md", ("<!-- subjects -->\n", "<!-- end of subjects -->\n")
+    before, rest = readme.read_text().split(start)
+    readme.write_text(before + start + text + end + rest.split(end)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--table", type=Path, help="write the table there, too")
+    parser.add_argument("--readme", action="store_true", help="put the table into README.md, too")
     parser.add_argument("names", nargs="*", default=sorted(path.stem for path in RECIPES.glob("*.recipe")))
     arguments = parser.parse_args()
     lines, failed = [], False
@@ -202,8 +212,8 @@ def main():
                 print(f"{name}: FAILED: {error}", file=sys.stderr, flush=True)
     if lines:
         print("\n" + table(lines), end="")
-    if arguments.table and not failed:
-        arguments.table.write_text(table(lines))
+    if arguments.readme and not failed:
+        put_into_readme(table(lines))
     sys.exit(1 if failed else 0)
 
 

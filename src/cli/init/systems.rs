@@ -146,9 +146,9 @@ fn autotools(folder: &Path, _: &Place) -> Lines {
 /// What a project runs tests of an ending with, which has to stay.
 fn interpreter(makefile: &str, name: &str) -> String {
     let variable = format!("{name}_LOG_COMPILER");
-    let set =
+    let mut set =
         makefile.lines().filter_map(|line| line.trim_start().strip_prefix(&variable)?.trim_start().strip_prefix('='));
-    set.last().map(|value| format!(" {}", value.trim())).unwrap_or_default()
+    set.next_back().map(|value| format!(" {}", value.trim())).unwrap_or_default()
 }
 
 fn configure(folder: &Path, place: &Place) -> Lines {
