@@ -2,7 +2,7 @@
 //! at more than the end of a test.
 
 use super::Bench;
-use crate::workshop::{Outcome, shims, succeed, tool};
+use crate::workshop::{Outcome, TASTING, shims, succeed, tool};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -489,6 +489,28 @@ fn another_machine() {
         site.bench.write("answer.c", ANSWER.replace("42", "41"));
         site.build(&[]);
         site.expects(&[], &[("a", "fail")], 1, 0);
+    }
+}
+
+/// Tests that are given a home of their own find the results of the user's.
+#[test]
+fn a_home_for_each_test() {
+    let top = "cmake_minimum_required(VERSION 3.10)\nproject(x NONE)\nenable_testing()\nadd_test(NAME a COMMAND sh -c \"ls $HOME\")\n\
+        file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/home)\n\
+        set_tests_properties(a PROPERTIES ENVIRONMENT HOME=${CMAKE_BINARY_DIR}/home)\n";
+    for bin in cmakes() {
+        let site = Site::new(&bin, &[("CMakeLists.txt", top)]);
+        site.configure(&["-G", "Ninja", "--toolchain", MODULE]);
+        for _ in 0..2 {
+            let mut ctest = site.command("ctest");
+            ctest.args(["--test-dir", "build"]).env_remove("TASTING_DIR").env_remove("XDG_CACHE_HOME");
+            succeed(ctest.env("HOME", site.bench.path("user"))).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(site.bench.path("build/home")).unwrap().count(), 0);
+        let log =
+            succeed(site.bench.command(TASTING).arg("log").env("TASTING_DIR", site.bench.path("user/.cache/tasting")));
+        let log = log.unwrap().stdout_text();
+        assert!(log.contains("executed") && log.contains("reused"), "{log}");
     }
 }
 
