@@ -34,8 +34,8 @@ deny: ## licences, bans and sources of the dependencies, where cargo-deny is ins
 test: ## all tests (`make check` installs the tools they need)
 	$(CARGO) test --locked
 
-subjects: build test-tools ## build zlib, lua, sqlite and others, plainly and with the shims, and compare their own tests
-	@BUILT='$(BUILT)' scripts/subjects.sh
+subjects: build test-tools ## real projects, plainly and with Tasting: the same results, and what is reused; a table
+	@BUILT='$(BUILT)' scripts/subjects.py $(SUBJECTS)
 
 bench: build test-tools ## what Tasting costs, as ratios measured in one run
 	@BUILT='$(BUILT)' scripts/bench.py

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
 # real projects, a cross compiler. Looks for the tools, not for packages, and does nothing when all are there.
+# A current CMake, beside Debian's, comes from PyPI into a folder of its own.
 set -eu
+cd "$(dirname "$0")/.."
 
 # Each line: the Debian package, and the command or file that shows that it is there.
 tools='
@@ -33,7 +35,11 @@ dpkg-dev               dpkg-source
 python3                python3
 googletest             /usr/src/googletest/CMakeLists.txt
 libgtest-dev           /usr/include/gtest/gtest.h
+catch2                 /usr/include/catch2/catch.hpp
 doctest-dev            /usr/include/doctest/doctest.h
+python3-pip            pip3
+qemu-user              qemu-aarch64
+sccache                sccache
 tcl-dev                tclsh
 tcl-dev                /usr/include/tcl/tcl.h
 '
@@ -68,21 +74,33 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
     rustup component add rustfmt clippy
 fi
 
-packages=$(missing_packages | tr '\n' ' ')
-[ -n "$packages" ] || exit 0
+install_packages() {
+    command -v apt-get >/dev/null || give_up 'there is no apt-get here'
+    [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || give_up 'not root, and there is no sudo'
+    echo "installing $packages"
+    # shellcheck disable=SC2086 # a list of words
+    if ! { as_root apt-get update &&
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        give_up 'apt-get failed'
+    fi
+    packages=$(missing_packages | tr '\n' ' ')
+    [ -z "$packages" ] || give_up 'apt-get ended well, and yet something is missing'
+}
 
-command -v apt-get >/dev/null || give_up 'there is no apt-get here'
-[ "$(id -u)" = 0 ] || command -v sudo >/dev/null || give_up 'not root, and there is no sudo'
+install_current_cmake() {
+    echo "installing a current CMake in $1"
+    rm -rf "$1" "$1.new"
+    if ! { pip3 install --quiet --disable-pip-version-check --no-deps --target "$1.new" 'cmake>=4,<5' && mv "$1.new" "$1"; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "install-test-tools: no CMake from PyPI; put one into $1/cmake/data" >&2
+        exit 1
+    fi
+}
 
-echo "installing $packages"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# shellcheck disable=SC2086 # a list of words
-if ! { as_root apt-get update &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    give_up 'apt-get failed'
-fi
-
 packages=$(missing_packages | tr '\n' ' ')
-[ -z "$packages" ] || give_up 'apt-get ended well, and yet something is missing'
+[ -z "$packages" ] || install_packages
+current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
+[ -x "$current_cmake/cmake/data/bin/ctest" ] || install_current_cmake "$current_cmake"

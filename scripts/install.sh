@@ -73,7 +73,7 @@ names_on_path() {
 
 install_integrations() {
     install -d "$root"/share/tasting/{cmake,meson} "$root/lib/cmake/Tasting" "$root/share/meson/native"
-    install -m 644 cmake/tasting.cmake "$root/share/tasting/cmake"
+    install -m 644 cmake/tasting.cmake cmake/ctest.cmake.in "$root/share/tasting/cmake"
     install -m 644 cmake/TastingConfig.cmake "$root/lib/cmake/Tasting"
     install -m 644 meson/tasting.ini "$root/share/tasting/meson"
     # Meson looks for `--native-file tasting.ini` there.

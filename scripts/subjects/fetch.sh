@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks the upstream sources of a Debian source package: fetch.sh PACKAGE FOLDER
+# Unpacks the upstream sources of a Debian source package, or of a crate: fetch.sh PACKAGE|crate:NAME@VERSION FOLDER
 #
 # Takes them from the mirrors that this machine is set up for, whether or not it lists their sources, and keeps all
 # that apt writes in a folder of its own. A tarball that lies in FOLDER.download already is used as it is.
@@ -40,6 +40,23 @@ download() {
     }
 }
 
+# By cargo, from wherever this machine takes its crates.
+crate() {
+    local name=${package#crate:}
+    printf '[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[lib]\npath = "lib.rs"\n[dependencies]\n%s = "=%s"\n' \
+        "${name%@*}" "${name#*@}" >"$private/Cargo.toml"
+    touch "$private/lib.rs"
+    (cd "$private" && cargo vendor --quiet >/dev/null)
+    rm -rf "$folder"
+    mv "$private/vendor/${name%@*}" "$folder"
+    # It is a project of its own here.
+    printf '\n[workspace]\n' >>"$folder/Cargo.toml"
+}
+
+if [ "${package#crate:}" != "$package" ]; then
+    crate
+    exit
+fi
 [ -n "$(tarball 2>/dev/null)" ] || download
 rm -rf "$folder" "$folder.new"
 mkdir "$folder.new"

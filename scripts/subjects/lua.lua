@@ -1,7 +1,9 @@
--- Goes through the interpreter, the collector and the standard library. Prints the same on every run.
+-- Goes through the interpreter, the collector and the standard library: one section, or all. Prints the same on every run.
+
+local only = arg and arg[1]
 
 local function section(name, body)
-  print(name, pcall(body))
+  if not only or name == only then print(name, pcall(body)) end
 end
 
 section("closures", function()

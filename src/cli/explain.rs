@@ -1,5 +1,7 @@
 //! `tasting explain`: why a test would run, or why not.
 
+mod hints;
+
 use super::{exit, now, open_store, print};
 use crate::change::{self, Comparison};
 use crate::fingerprint::walk::NodeSet;
@@ -60,8 +62,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
             print(arguments.json, &shown, |out, shown, colour| explanation::write_binary(out, shown, now(), colour))?;
         }
         None => {
-            let options = Options { reuse_failures: arguments.reuse_failures, audit: None };
-            let shown = explained(inspect::inspect(&arguments.command, options));
+            let options = Options { reuse_failures: arguments.reuse_failures, ..Options::default() };
+            let shown = Explanation {
+                hints: hints::hints(&arguments.command, &Settings::from_environment()),
+                ..explained(inspect::inspect(&arguments.command, options))
+            };
             print(arguments.json, &shown, |out, shown, colour| explanation::write(out, shown, now(), colour))?;
         }
     }
@@ -89,6 +94,7 @@ fn explained(inspection: Inspection) -> Explanation {
         latest: latest.map(shown_run),
         differences: differences.into_iter().map(difference).collect(),
         assumed,
+        hints: Vec::new(),
     }
 }
 

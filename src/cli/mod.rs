@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod fingerprint;
 mod gc;
+mod init;
 mod log;
 mod run;
 mod show;
@@ -42,7 +43,7 @@ pub mod exit {
         tasting run -- ./test --all\n  \
         tasting log -n 10\n  \
         tasting explain -- ./test --all\n\n\
-        Does it work here at all? `tasting doctor` tries.\n\n\
+        What to type for your build system? `tasting init` tells. Does it work here at all? `tasting doctor` tries.\n\n\
         Exit codes: 0 all done, 1 something could not be done (see standard error), 2 wrong usage. \
         `tasting run` ends as the test ends."
 )]
@@ -53,6 +54,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Init(init::Arguments),
     Run(run::Arguments),
     Explain(explain::Arguments),
     Log(log::Arguments),
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
         }
     };
     let outcome = match arguments.command {
+        Command::Init(arguments) => init::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Log(arguments) => log::run(arguments),

@@ -1,5 +1,6 @@
 //! `tasting run`: a test's result, from the store or from the test.
 
+use crate::run::harness::Wishes;
 use crate::run::{self, Options, config::Share};
 use std::ffi::OsString;
 
@@ -15,12 +16,16 @@ pub struct Arguments {
     /// Run this share of the tests although their results could be reused, and compare (`5%`)
     #[arg(long, value_name = "SHARE")]
     audit: Option<Share>,
+    /// What the test is called in the lists that `ctest` leaves in the environment (`PREFIX/share/tasting/cmake/ctest.cmake.in`)
+    #[arg(long, value_name = "NAME", hide = true)]
+    ctest: Option<String>,
     /// The test and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 pub fn run(arguments: Arguments) -> ! {
-    let options = Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit };
+    let harness = arguments.ctest.as_deref().map(Wishes::of_ctest).unwrap_or_default();
+    let options = Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit, harness };
     run::end(run::run(&arguments.command, options))
 }

@@ -18,6 +18,9 @@ pub struct Definition {
     pub input: u32,
     pub kind: SymbolKind,
     rank: u8,
+    /// For a place in a literal, the content and the place: literals of the same content are one thing, so that it does not
+    /// matter which of them is meant. (rustc defines `__rustc_debug_gdb_scripts_section__` in every object.)
+    literal: Option<(Hash, u64)>,
     /// Others are just as good.
     pub is_contested: bool,
 }
@@ -29,10 +32,11 @@ impl Definition {
         if self.input == other.input && self.kind == other.kind {
             return;
         }
+        let is_same = self.literal.is_some() && self.literal == other.literal;
         let is_better = other.rank > self.rank;
         let are_rivals = match (is_common(self.kind), is_common(other.kind)) {
             (true, true) => false,
-            (false, false) => other.rank == self.rank,
+            (false, false) => other.rank == self.rank && !is_same,
             // Linkers differ in whether a common symbol or a weak one is better.
             _ => other.rank.max(self.rank) == COMMON,
         };
@@ -92,7 +96,8 @@ impl Definitions {
                 *common = (common.0.max(size), common.1.max(align));
             }
             let rank = rank(input, symbol.weak, symbol.kind);
-            let definition = Definition { input: number, kind: symbol.kind, rank, is_contested: false };
+            let literal = literal(input, symbol.kind);
+            let definition = Definition { input: number, kind: symbol.kind, rank, literal, is_contested: false };
             *assigned = self.add(symbol.name_hash, definition);
             if symbol.name.as_bytes().contains(&b'@')
                 && let Some((name, version)) = symbol.name.split_once("@@")
@@ -180,6 +185,13 @@ fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
         _ => true,
     };
     2 * strength + u8::from(is_placed)
+}
+
+/// The content of the literal that a symbol names, and the place in it.
+fn literal(input: &Input, kind: SymbolKind) -> Option<(Hash, u64)> {
+    let SymbolKind::Defined { atom, offset } = kind else { return None };
+    let atom = &input.record.atoms[atom as usize];
+    (atom.kind == AtomKind::Literal).then_some((atom.hash, offset))
 }
 
 /// The rank of a common symbol.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 /// What standard input is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Closed, or `/dev/null`: nothing can come from there.
+    /// Closed, `/dev/null`, or what `make -j` has in its place: nothing can come from there.
     Empty,
     /// A file that is open for reading only, from this position on.
     File {
@@ -53,6 +53,9 @@ pub fn standard_input(contents: &mut Contents) -> (Input, Option<Foreign>) {
     if kind.is_char_device() && found.rdev() == NULL_DEVICE {
         return (Input::Empty, None);
     }
+    if kind.is_fifo() && is_of_a_parallel_make(&file) {
+        return (Input::Empty, None);
+    }
     if kind.is_file()
         && let Some(input) = regular(&file, contents)
     {
@@ -66,6 +69,12 @@ pub fn standard_input(contents: &mut Contents) -> (Input, Option<Foreign>) {
     };
     let name = format!("standard input ({name})");
     (input, Some(Foreign { number: 0, file: device_and_inode(&found), name }))
+}
+
+/// Of the jobs that `make -j` runs at a time, one gets make's own standard input, and the others a pipe at its end: which is
+/// which is chance. Nothing comes from either where make's own is empty.
+fn is_of_a_parallel_make(file: &File) -> bool {
+    std::env::var_os("MAKELEVEL").is_some() && kernel::is_at_its_end(file)
 }
 
 /// Linux has given it this number for ever.

@@ -277,6 +277,14 @@ pub fn duplicate(descriptor: i32) -> Option<File> {
     (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
 }
 
+/// Whether a pipe is at its end: nothing is in it, and nobody is left who could write to it.
+pub fn is_at_its_end(pipe: &impl AsRawFd) -> bool {
+    let mut polled = [libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
+    // SAFETY: the list lives during the call, and its length is given.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 1, 0) };
+    ready == 1 && polled[0].revents & (libc::POLLIN | libc::POLLHUP) == libc::POLLHUP
+}
+
 /// The flags of one of our own descriptors: its access mode, and whether it is closed on exec.
 pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
     // SAFETY: neither call takes pointers; a number that is not open gives an error.

@@ -111,6 +111,8 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
             Kind::Compiler | Kind::Shim => break Some(true),
             // `ccache compiler_check=content gcc`
             Kind::Other if words > 0 && is_setting(word) => words += 1,
+            // `our-own-prefix gcc`
+            Kind::Other if may_be_program(word) && names_compiler(arguments.get(words + 1)) => words += 1,
             Kind::Other if (words > 0 || unknown) && may_be_program(word) => break Some(false),
             // `ccache --show-stats` is for the launcher itself.
             Kind::Other if words > 0 => break None,
@@ -127,6 +129,14 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
 fn names_missing_compiler(word: &OsStr) -> bool {
     let kind = Path::new(word).file_name().map_or(Kind::Other, names::kind);
     matches!(kind, Kind::Compiler | Kind::Launcher) && (search::is_shim(Path::new(word)) || !Path::new(word).exists())
+}
+
+/// A compiler, a shim or a launcher, and no file that could be an input.
+fn names_compiler(word: Option<&OsString>) -> bool {
+    let Some(word) = word else { return false };
+    let kind = Path::new(word).file_name().map_or(Kind::Other, names::kind);
+    let is_input = !word.as_bytes().contains(&b'/') && Path::new(word).exists();
+    kind != Kind::Other && !is_input && by_word_or_behind(word).is_some()
 }
 
 fn is_setting(word: &OsStr) -> bool {

@@ -32,6 +32,8 @@ pub struct Explanation {
     pub nearest: Vec<String>,
     /// What was taken from the latest execution because it cannot be told from here.
     pub assumed: Vec<&'static str>,
+    /// What could be better about the command itself.
+    pub hints: Vec<String>,
 }
 
 /// A run, and where it was.
@@ -129,7 +131,8 @@ pub fn write(out: &mut impl Write, explanation: &Explanation, now: u64, colour: 
         writeln!(out, "  the nearest commands that have run:")?;
     }
     explanation.nearest.iter().try_for_each(|near| writeln!(out, "    {near}"))?;
-    explanation.assumed.iter().try_for_each(|assumed| writeln!(out, "  assumed: {assumed}"))
+    explanation.assumed.iter().try_for_each(|assumed| writeln!(out, "  assumed: {assumed}"))?;
+    explanation.hints.iter().try_for_each(|hint| writeln!(out, "  hint: {}", visible(hint)))
 }
 
 /// Writes what is known of a binary.

@@ -69,7 +69,8 @@ pub fn write(out: &mut impl Write, found: &Findings, colour: bool) -> io::Result
     let broken = found.findings.iter().filter(|finding| finding.state == State::Broken).count();
     match broken {
         0 => writeln!(out, "{green}Everything essential works.{plain}"),
-        count => writeln!(out, "{red}{} that is essential does not work.{plain}", counted(count as u64, "thing")),
+        1 => writeln!(out, "{red}1 thing that is essential does not work.{plain}"),
+        count => writeln!(out, "{red}{} that are essential do not work.{plain}", counted(count as u64, "thing")),
     }
 }
 

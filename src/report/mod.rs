@@ -7,6 +7,7 @@ pub mod findings;
 pub mod json;
 pub mod program;
 pub mod settings;
+pub mod setup;
 pub mod shown;
 pub mod stats;
 pub mod style;

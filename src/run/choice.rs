@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, capture, difference, is_good, latest};
+use super::{Options, Session, capture, difference, is_success, latest};
 use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -85,6 +85,10 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         let reason = Reason::new("recache", "TASTING_RECACHE asks for it");
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
+    if options.harness.again {
+        let reason = Reason::new("failed before", "CTest says that it failed, or may repeat it until it passes");
+        return Choice::Run(Run { mark, ..Run::because(reason) });
+    }
     let shapes = match session.store.shapes(session.test.identity) {
         Ok(shapes) => shapes,
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
@@ -122,7 +126,7 @@ impl Look<'_> {
             Some(found) => (Step::Static, found),
             None => (Step::Executed, self.unchanged_where_executed(shape, values)?),
         };
-        if !is_good(outcome.exit) && !self.options.reuse_failures {
+        if !is_success(outcome.exit, &outcome.stdout) && !self.options.reuse_failures {
             self.failed_before = true;
             return None;
         }

@@ -2,7 +2,7 @@
 //!
 //! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
 //! `replay`, or `execute` (under watch, with `capture`) → `record` (what was used, what is `leftovers`) → the same end.
-//! For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
+//! What the `harness` has to say comes in between. For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
@@ -12,6 +12,7 @@ pub mod config;
 mod difference;
 pub mod environment;
 mod execute;
+pub mod harness;
 pub mod inspect;
 mod latest;
 mod leftovers;
@@ -51,12 +52,14 @@ const SKIPPED: i32 = 77;
 pub struct Options {
     pub reuse_failures: bool,
     pub audit: Option<Share>,
+    pub harness: harness::Wishes,
 }
 
 impl Options {
     /// What the command line leaves open is for the project to say.
     fn with(self, config: &Config) -> Options {
-        Options { reuse_failures: self.reuse_failures || config.reuse_failures, audit: self.audit.or(config.audit) }
+        let reuse_failures = self.reuse_failures || self.harness.reuse_failures || config.reuse_failures;
+        Options { reuse_failures, audit: self.audit.or(config.audit), ..self }
     }
 }
 
@@ -73,7 +76,7 @@ pub(crate) struct Session {
 /// Runs a test, or does as if. Gives how it ended.
 pub fn run(words: &[OsString], options: Options) -> Exit {
     let settings = Settings::from_environment();
-    if settings.disable || observe::is_watched() {
+    if settings.disable || observe::is_watched() || harness::is_discovery(words) {
         become_test(words);
     }
     let Some(session) = Session::open(words, settings) else { become_test(words) };
@@ -151,7 +154,7 @@ impl Session {
         let run = match choice.unwrap_or_else(|| Choice::Run(choice::Run::because(Reason::failure()))) {
             Choice::Plain(reason) => return self.run_plainly(&reason),
             Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit),
-            Choice::Reuse(hit) => match replay::replay(self, &hit) {
+            Choice::Reuse(hit) => match replay::replay(self, &hit, options.harness) {
                 Ok(exit) => return exit,
                 Err(error) => choice::Run::because(Reason::new(
                     "left-behind files",
@@ -288,6 +291,11 @@ fn exit_code(exit: Exit) -> i32 {
 /// Whether somebody who counts tests would count it as good.
 fn is_good(exit: Exit) -> bool {
     matches!(exit, Exit::Code(0 | SKIPPED))
+}
+
+/// The same, of a test that may tell of failures in its output.
+fn is_success(exit: Exit, output: &[u8]) -> bool {
+    is_good(exit) && !harness::tells_of_failure(output)
 }
 
 /// Milliseconds since 1970.

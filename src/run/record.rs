@@ -5,7 +5,7 @@ use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
 use super::values::{Valued, Values};
-use super::{Session, exit_code, is_good, latest, leftovers, now};
+use super::{Session, exit_code, is_success, latest, leftovers, now};
 use crate::model::{
     Base, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
 };
@@ -111,7 +111,7 @@ fn whole_key(session: &Session, valued: &Valued, values: &mut Values) -> Option<
 /// the last one.
 fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), String> {
     let passes = session.quarantine_passes();
-    match (&run.mark, is_good(ran.exit)) {
+    match (&run.mark, is_success(ran.exit, &ran.captured.texts[0])) {
         (None, true) if run.failed_before && passes > 1 => {
             session.quarantine("it passed on a retry", passes - 1);
             Err(format!("it passed on a retry, and has to pass {} more times", passes - 1))

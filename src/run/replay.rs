@@ -2,16 +2,18 @@
 
 use super::choice::Hit;
 use super::execute::read_on_from;
+use super::harness::{MEASUREMENT, Wishes};
 use super::{Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
 use crate::store::Store;
 use std::io;
 
 /// Replays an outcome. After an error, nothing was printed, and the test has to run.
-pub fn replay(session: &Session, hit: &Hit) -> io::Result<Exit> {
+pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> {
     let outcome = &hit.outcome;
     leftovers::put_back(&session.project, &outcome.files)?;
-    for (stream, text) in outcome.chunks() {
+    let measurement = wishes.measurement.then_some((Stream::Stdout, MEASUREMENT.as_bytes()));
+    for (stream, text) in outcome.chunks().into_iter().chain(measurement) {
         if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
             return Ok(capture::end_unheard(error));
         }

@@ -1,6 +1,9 @@
 //! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
 
+mod autotools;
+mod cargo;
 mod circumstances;
+mod cmake;
 mod drivers;
 mod ends;
 mod frameworks;
@@ -8,6 +11,7 @@ mod harnesses;
 mod hunted;
 mod inputs;
 mod many;
+mod meson;
 mod places;
 mod programs;
 mod traced;

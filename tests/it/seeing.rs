@@ -1,7 +1,8 @@
-//! What people are told: `tasting log`, `stats`, `explain`, `gc`, `clear`, `config`, `doctor`.
+//! What people are told: `tasting log`, `stats`, `explain`, `gc`, `clear`, `config`, `doctor`, `init`.
 
 mod doctor;
 mod explain;
+mod init;
 mod log;
 mod settings;
 
@@ -40,7 +41,8 @@ fn contains(text: &str, parts: &[&str]) {
 #[test]
 fn every_command_has_its_help() {
     let bench = Bench::new();
-    for command in ["run", "explain", "log", "stats", "fingerprint", "show", "doctor", "config", "gc", "clear"] {
+    for command in ["init", "run", "explain", "log", "stats", "fingerprint", "show", "doctor", "config", "gc", "clear"]
+    {
         let help = bench.says(&[command, "--help"]);
         assert!(help.lines().take_while(|line| !line.starts_with("Usage:")).count() >= 3, "{command}: {help}");
     }

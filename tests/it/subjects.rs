@@ -1,5 +1,6 @@
-//! Real projects that nobody here wrote, built by their own build systems: plainly and with the shims, with the same
-//! results of their own tests, and a manifest that holds beside everything that was linked.
+//! Real projects that nobody here wrote, by their own build systems and with their own tests: plainly and with Tasting, with
+//! the same results; reused when nothing has changed, and run when something has. These are the quick ones; `make subjects`
+//! has more.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,38 +8,45 @@ use std::process::Command;
 fn subject(name: &str) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = Path::new(env!("CARGO_BIN_EXE_tasting")).parent().expect("the program lies in a folder");
-    let output = Command::new(here.join("scripts/subjects.sh"))
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("cargo's folder for tests lies in another one");
+    let output = Command::new(here.join("scripts/subjects.py"))
         .arg(name)
         .current_dir(here)
         .env("BUILT", built)
+        .env("CARGO_TARGET_DIR", target)
         .output()
-        .expect("scripts/subjects.sh runs");
+        .expect("scripts/subjects.py runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{name}: {}{}", text(&output.stdout), text(&output.stderr));
-    assert!(text(&output.stdout).contains("have a manifest"), "{name}: {}", text(&output.stdout));
+    assert!(text(&output.stdout).contains(" reused, after an edit "), "{name}: {}", text(&output.stdout));
 }
 
+/// make, and all tests as one.
 #[test]
 fn zlib() {
     subject("zlib");
 }
 
+/// make, and each test by itself.
 #[test]
 fn lua() {
     subject("lua");
 }
 
+/// CMake and CTest.
 #[test]
-fn sqlite() {
-    subject("sqlite");
+fn jansson() {
+    subject("jansson");
 }
 
-#[test]
-fn pugixml() {
-    subject("pugixml");
-}
-
+/// Meson, C++, a shared library, and tests that Python drives.
 #[test]
 fn jsoncpp() {
     subject("jsoncpp");
+}
+
+/// Tests that perl drives.
+#[test]
+fn dos2unix() {
+    subject("dos2unix");
 }

@@ -69,6 +69,27 @@ fn a_file_as_standard_input() {
     assert_eq!(with("a"), Verdict::Reused);
 }
 
+/// One job of `make -j` gets make's standard input, the others a pipe at its end, as it comes.
+#[test]
+fn the_standard_input_of_a_parallel_make() {
+    let bench = Bench::new();
+    let with = |level: Option<&str>, input: Stdio| {
+        let mut command = bench.tasting(&["cat"]);
+        command.env_remove("MAKELEVEL").envs(level.map(|level| ("MAKELEVEL", level)));
+        bench.finish(command.stdin(input))
+    };
+    let ended = || Stdio::from(std::io::pipe().unwrap().0);
+    let filled = || {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut writer, b"text").unwrap();
+        Stdio::from(reader)
+    };
+    assert_eq!(with(Some("1"), Stdio::null()).decision.decision, Verdict::Executed);
+    assert_eq!(with(Some("1"), ended()).decision.decision, Verdict::Reused);
+    with(Some("1"), filled()).not_kept("standard input");
+    with(None, ended()).not_kept("standard input");
+}
+
 #[test]
 fn a_pipe_as_standard_input_matters_if_it_is_used() {
     let bench = Bench::new();

@@ -1,5 +1,5 @@
-//! With ccache, in every order: objects come out of the store as they went in, the second build hits, and the
-//! fingerprint is the same.
+//! With ccache and sccache, in every order: objects come out of the store as they went in, the second build hits, and the
+//! fingerprint is the same. With programs that only pass the call on, such as distcc's and icecream's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -107,4 +107,103 @@ fn objects_of_the_store_without_the_shims_are_good_as_well() {
     assert!(run(&workshop, with, &format!("rm *.o prog; {BUILD}")).success());
     assert_eq!(hits(&workshop, with), 2, "the shim changes what ccache looks for");
     assert_eq!(run(&workshop, with, "tasting fingerprint prog").stdout_text(), without);
+}
+
+/// A server that ends with the test, and keeps what it stores in the test's folder.
+struct Sccache<'a> {
+    workshop: &'a Workshop,
+    port: String,
+}
+
+impl Sccache<'_> {
+    fn start(workshop: &Workshop) -> Sccache<'_> {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        let port = free.local_addr().expect("a socket has an address").port().to_string();
+        drop(free);
+        let server = Sccache { workshop, port };
+        assert!(server.run("", "sccache --start-server").success());
+        server
+    }
+
+    fn run(&self, cc: &str, line: &str) -> Outcome {
+        let mut command = shell(self.workshop, COMPILERS[0]);
+        command.env_remove("TASTING_CC").env("CC", cc).env("SCCACHE_DIR", self.workshop.path("cache"));
+        command.env("SCCACHE_SERVER_PORT", &self.port).env("SCCACHE_IDLE_TIMEOUT", "120");
+        Outcome::of(command.arg(line))
+    }
+
+    fn hits(&self) -> u64 {
+        let shown = self.run("", "sccache --show-stats --stats-format json").stdout;
+        let shown: serde_json::Value = serde_json::from_slice(&shown).expect("JSON");
+        let counts = shown["stats"]["cache_hits"]["counts"].as_object().expect("counts");
+        counts.values().filter_map(serde_json::Value::as_u64).sum()
+    }
+}
+
+impl Drop for Sccache<'_> {
+    fn drop(&mut self) {
+        self.run("", "sccache --stop-server");
+    }
+}
+
+#[test]
+fn every_order_with_sccache_hits_and_gives_the_same_fingerprint() {
+    if tool("sccache").is_none() {
+        return;
+    }
+    let mut fingerprints = Vec::new();
+    for cc in ["tasting-cc sccache gcc", "sccache tasting-cc"] {
+        let workshop = Workshop::new();
+        for (file, text) in [("main.c", MAIN), ("part.c", PART), ("part.h", PART_H)] {
+            workshop.write(format!("work/{file}"), text);
+        }
+        let server = Sccache::start(&workshop);
+        for hits in [0, 2] {
+            let built = server.run(cc, &format!("rm -f *.o prog prog.tasting; {BUILD}"));
+            assert!(built.success(), "{cc}: {built:?}");
+            assert_eq!(server.hits(), hits, "{cc}");
+            fingerprints.push(server.run(cc, "tasting fingerprint prog").stdout_text());
+            for object in ["main.o", "part.o"] {
+                let bytes = std::fs::read(workshop.path("work").join(object)).expect("an object");
+                assert!(record_section(&bytes).is_some(), "{cc}: {object} has no record");
+            }
+        }
+    }
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
+}
+
+/// What stands before a compiler and passes the call on, before and after the shim, by its name and by its path.
+#[test]
+fn prefixes_that_pass_the_call_on() {
+    let mut fingerprints = Vec::new();
+    for cc in [
+        "tasting-cc gcc",
+        "tasting-cc distcc gcc",
+        "distcc tasting-cc gcc",
+        "tasting-cc ../bin/icecc gcc",
+        "tasting-cc our-own-prefix gcc",
+        "our-own-prefix tasting-cc gcc",
+    ] {
+        let workshop = Workshop::new();
+        for (file, text) in [("main.c", MAIN), ("part.c", PART), ("part.h", PART_H)] {
+            workshop.write(format!("work/{file}"), text);
+        }
+        for name in ["distcc", "icecc", "our-own-prefix"] {
+            let path = workshop.write(format!("bin/{name}"), "#!/bin/sh\necho \"$0\" >>../calls\nexec \"$@\"\n");
+            let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(path, executable).expect("a file of ours can be changed");
+        }
+        let order = Order { cc, environment: &[] };
+        let built = run(&workshop, &order, &format!("PATH=$PWD/../bin:$PATH; {BUILD}"));
+        assert!(built.success(), "{cc}: {built:?}");
+        assert_eq!(workshop.path("calls").exists(), cc != "tasting-cc gcc", "{cc}");
+        for object in ["main.o", "part.o"] {
+            let bytes = std::fs::read(workshop.path("work").join(object)).expect("an object");
+            assert!(record_section(&bytes).is_some(), "{cc}: {object} has no record");
+        }
+        fingerprints.push(run(&workshop, &order, "tasting fingerprint prog").stdout_text());
+    }
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }

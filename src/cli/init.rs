@@ -1,0 +1,84 @@
+//! `tasting init`: which lines let a project build and test through Tasting.
+
+mod files;
+mod systems;
+
+use super::{exit, print};
+use crate::report::setup::{self, Setup};
+use anyhow::Context;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Say which lines let this project build and test through Tasting.
+///
+/// Looks at the folder for what its build system reads (CMakeLists.txt, meson.build, configure.ac, Cargo.toml, MODULE.bazel,
+/// build.ninja, Makefile), and prints for each the commands that build and test with Tasting. The project's own files need no
+/// change. Where a few lines in a file make the commands shorter, they are shown, and written with --write; what is there
+/// already is never changed, only added to.
+#[derive(clap::Args)]
+#[command(after_help = "  tasting init             # what would I type?\n  \
+    tasting init --write     # write the lines, too\n  \
+    tasting doctor           # does it work here?")]
+pub struct Arguments {
+    /// The project's folder
+    #[arg(default_value = ".", value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Write the lines into the project's files
+    #[arg(long)]
+    write: bool,
+    /// Print JSON: folder, systems (a list of {system, because, build, test, files}; a file is {path, lines, state}), notes
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
+    let folder = fs::canonicalize(&arguments.folder)
+        .with_context(|| format!("cannot look at the folder {}", arguments.folder.display()))?;
+    let place = Place::find();
+    let mut setup =
+        Setup { folder: folder.display().to_string(), systems: systems::all(&folder, &place), notes: place.notes() };
+    for file in setup.systems.iter_mut().flat_map(|system| &mut system.files) {
+        files::settle(&folder, file, arguments.write)?;
+    }
+    print(arguments.json, &setup, setup::write)?;
+    Ok(exit::OK)
+}
+
+/// Where Tasting is installed.
+pub struct Place {
+    /// The folder with `bin`, `lib` and `share`, as far as it is known.
+    prefix: Option<PathBuf>,
+    on_path: bool,
+}
+
+impl Place {
+    fn find() -> Place {
+        let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
+        let prefix = own.parent().and_then(Path::parent).filter(|prefix| prefix.join(CMAKE_FILE).exists());
+        let found = which::which("tasting").ok().and_then(|found| fs::canonicalize(found).ok());
+        Place { prefix: prefix.map(Path::to_owned), on_path: found == Some(own) }
+    }
+
+    /// A file of the installation, for a command line.
+    fn file(&self, name: &str) -> String {
+        self.prefix.as_deref().unwrap_or(Path::new("PREFIX")).join(name).display().to_string()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.prefix.is_none() {
+            notes.push(
+                "this tasting is not installed: `make install PREFIX=…` first, and put that folder for PREFIX"
+                    .to_owned(),
+            );
+        }
+        if !self.on_path {
+            let folder = self.file("bin");
+            notes.push(format!("tasting is not in PATH, where these lines expect it: PATH={folder}:$PATH"));
+        }
+        notes
+    }
+}
+
+/// What CMake includes.
+const CMAKE_FILE: &str = "share/tasting/cmake/tasting.cmake";

@@ -1,0 +1,76 @@
+//! How a project is built and tested through Tasting: for `tasting init`.
+
+use super::style::Style;
+use super::units::visible;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// All that applies to a project.
+#[derive(Serialize)]
+pub struct Setup {
+    pub folder: String,
+    pub systems: Vec<System>,
+    /// What has to be seen to before.
+    pub notes: Vec<String>,
+}
+
+/// A build system.
+#[derive(Serialize)]
+pub struct System {
+    pub system: &'static str,
+    /// By what it was recognised.
+    pub because: String,
+    /// The commands that build and test.
+    pub build: Vec<String>,
+    pub test: Vec<String>,
+    pub files: Vec<WrittenFile>,
+}
+
+/// Lines for a file.
+#[derive(Serialize)]
+pub struct WrittenFile {
+    pub path: String,
+    pub lines: String,
+    /// A text by which they are known again.
+    #[serde(skip)]
+    pub knows: &'static str,
+    pub state: State,
+}
+
+/// What became of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// They could be written.
+    Suggested,
+    Written,
+    /// They are there already.
+    Present,
+    /// They have to be put into what is there by hand.
+    ByHand,
+}
+
+/// Writes the lines, ready to be copied.
+pub fn write(out: &mut impl Write, setup: &Setup, colour: bool) -> io::Result<()> {
+    let Style { bold, green, yellow, plain, .. } = Style::new(colour);
+    for system in &setup.systems {
+        writeln!(out, "{bold}{}{plain} ({})", system.system, visible(&system.because))?;
+        writeln!(out, "  build")?;
+        system.build.iter().try_for_each(|line| writeln!(out, "    {}", visible(line)))?;
+        writeln!(out, "  test")?;
+        system.test.iter().try_for_each(|line| writeln!(out, "    {}", visible(line)))?;
+        for file in &system.files {
+            let path = visible(&file.path);
+            match file.state {
+                State::Written => writeln!(out, "  {green}written{plain} to {path}")?,
+                State::Present => writeln!(out, "  {path} has the lines for it")?,
+                State::Suggested => writeln!(out, "  lines for {path} (`tasting init --write` adds them)")?,
+                State::ByHand => writeln!(out, "  {yellow}by hand{plain} into {path}, which is there already")?,
+            }
+            if matches!(file.state, State::Suggested | State::ByHand) {
+                file.lines.lines().try_for_each(|line| writeln!(out, "    {}", visible(line)))?;
+            }
+        }
+    }
+    setup.notes.iter().try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))
+}
