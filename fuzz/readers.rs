@@ -16,8 +16,8 @@ use tasting::elf::{self, Labels, atoms, digest};
 use tasting::fingerprint::components::global_hashes;
 use tasting::fingerprint::walk::{self, Module, Start};
 use tasting::link::graph::{self, Options};
-use tasting::link::inputs::{Groups, Input, SymbolAddresses};
-use tasting::link::symbols::FinalSymbols;
+use tasting::link::inputs::{Groups, Input, Read, SymbolAddresses};
+use tasting::link::symbols::{Definitions, FinalSymbols, Names};
 use tasting::link::{self, map, matching};
 use tasting::model::{Hash, Level, Manifest, PlacedSection, Placement, Record};
 use tasting::process::response;
@@ -103,8 +103,7 @@ pub fn record(bytes: &[u8]) {
 }
 
 fn input(record: Record<'_>) -> Input<'_> {
-    let addresses = vec![None; record.atoms.len()];
-    Input { label: "x.o".to_owned(), addresses, record, fresh: None }
+    Input::new("x.o".to_owned(), Read::new((record, false)), None)
 }
 
 /// Symbols of a binary that puts all of them at one place.
@@ -150,9 +149,10 @@ pub fn link(bytes: &[u8]) {
     let [binary, map, objects @ ..] = &files[..] else { return };
     let (Ok(binary), Ok(placement)) = (Binary::parse(binary), map::parse(map)) else { return };
     let symbols = FinalSymbols::new(&binary);
-    let Some(inputs) = placed(objects, &placement, &symbols) else { return };
+    let Some(mut inputs) = placed(objects, &placement, &symbols) else { return };
+    let definitions = Definitions::collect(&mut inputs, Names::default());
     let options = Options::default();
-    let Ok(manifest) = graph::build(&inputs, &placement, &binary, &symbols, &options) else { return };
+    let Ok(manifest) = graph::build(&inputs, &definitions, &placement, &binary, &symbols, &options) else { return };
     let encoded = manifest.encode().expect("a manifest can be encoded");
     assert_eq!(Manifest::decode(&encoded).as_ref(), Ok(&manifest), "a manifest that does not come back");
     use_manifest(&manifest);

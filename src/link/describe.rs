@@ -1,13 +1,13 @@
-//! After the linker: describes the binary that it made. In: the output, the map, the options. Out: the manifest's
+//! After the linker: describes the binary that it made. In: the binary, the objects in their places, the options. Out: the manifest's
 //! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
 
 use super::arguments::LinkerJob;
-use super::early::{self, Early, Records};
+use super::early::{self, Early};
+use super::finished::Finished;
 use super::graph::{self, Options};
-use super::inputs::Groups;
 use super::libraries;
-use super::map::{self, MapKind};
-use super::symbols::FinalSymbols;
+use super::linked::Linked;
+use super::map::MapKind;
 use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
 use crate::elf::{self, ElfError, Labels, WithRecord};
@@ -23,7 +23,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Beyond so many symbols or atoms several threads pay.
+/// Beyond so many atoms several threads pay.
 const MANY: usize = 4096;
 
 /// Why there is no manifest at all.
@@ -31,6 +31,8 @@ const MANY: usize = 4096;
 pub enum DescribeError {
     #[error("cannot read the binary or write the manifest: {0}")]
     File(#[from] io::Error),
+    #[error("cannot read the binary: {0}")]
+    Unreadable(String),
     #[error(transparent)]
     Elf(#[from] ElfError),
     #[error("the manifest cannot be encoded: {0}")]
@@ -41,17 +43,18 @@ pub enum DescribeError {
 pub fn after(
     settings: &Settings,
     job: &LinkerJob,
-    map: Option<&[u8]>,
-    early: (&Early, Records),
+    finished: &Finished,
+    linked: Result<Linked, String>,
+    early: &Early,
 ) -> Result<(), DescribeError> {
     if job.relocatable {
         return attach(&job.output, settings.level);
     }
-    let (options, map) = match options(job, map.unwrap_or_default(), early.0) {
-        Ok(options) => (options, map.ok_or_else(|| "the linker wrote no map that could be read".to_owned())),
+    let (options, linked) = match options(job, early) {
+        Ok(options) => (options, linked),
         Err(reason) => (Options::default(), Err(reason)),
     };
-    let bytes = manifest(settings, job, map, &options, early)?;
+    let bytes = manifest(settings, job, finished, linked, options, early)?;
     manifest_file::write(settings, &job.output, &bytes)?;
     Ok(())
 }
@@ -66,8 +69,8 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
     Ok(())
 }
 
-/// What the command line means for the graph. The error is a reason to take the binary as a whole.
-fn options(job: &LinkerJob, map: &[u8], early: &Early) -> Result<Options, String> {
+/// What the command line means for the graph, whichever linker it is. The error is a reason to take the binary as a whole.
+fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
@@ -82,7 +85,7 @@ fn options(job: &LinkerJob, map: &[u8], early: &Early) -> Result<Options, String
     let assigned = job.defsyms.iter().map(|(name, value)| (text(name), is_symbol(&text(value))));
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
-        wraps_at_home: map::kind(map) == Some(MapKind::Lld),
+        wraps_at_home: false,
         assigned: assigned.collect(),
         has_scripts: frame.len() > options,
         frame,
@@ -119,49 +122,52 @@ fn script_text(path: &Path) -> Result<Vec<u8>, String> {
 pub fn manifest(
     settings: &Settings,
     job: &LinkerJob,
-    map: Result<&[u8], String>,
-    options: &Options,
-    early: (&Early, Records),
+    finished: &Finished,
+    linked: Result<Linked, String>,
+    mut options: Options,
+    early: &Early,
 ) -> Result<Vec<u8>, DescribeError> {
-    let bytes = sys::map(&job.output)?;
-    let binary = Binary::parse(&bytes)?;
-    let opened = early.0;
+    let binary = finished.binary().map_err(|reason| DescribeError::Unreadable(reason.clone()))?;
     let finish = |mut manifest: Manifest| {
-        let libraries = libraries::needed(&opened.libraries, &job.output, &binary).into_iter();
+        let libraries = libraries::needed(&early.libraries, &job.output, binary).into_iter();
         manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
+        manifest.digest = finished.digest();
         let walk = || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
-        (manifest.fingerprint, manifest.digest) = both(manifest.nodes.len() > MANY, walk, || binary.loaded_digest());
-        let bytes = manifest.encode();
+        let (fingerprint, bytes) = both(manifest.nodes.len() > MANY, walk, || manifest.encode_before_fingerprint());
         // The process is about to end, and that is the fastest way to give back many small pieces of memory.
         mem::forget(manifest);
-        bytes
+        Ok::<Vec<u8>, FormatError>(bytes?.with_fingerprint(fingerprint))
     };
-    match finely(settings, &binary, map, options, early, finish) {
-        Ok(manifest) => Ok(manifest),
-        Err(reason) => Ok(finish(whole(&binary, options, reason))?),
-    }
+    let reason = match linked {
+        Ok(linked) => {
+            options.wraps_at_home = linked.kind == MapKind::Lld;
+            match finely(settings, finished, binary, &linked, &options, finish) {
+                Ok(manifest) => {
+                    mem::forget(linked);
+                    return Ok(manifest);
+                }
+                Err(reason) => reason,
+            }
+        }
+        Err(reason) => reason,
+    };
+    Ok(finish(whole(binary, &options, reason))?)
 }
 
 /// Atom by atom. The error is the reason why that cannot be done.
 fn finely(
     settings: &Settings,
+    finished: &Finished,
     binary: &Binary,
-    map: Result<&[u8], String>,
+    linked: &Linked,
     options: &Options,
-    (early, records): (&Early, Records),
     finish: impl Fn(Manifest) -> Result<Vec<u8>, FormatError>,
 ) -> Result<Vec<u8>, String> {
-    let map = map?;
-    let (placement, symbols) = both(binary.symbols.len() > MANY, || map::parse(map), || FinalSymbols::new(binary));
-    let placement = placement.map_err(|error| format!("the linker's map: {error}"))?;
-    let groups = Groups::new(&placement);
-    let files = groups.open(early, settings).map_err(|error| error.to_string())?;
-    let inputs = groups.read(&files, records, &symbols).map_err(|error| error.to_string())?;
-    let manifest = graph::build(&inputs, &placement, binary, &symbols, options).map_err(|error| error.to_string())?;
-    files.remember(settings, &inputs);
-    let bytes = finish(manifest).map_err(|error| error.to_string());
-    mem::forget((inputs, symbols, placement));
-    bytes
+    let Linked { placement, files, inputs, definitions, .. } = linked;
+    let manifest = graph::build(inputs, definitions, placement, binary, finished.symbols(), options)
+        .map_err(|error| error.to_string())?;
+    files.remember(settings, inputs);
+    finish(manifest).map_err(|error| error.to_string())
 }
 
 /// Does two things, at once where that pays.

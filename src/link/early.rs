@@ -4,9 +4,10 @@
 
 use super::arguments::LinkerJob;
 use super::files::OpenFile;
+use super::inputs::Read;
 use super::libraries::{self, Library};
+use super::symbols::Names;
 use crate::elf::archive;
-use crate::model::Record;
 use crate::process::Settings;
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
@@ -23,8 +24,19 @@ pub struct Early {
     pub libraries: Vec<Library>,
 }
 
-/// The records of objects, with whether each was made just now.
-pub type Records<'e> = FxHashMap<&'e Path, (Record<'e>, bool)>;
+/// The records of objects, by where each object lies in memory, and the numbers of their names.
+#[derive(Default)]
+pub struct Records<'e> {
+    pub objects: FxHashMap<usize, Read<'e>>,
+    pub names: Names,
+}
+
+impl Records<'_> {
+    /// How many atoms they have.
+    pub fn atoms(&self) -> usize {
+        self.objects.values().map(|read| read.record.atoms.len()).sum()
+    }
+}
 
 impl Early {
     /// Opens the files that the linker will open as well.
@@ -44,10 +56,17 @@ impl Early {
         early
     }
 
-    /// The records of the files that are objects. One that cannot be read is tried again when the map names it.
+    /// The records of the files that are objects, and what is remembered of archives: mostly a program uses the same
+    /// members as the one before. What cannot be read is tried again when the map names it.
     pub fn records(&self) -> Records<'_> {
-        let objects = self.files.iter().filter(|(_, file)| is_elf(file.bytes()));
-        objects.filter_map(|(path, file)| Some((path.as_path(), file.object().record().ok()?))).collect()
+        let mut records = Records::default();
+        for file in self.files.values().filter(|file| !is_script(file.bytes())) {
+            for (place, record) in file.records() {
+                let names = records.names.of_symbols(&record.0);
+                records.objects.insert(place, Read { names, ..Read::new(record) });
+            }
+        }
+        records
     }
 
     pub fn file(&self, path: &Path) -> Option<&OpenFile> {

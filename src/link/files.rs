@@ -7,6 +7,7 @@ use super::remembered::{self, Shelf};
 use crate::elf::archive::{self, Content};
 use crate::elf::{self, ElfError};
 use crate::model::Record;
+use crate::model::placement::Name;
 use crate::process::Settings;
 use crate::process::sys::{self, Mapped};
 use rustc_hash::FxHashMap;
@@ -17,9 +18,6 @@ use std::ops::{Deref, Range};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// A file and member, as the map names them.
-pub type Name<'a> = (&'a [u8], Option<&'a [u8]>);
 
 /// How people are told of an object.
 pub fn label((file, member): Name) -> String {
@@ -77,6 +75,17 @@ impl OpenFile {
         self.object_at(&self.bytes)
     }
 
+    /// The records that can be read without the map: of an object its own, of an archive those that are remembered.
+    pub fn records(&self) -> Vec<(usize, (Record<'_>, bool))> {
+        if self.members.is_none() {
+            let object = self.object();
+            return object.record().map(|record| (object.place_in_memory(), record)).into_iter().collect();
+        }
+        let start = self.bytes.as_ptr() as usize;
+        let decode = |(place, record): (u64, _)| Some((start + place as usize, (Record::decode(record).ok()?, false)));
+        self.shelf.iter().flat_map(Shelf::records).filter_map(decode).collect()
+    }
+
     fn object_at<'f>(&'f self, bytes: &'f [u8]) -> Object<'f> {
         let start = bytes.as_ptr() as u64 - self.bytes.as_ptr() as u64;
         let remembered = self.shelf.as_ref().and_then(|shelf| shelf.get(start));
@@ -130,6 +139,11 @@ pub struct Object<'f> {
 }
 
 impl<'f> Object<'f> {
+    /// By which it is told from all other objects that are open.
+    pub fn place_in_memory(&self) -> usize {
+        self.bytes.as_ptr() as usize
+    }
+
     /// The object's record, and whether it was made just now.
     pub fn record(&self) -> Result<(Record<'f>, bool), ElfError> {
         if let Some(record) = self.remembered.and_then(|bytes| Record::decode(bytes).ok()) {
@@ -253,11 +267,6 @@ impl<'e> Files<'e> {
 
     fn number(&self, path: &Path) -> Option<usize> {
         self.numbers.get(path).copied()
-    }
-
-    /// The file was opened early, and has not changed.
-    pub fn is_early(&self, path: &Path) -> bool {
-        self.number(path).is_some_and(|number| matches!(self.files[number], Opened::Early(_)))
     }
 
     /// Remembers the records that had to be made.

@@ -17,7 +17,7 @@ use crate::elf::binary::{Binary, Rights};
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::CHOSEN;
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Target};
+use crate::model::{AtomKind, Hash, Level, PlacedSection, Placement, Reference, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -72,12 +72,13 @@ enum Origin {
 /// Builds the manifest of a binary, but for its digest and fingerprint.
 pub fn build<'a>(
     inputs: &'a [Input<'a>],
+    definitions: &'a Definitions,
     placement: &'a Placement<'a>,
     binary: &'a Binary<'a>,
     symbols: &'a FinalSymbols,
     options: &'a Options,
 ) -> Result<Manifest<'a>, GraphError> {
-    let mut builder = Builder::new(inputs, placement, binary, symbols, options);
+    let mut builder = Builder::new(inputs, definitions, placement, binary, symbols, options);
     if symbols.is_empty() && (options.has_scripts || !options.assigned.is_empty()) {
         return Err(GraphError::Assigned { symbol: "(any)".to_owned() });
     }
@@ -109,7 +110,7 @@ struct Builder<'a> {
     binary: &'a Binary<'a>,
     symbols: &'a FinalSymbols,
     options: &'a Options,
-    definitions: Definitions,
+    definitions: &'a Definitions,
     is_library: bool,
     nodes: Vec<Node<'a>>,
     origins: Vec<Origin>,
@@ -139,6 +140,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(
         inputs: &'a [Input<'a>],
+        definitions: &'a Definitions,
         placement: &'a Placement<'a>,
         binary: &'a Binary<'a>,
         symbols: &'a FinalSymbols,
@@ -150,7 +152,6 @@ impl<'a> Builder<'a> {
             dynamic.entry(symbol.name).or_default().push(symbol);
         }
         let constants = binary.sections.iter().find(|section| section.name.starts_with(b".rodata"));
-        let definitions = Definitions::collect(inputs);
         let rights = binary.rights();
         Builder {
             inputs,
@@ -342,7 +343,7 @@ impl<'a> Builder<'a> {
             let base = match reference.target {
                 Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
                 Target::Symbol(symbol) => {
-                    let number = self.definitions.number_of_symbol(input, symbol);
+                    let number = from.names[symbol as usize];
                     match (self.known[number as usize], &from.record.symbols[symbol as usize]) {
                         (Some(known), _) if is_plain => known,
                         (_, symbol) if uses_last_page && symbol.name == "_end" => self.layout(symbol.name),
@@ -364,7 +365,7 @@ fn chosen(edge: Edge) -> Edge {
 /// The hash of an atom where it lies. Code is for reading and executing wherever it was not asked for otherwise.
 fn with_rights(hash: Hash, kind: AtomKind, rights: u64) -> Hash {
     let usual = kind == AtomKind::Function && rights == u64::from((object::elf::PF_R | object::elf::PF_X).0);
-    if rights == 0 || usual { hash } else { Hasher::new("rights").hash(hash).number(rights).finish() }
+    if rights == 0 || usual { hash } else { hash.with_number("rights", rights) }
 }
 
 /// The first line of each output section that has content. To look for it anew for every member would be quadratic:

@@ -1,21 +1,19 @@
 //! The objects of a link. In: the placement. Out: each object or archive member that the linker used, with its
 //! record and the addresses of its sections.
 
-use super::early::{Early, Records};
-use super::files::{Files, Fresh, Name, label};
+use super::early::Early;
+use super::files::{Files, Found, Fresh, label};
 use super::matching;
+use super::sections::Sections;
 use crate::elf::ElfError;
 use crate::model::{AtomKind, Hash, Level, Placement, Record};
 use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use thiserror::Error;
 
-/// Beyond so many objects several threads pay.
-const MANY: usize = 48;
+/// Beyond so many lines of the map several threads pay.
+const MANY: usize = 20_000;
 
 /// Why the objects of a link cannot be told apart finely.
 #[derive(Debug, Error)]
@@ -40,85 +38,83 @@ pub struct Input<'a> {
     pub fresh: Option<Fresh>,
     /// The address of each atom that was given a place.
     pub addresses: Vec<Option<u64>>,
+    /// The record's sections by name, until they have been given their places.
+    pub sections: Sections<'a>,
+    /// The number of the name of each symbol, once it has one.
+    pub names: Vec<u32>,
 }
 
-/// The lines of the map that each object has, in the map's order.
+impl<'a> Input<'a> {
+    /// An object without a place.
+    pub fn new(label: String, read: Read<'a>, fresh: Option<Fresh>) -> Self {
+        let Read { record, sections, names, .. } = read;
+        Input { label, addresses: vec![None; record.atoms.len()], record, fresh, sections, names }
+    }
+}
+
+/// A record, and what follows from it alone.
+pub struct Read<'a> {
+    pub record: Record<'a>,
+    /// It was made just now.
+    pub is_fresh: bool,
+    pub sections: Sections<'a>,
+    pub names: Vec<u32>,
+}
+
+impl<'a> Read<'a> {
+    pub fn new((record, is_fresh): (Record<'a>, bool)) -> Self {
+        Read { sections: Sections::new([&record].into_iter()), names: Vec::new(), record, is_fresh }
+    }
+}
+
+/// The objects of a placement.
 pub struct Groups<'p, 'a> {
     placement: &'p Placement<'a>,
-    names: Vec<Name<'a>>,
-    lines: Vec<Vec<u32>>,
 }
 
 impl<'p, 'a> Groups<'p, 'a> {
-    /// Groups a placement by object. Entries that the linker made up itself belong to none.
     pub fn new(placement: &'p Placement<'a>) -> Self {
-        let mut numbers: FxHashMap<Name, usize> = FxHashMap::default();
-        let mut groups = Groups { placement, names: Vec::new(), lines: Vec::new() };
-        // Sections of one object often stand together.
-        let mut last: Option<(Name, usize)> = None;
-        for (line, section) in placement.sections.iter().enumerate() {
-            if section.file.starts_with(b"<") {
-                continue;
-            }
-            let name = (section.file, section.member);
-            let number = match last {
-                Some((known, number)) if known == name => number,
-                _ => *numbers.entry(name).or_insert_with(|| {
-                    groups.names.push(name);
-                    groups.lines.push(Vec::new());
-                    groups.names.len() - 1
-                }),
-            };
-            last = Some((name, number));
-            groups.lines[number].push(line as u32);
-        }
-        groups
+        Groups { placement }
     }
 
     /// The files that have to be open while their records are used.
     pub fn open<'e>(&self, early: &'e Early, settings: &Settings) -> Result<Files<'e>, InputError> {
-        Files::open(self.names.iter().copied(), early, settings)
+        Files::open(self.placement.objects.iter().map(|object| object.0), early, settings)
     }
 
     /// Reads or makes the record of every object that was not read early, and finds its sections in the map.
     pub fn read<'f>(
         &self,
         files: &'f Files,
-        mut early: Records<'f>,
+        early: &mut FxHashMap<usize, Read<'f>>,
         symbols: &(dyn SymbolAddresses + Sync),
     ) -> Result<Vec<Input<'f>>, InputError> {
-        let read = |(group, mut early): (usize, Option<(Record<'f>, bool)>)| -> Result<Vec<Input<'f>>, InputError> {
+        let read = |(group, found): (usize, Vec<(Found<'f>, Option<Read<'f>>)>)| -> Result<Vec<Input<'f>>, InputError> {
             let mut inputs = Vec::new();
-            for found in files.objects(self.names[group])? {
-                let label = label(self.names[group]);
-                match early.take().map_or_else(|| found.object.record(), Ok) {
-                    Ok((record, is_fresh)) => {
-                        let fresh = is_fresh.then(|| found.place());
-                        inputs.push(Input { addresses: vec![None; record.atoms.len()], label, record, fresh });
+            for (found, known) in found {
+                let label = label(self.placement.objects[group].0);
+                match known.map_or_else(|| found.object.record().map(Read::new), Ok) {
+                    Ok(read) => {
+                        let fresh = read.is_fresh.then(|| found.place());
+                        inputs.push(Input::new(label, read, fresh));
                     }
                     Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
                 }
             }
-            let placed = self.lines[group].iter().map(|&line| self.placement.sections[line as usize]);
+            let placed = self.placement.objects[group].1.iter().map(|&line| self.placement.sections[line as usize]);
             matching::place(inputs, &placed.collect::<Vec<_>>(), symbols)
         };
-        let groups = self.names.iter().enumerate().map(|(group, (file, member))| {
-            let path = Path::new(OsStr::from_bytes(file));
-            let is_read = member.is_none() && files.is_early(path);
-            (group, if is_read { early.remove(path) } else { None })
-        });
-        let inputs = map_each(groups.collect(), read);
+        let mut groups = Vec::with_capacity(self.placement.objects.len());
+        for (group, &(name, _)) in self.placement.objects.iter().enumerate() {
+            let found = files.objects(name)?.into_iter();
+            groups.push((group, found.map(|found| (found, early.remove(&found.object.place_in_memory()))).collect()));
+        }
+        let inputs: Vec<_> = match self.placement.sections.len() < MANY {
+            true => groups.into_iter().map(read).collect(),
+            false => groups.into_par_iter().map(read).collect(),
+        };
         let inputs = inputs.into_iter().collect::<Result<Vec<Vec<Input<'f>>>, _>>()?;
         Ok(inputs.into_iter().flatten().collect())
-    }
-}
-
-/// Does the same with each of a link's objects; with several threads where they are many.
-pub fn map_each<T: Send, R: Send>(objects: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
-    if objects.len() < MANY {
-        objects.into_iter().map(work).collect()
-    } else {
-        objects.into_par_iter().map(work).collect()
     }
 }
 

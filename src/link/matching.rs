@@ -2,10 +2,12 @@
 //! records of an object (of several, when an archive has members of the same name) and its lines of the
 //! map. Out: the objects that were linked, with an address for each atom that was placed.
 
-use super::inputs::{Input, InputError, SymbolAddresses, has_own_place};
+use super::inputs::{Input, InputError, SymbolAddresses};
+use super::sections::{Alike, Candidate, Sections};
 use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::OnceCell;
+use std::mem;
 
 /// Gives every atom its address.
 pub fn place<'a>(
@@ -25,12 +27,14 @@ pub fn place<'a>(
         inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
         return Ok(inputs);
     }
+    let index = match &mut inputs[..] {
+        [only] => mem::take(&mut only.sections),
+        several => Sections::new(several.iter().map(|input| &input.record)),
+    };
     let (claims, groups) = (OnceCell::new(), OnceCell::new());
-    let addresses =
-        Matcher { label: &label, inputs: &inputs, placed, symbols, index: Index::new(&inputs), claims, groups }
-            .run()?;
+    let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index, claims, groups }.run()?;
     for (Candidate { input, atom }, address) in addresses {
-        give_place(&mut inputs[input], atom, address);
+        give_place(&mut inputs[input as usize], atom as usize, address);
     }
     Ok(inputs)
 }
@@ -66,71 +70,12 @@ fn is_whole_file(inputs: &[Input]) -> bool {
     matches!(inputs, [input] if matches!(&input.record.atoms[..], [atom] if atom.level == Level::File))
 }
 
-/// The first atom of a section that a line of the map may mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Candidate {
-    input: usize,
-    atom: usize,
-}
-
-/// One or more of the same name, in order. Mostly it is one.
-struct Alike<T> {
-    first: T,
-    others: Vec<T>,
-}
-
-impl<T: Copy> Alike<T> {
-    fn only(&self) -> Option<T> {
-        self.others.is_empty().then_some(self.first)
-    }
-
-    fn all(&self) -> Vec<T> {
-        [self.first].into_iter().chain(self.others.iter().copied()).collect()
-    }
-}
-
-/// The sections of an object by their names.
-#[derive(Default)]
-struct Index<'i> {
-    numbers: FxHashMap<&'i [u8], usize>,
-    sections: Vec<Alike<Candidate>>,
-}
-
-impl<'i> Index<'i> {
-    fn new(inputs: &'i [Input]) -> Self {
-        let mut index = Index::default();
-        index.numbers.reserve(inputs.iter().map(|input| input.record.atoms.len()).sum());
-        for (input, object) in inputs.iter().enumerate() {
-            let mut last = None;
-            for (atom, described) in object.record.atoms.iter().enumerate() {
-                let is_first = last.replace(described.section) != Some(described.section);
-                if is_first && has_own_place(described.kind, described.level) {
-                    index.add(described.section_name.as_bytes(), Candidate { input, atom });
-                }
-            }
-        }
-        index
-    }
-
-    fn add(&mut self, name: &'i [u8], candidate: Candidate) {
-        let next = self.sections.len();
-        match *self.numbers.entry(name).or_insert(next) {
-            number if number == next => self.sections.push(Alike { first: candidate, others: Vec::new() }),
-            number => self.sections[number].others.push(candidate),
-        }
-    }
-
-    fn get(&self, name: &[u8]) -> Option<&Alike<Candidate>> {
-        Some(&self.sections[*self.numbers.get(name)?])
-    }
-}
-
 struct Matcher<'i, 'a, 'p> {
     label: &'i str,
     inputs: &'i [Input<'a>],
     placed: &'i [PlacedSection<'p>],
     symbols: &'i dyn SymbolAddresses,
-    index: Index<'i>,
+    index: Sections<'a>,
     /// Where the symbols of atoms say that the atoms are. Made when several sections bear one name, as all of them do
     /// with `-fno-unique-section-names`; to ask every symbol for every line would be cubic.
     claims: OnceCell<FxHashMap<u64, Vec<Candidate>>>,
@@ -147,7 +92,7 @@ impl Matcher<'_, '_, '_> {
     /// The address of every placed atom.
     fn run(&self) -> Result<Vec<(Candidate, u64)>, InputError> {
         let mut found = Vec::with_capacity(self.placed.len());
-        for (lines, candidates) in self.lines().iter().zip(&self.index.sections) {
+        for (lines, candidates) in self.lines().iter().zip(&self.index.named) {
             if let Some(lines) = lines {
                 self.match_name(candidates, lines, &mut found)?;
             }
@@ -159,24 +104,27 @@ impl Matcher<'_, '_, '_> {
     /// strings, commons.
     fn lines(&self) -> Vec<Option<Alike<&PlacedSection<'_>>>> {
         let mut lines: Vec<Option<Alike<&PlacedSection>>> = Vec::new();
-        lines.resize_with(self.index.sections.len(), || None);
+        lines.resize_with(self.index.named.len(), || None);
         for line in self.placed.iter().filter(|line| line.size > 0) {
             let Some(&number) = self.index.numbers.get(line.name) else { continue };
-            match &mut lines[number] {
-                Some(known) => known.others.push(line),
-                none => *none = Some(Alike { first: line, others: Vec::new() }),
+            match &mut lines[number as usize] {
+                Some(known) => known.push(line),
+                none => *none = Some(Alike::new(line)),
             }
         }
         lines
     }
 
     fn atom(&self, candidate: Candidate) -> &Atom<'_> {
-        &self.inputs[candidate.input].record.atoms[candidate.atom]
+        &self.inputs[candidate.input as usize].record.atoms[candidate.atom as usize]
     }
 
     /// The size of the whole section.
     fn size(&self, candidate: Candidate) -> u64 {
-        entries(&self.inputs[candidate.input].record, candidate.atom).iter().map(|atom| atom.size).sum()
+        entries(&self.inputs[candidate.input as usize].record, candidate.atom as usize)
+            .iter()
+            .map(|atom| atom.size)
+            .sum()
     }
 
     /// Matches the lines of one section name.
@@ -243,7 +191,7 @@ impl Matcher<'_, '_, '_> {
                         continue;
                     };
                     if let Some(address) = self.symbols.address(symbol.name_hash) {
-                        let candidate = Candidate { input, atom: atom as usize };
+                        let candidate = Candidate { input: input as u32, atom };
                         claims.entry(address.wrapping_sub(offset)).or_default().push(candidate);
                     }
                 }
@@ -256,7 +204,7 @@ impl Matcher<'_, '_, '_> {
     /// A group is linked as a whole: a member with a name of its own tells it of the others.
     fn group_is_linked(&self, candidate: Candidate) -> bool {
         let group = self.atom(candidate).group;
-        group == 0 || self.groups().get(&(candidate.input, group)).copied().unwrap_or(true)
+        group == 0 || self.groups().get(&(candidate.input as usize, group)).copied().unwrap_or(true)
     }
 
     fn groups(&self) -> &FxHashMap<(usize, u32), bool> {

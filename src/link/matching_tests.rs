@@ -1,6 +1,7 @@
 //! Matching, held against the rules written down plainly, with no regard to time.
 
 use super::*;
+use crate::link::inputs::Read;
 use crate::model::{AtomKind, Hash, Symbol};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -40,8 +41,7 @@ fn in_sections_of_their_own(mut atoms: Vec<Atom<'static>>) -> Vec<Atom<'static>>
 }
 
 fn input(record: Record<'static>) -> Input<'static> {
-    let addresses = vec![None; record.atoms.len()];
-    Input { label: "x.o".to_owned(), addresses, record, fresh: None }
+    Input::new("x.o".to_owned(), Read::new((record, false)), None)
 }
 
 fn line(name: &'static str, address: u64, size: u64) -> PlacedSection<'static> {

@@ -9,16 +9,22 @@ pub mod describe;
 pub mod early;
 /// The files of a link.
 pub mod files;
+/// The binary that the linker made.
+pub mod finished;
 /// The reference graph.
 pub mod graph;
 /// The objects of a link.
 pub mod inputs;
 /// The project's shared libraries.
 pub mod libraries;
+/// The objects of a binary in their places.
+pub mod linked;
 /// The linkers' maps.
 pub mod map;
 /// Where the linker's map comes from.
 pub mod map_source;
+/// The map while it is written.
+pub mod map_text;
 /// Lines of the map and sections of objects.
 pub mod matching;
 /// The linkers' options.
@@ -27,6 +33,8 @@ pub mod options;
 pub mod real;
 /// Records of objects that carry none.
 pub mod remembered;
+/// The sections of an object by name.
+pub mod sections;
 /// The whole of `tasting-ld`.
 pub mod shim;
 /// What each symbol means.

@@ -68,6 +68,11 @@ impl Shelf {
         )
     }
 
+    /// All records, with where their objects start.
+    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.places.iter().filter_map(|place| Some((place.0, self.get(place.0)?)))
+    }
+
     /// The record of the object that starts there.
     pub fn get(&self, start: u64) -> Option<&[u8]> {
         let index = self.places.binary_search_by_key(&start, |place| place.0).ok()?;

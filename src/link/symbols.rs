@@ -7,9 +7,9 @@
 //!
 //! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
-use super::inputs::{self, Input, SymbolAddresses};
+use super::inputs::{Input, SymbolAddresses};
 use crate::elf::binary::Binary;
-use crate::model::{AtomKind, Hash, Symbol, SymbolKind};
+use crate::model::{AtomKind, Hash, Record, Symbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
 /// Where a name is defined.
@@ -48,49 +48,60 @@ impl Definition {
     }
 }
 
-/// The names of a link, numbered, with their definitions.
-pub struct Definitions {
+/// The names of a link, numbered.
+#[derive(Default)]
+pub struct Names {
     /// By the hashes of names, which the records have ready: strings of many files would have to be read again.
     numbers: FxHashMap<Hash, u32>,
     /// The hash of each name.
-    names: Vec<Hash>,
+    hashes: Vec<Hash>,
+}
+
+impl Names {
+    /// The number of a name; a new one, if it is new.
+    fn number(&mut self, name: Hash) -> u32 {
+        let next = self.hashes.len() as u32;
+        let number = *self.numbers.entry(name).or_insert(next);
+        if number == next {
+            self.hashes.push(name);
+        }
+        number
+    }
+
+    /// The numbers of the names of a record's symbols.
+    pub fn of_symbols(&mut self, record: &Record) -> Vec<u32> {
+        record.symbols.iter().map(|symbol| self.number(symbol.name_hash)).collect()
+    }
+}
+
+/// The names of a link with their definitions.
+pub struct Definitions {
+    names: Names,
     /// The best definition of each name.
     best: Vec<Option<Definition>>,
-    /// The number of the name of each symbol of each object.
-    of_symbols: Vec<Vec<u32>>,
     /// Size and alignment of common symbols, taken over all objects.
     commons: FxHashMap<Hash, (u64, u64)>,
 }
 
-/// The number of no name.
-const NONE: u32 = u32::MAX;
-
 impl Definitions {
-    /// Numbers all names and collects the definitions of all objects, in the order of the map.
-    pub fn collect(inputs: &[Input]) -> Self {
-        let count = inputs.iter().map(|input| input.record.atoms.len()).sum::<usize>();
-        let numbers = FxHashMap::with_capacity_and_hasher(count, Default::default());
-        let (names, best) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let (of_symbols, commons) = (Vec::new(), FxHashMap::default());
-        let mut definitions = Definitions { numbers, names, best, of_symbols, commons };
-        let defined = inputs.iter().enumerate().map(|(number, input)| definitions.define(number as u32, input));
-        let defined: Vec<Vec<u32>> = defined.collect();
-        // Most names were defined by now, and can be looked up by several threads.
-        let looked_up = inputs::map_each(inputs.iter().zip(defined).collect(), |(input, mut numbers)| {
-            let open = input.record.symbols.iter().zip(&mut numbers).filter(|(_, number)| **number == NONE);
-            open.for_each(|(symbol, number)| *number = definitions.number(symbol.name_hash).unwrap_or(NONE));
-            numbers
-        });
-        definitions.of_symbols = looked_up;
-        definitions.number_undefined(inputs);
+    /// Collects the definitions of all objects, in the order of the map. Objects whose names have no numbers yet are
+    /// given them.
+    pub fn collect(inputs: &mut [Input], mut names: Names) -> Self {
+        for input in inputs.iter_mut().filter(|input| input.names.is_empty()) {
+            input.names = names.of_symbols(&input.record);
+        }
+        let best = vec![None; names.hashes.len()];
+        let mut definitions = Definitions { names, best, commons: FxHashMap::default() };
+        for (number, input) in inputs.iter().enumerate() {
+            definitions.define(number as u32, input);
+        }
         definitions
     }
 
-    /// Adds the definitions of one object. Returns the number of each symbol that it defines.
-    fn define(&mut self, number: u32, input: &Input) -> Vec<u32> {
-        let mut numbers = vec![NONE; input.record.symbols.len()];
-        let symbols = input.record.symbols.iter().zip(&mut numbers);
-        for (symbol, assigned) in symbols.filter(|(symbol, _)| symbol.kind != SymbolKind::Undefined) {
+    /// Adds the definitions of one object.
+    fn define(&mut self, number: u32, input: &Input) {
+        let symbols = input.record.symbols.iter().zip(&input.names);
+        for (symbol, &name) in symbols.filter(|(symbol, _)| symbol.kind != SymbolKind::Undefined) {
             if let SymbolKind::Common { size, align } = symbol.kind {
                 let common = self.commons.entry(symbol.name_hash).or_default();
                 *common = (common.0.max(size), common.1.max(align));
@@ -98,40 +109,21 @@ impl Definitions {
             let rank = rank(input, symbol.weak, symbol.kind);
             let literal = literal(input, symbol.kind);
             let definition = Definition { input: number, kind: symbol.kind, rank, literal, is_contested: false };
-            *assigned = self.add(symbol.name_hash, definition);
+            self.add(name, definition);
             if symbol.name.as_bytes().contains(&b'@')
                 && let Some((name, version)) = symbol.name.split_once("@@")
             {
-                self.add(Symbol::hash_of(&format!("{name}@{version}")), definition);
-            }
-        }
-        numbers
-    }
-
-    fn number_undefined(&mut self, inputs: &[Input]) {
-        for (input, numbers) in inputs.iter().zip(&mut self.of_symbols) {
-            let open = input.record.symbols.iter().zip(numbers).filter(|(_, number)| **number == NONE);
-            for (symbol, number) in open {
-                *number = *self.numbers.entry(symbol.name_hash).or_insert_with(|| {
-                    self.names.push(symbol.name_hash);
-                    self.best.push(None);
-                    self.best.len() as u32 - 1
-                });
+                let versioned = self.names.number(Symbol::hash_of(&format!("{name}@{version}")));
+                self.add(versioned, definition);
             }
         }
     }
 
-    fn add(&mut self, name: Hash, definition: Definition) -> u32 {
-        let next = self.best.len() as u32;
-        let number = *self.numbers.entry(name).or_insert(next);
-        if number == next {
-            self.names.push(name);
-            self.best.push(Some(definition));
-        } else {
-            let known = self.best[number as usize].get_or_insert(definition);
-            known.meet(definition);
+    fn add(&mut self, name: u32, definition: Definition) {
+        if name as usize >= self.best.len() {
+            self.best.resize(name as usize + 1, None);
         }
-        number
+        self.best[name as usize].get_or_insert(definition).meet(definition);
     }
 
     /// How many names there are.
@@ -141,17 +133,12 @@ impl Definitions {
 
     /// The number of a name that some object defines or asks for.
     pub fn number(&self, name: Hash) -> Option<u32> {
-        self.numbers.get(&name).copied()
-    }
-
-    /// The number of the name of an object's symbol.
-    pub fn number_of_symbol(&self, input: u32, symbol: u32) -> u32 {
-        self.of_symbols[input as usize][symbol as usize]
+        self.names.numbers.get(&name).copied()
     }
 
     /// The name with a number.
     pub fn name(&self, number: u32) -> Hash {
-        self.names[number as usize]
+        self.names.hashes[number as usize]
     }
 
     /// The best definition of the name with a number.
@@ -198,6 +185,7 @@ fn literal(input: &Input, kind: SymbolKind) -> Option<(Hash, u64)> {
 const COMMON: u8 = 5;
 
 /// The binary's own symbol table, by the hashes of names.
+#[derive(Default)]
 pub struct FinalSymbols {
     globals: FxHashMap<Hash, Final>,
     /// A hidden global is local in the binary; so is what a script hides, and every static of an object.

@@ -31,17 +31,66 @@ pub struct Format {
     pub version: u32,
 }
 
+/// A value as bytes, with room for what will be put in front.
+pub struct Payload(Vec<u8>);
+
+impl Payload {
+    pub fn content(&mut self) -> &mut [u8] {
+        &mut self.0[HEADER..]
+    }
+}
+
+/// Takes what is encoded. (postcard's own is slower by half.)
+struct Growing(Vec<u8>);
+
+impl postcard::ser_flavors::Flavor for Growing {
+    type Output = Vec<u8>;
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        // Most are numbers of a few bytes, for which a call to copy them is too much.
+        match *bytes {
+            [one] => self.0.push(one),
+            [one, two] => self.0.extend_from_slice(&[one, two]),
+            [one, two, three] => self.0.extend_from_slice(&[one, two, three]),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
+    }
+}
+
 impl Format {
     /// Wraps a value.
     pub fn encode<T: Serialize>(&self, value: &T) -> Result<Vec<u8>, FormatError> {
-        let mut bytes = vec![0; HEADER];
-        bytes = postcard::to_extend(value, bytes).map_err(|_| FormatError::Malformed)?;
+        Ok(self.seal(self.payload(value, 0)?))
+    }
+
+    /// A value as it will be wrapped. It is expected to take about so many bytes.
+    pub fn payload<T: Serialize>(&self, value: &T, size: usize) -> Result<Payload, FormatError> {
+        let mut bytes = Vec::with_capacity(HEADER + size);
+        bytes.resize(HEADER, 0);
+        let bytes = postcard::serialize_with_flavor(value, Growing(bytes)).map_err(|_| FormatError::Malformed)?;
+        Ok(Payload(bytes))
+    }
+
+    /// Wraps a payload.
+    pub fn seal(&self, Payload(mut bytes): Payload) -> Vec<u8> {
         let (header, payload) = bytes.split_at_mut(HEADER);
         header[..8].copy_from_slice(&self.magic);
         header[8..12].copy_from_slice(&self.version.to_le_bytes());
         header[12..20].copy_from_slice(&(payload.len() as u64).to_le_bytes());
         header[20..28].copy_from_slice(&xxh3_64(payload).to_le_bytes());
-        Ok(bytes)
+        bytes
     }
 
     /// The value at the front of `bytes`, and what follows it.

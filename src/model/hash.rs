@@ -51,6 +51,18 @@ impl Hash {
     pub fn of(bytes: &[u8]) -> Self {
         Hash(xxh3_128(bytes).to_be_bytes())
     }
+
+    /// What `Hasher::new(domain).hash(self).number(number)` makes, in a tenth of the time: for where there are many. The
+    /// domain's name is short.
+    pub fn with_number(self, domain: &str, number: u64) -> Self {
+        let mut bytes = [0; 64];
+        let mut end = 0;
+        for part in [&(domain.len() as u64).to_le_bytes()[..], domain.as_bytes(), &self.0, &number.to_le_bytes()] {
+            bytes[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
+        Self::of(&bytes[..end])
+    }
 }
 
 impl fmt::Display for Hash {
@@ -123,6 +135,14 @@ mod tests {
             hasher.finish()
         };
         assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
+    }
+
+    #[test]
+    fn the_short_way_leads_to_the_same_hash() {
+        for (content, number) in [(&b"x"[..], 0), (b"y", 5), (b"", u64::MAX)] {
+            let hash = Hash::of(content);
+            assert_eq!(hash.with_number("rights", number), Hasher::new("rights").hash(hash).number(number).finish());
+        }
     }
 
     #[test]

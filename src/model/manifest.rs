@@ -1,7 +1,7 @@
 //! A manifest: the reference graph of one linked binary, in the file `BINARY.tasting`. It is all that the
 //! stages after linking know of the binary's inside.
 
-use super::envelope::{Format, FormatError};
+use super::envelope::{Format, FormatError, Payload};
 use super::hash::as_bytes;
 use super::{AtomKind, Hash, Level, Refusal};
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,10 @@ use std::borrow::Cow;
 
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
+
+/// What nodes (beyond their names) and edges take at the most in all but the strangest manifests.
+const BYTES_PER_NODE: usize = 48;
+const BYTES_PER_EDGE: usize = 6;
 
 const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 4 };
 
@@ -92,6 +96,13 @@ impl<'a> Manifest<'a> {
         FORMAT.encode(self)
     }
 
+    /// The same before the fingerprint is known, which takes about as long to find out.
+    pub fn encode_before_fingerprint(&self) -> Result<Unfinished, FormatError> {
+        let names = self.nodes.iter().map(|node| node.name.len()).sum::<usize>();
+        let size = names + BYTES_PER_NODE * self.nodes.len() + BYTES_PER_EDGE * self.edges.len();
+        Ok(Unfinished(FORMAT.payload(self, size)?))
+    }
+
     /// Reads a manifest's file.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, FormatError> {
         let (manifest, rest) = FORMAT.decode::<Manifest>(bytes)?;
@@ -127,6 +138,18 @@ impl<'a> Manifest<'a> {
             at
         }));
         starts
+    }
+}
+
+/// A manifest as bytes, whose fingerprint is still to come.
+pub struct Unfinished(Payload);
+
+impl Unfinished {
+    /// The bytes of the file. The fingerprint is the second field, and hashes are encoded as they are.
+    pub fn with_fingerprint(mut self, fingerprint: Hash) -> Vec<u8> {
+        let size = fingerprint.0.len();
+        self.0.content()[size..2 * size].copy_from_slice(&fingerprint.0);
+        FORMAT.seal(self.0)
     }
 }
 
@@ -205,6 +228,12 @@ mod tests {
         fn any_manifest_comes_back(manifest in manifest()) {
             let bytes = manifest.encode().unwrap();
             prop_assert_eq!(Manifest::decode(&bytes), Ok(manifest));
+        }
+
+        #[test]
+        fn the_fingerprint_can_come_later(manifest in manifest(), fingerprint in any::<[u8; 16]>()) {
+            let bytes = manifest.encode_before_fingerprint().unwrap().with_fingerprint(Hash(fingerprint));
+            prop_assert_eq!(bytes, Manifest { fingerprint: Hash(fingerprint), ..manifest }.encode().unwrap());
         }
 
         #[test]

@@ -102,9 +102,52 @@ impl Memory {
         std::os::fd::AsFd::as_fd(&self.file)
     }
 
+    /// How much was written to it so far.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Reads so much of what comes next and puts it behind what is there. Those who write have places of their own.
+    pub fn read(&self, text: &mut Vec<u8>, length: u64) -> io::Result<usize> {
+        text.reserve_exact(length as usize);
+        io::Read::read_to_end(&mut io::Read::take(&self.file, length), text)
+    }
+
     /// What was written to it so far.
     pub fn content(&self) -> io::Result<Mapped> {
         map_file(&self.file)
+    }
+}
+
+/// Has the memory that is given back kept for what comes next: the kernel takes longer to hand out and to take back pages
+/// than we take to fill them. For a process that ends soon.
+pub fn keep_memory() {
+    #[cfg(target_env = "gnu")]
+    for (setting, value) in [
+        // One heap for all threads, in one piece.
+        (libc::M_ARENA_MAX, 1),
+        (libc::M_MMAP_THRESHOLD, MOST_AT_ONCE as libc::c_int),
+        (libc::M_TRIM_THRESHOLD, libc::c_int::MAX),
+        (libc::M_TOP_PAD, 4 << 20),
+    ] {
+        // SAFETY: it changes numbers of the allocator's own, and takes no pointers.
+        unsafe { libc::mallopt(setting, value) };
+    }
+}
+
+/// The most that the allocator takes from its heap at once.
+const MOST_AT_ONCE: usize = 32 << 20;
+
+/// Has the kernel hand out so much memory now, while nobody waits for us. To be called after `keep_memory`.
+pub fn prepare_memory(bytes: usize) {
+    const PAGE: usize = 4096;
+    let mut block: Vec<u8> = Vec::with_capacity(bytes.min(MOST_AT_ONCE / 2));
+    let start = (block.as_mut_ptr() as usize).next_multiple_of(PAGE);
+    let end = (block.as_ptr() as usize + block.capacity()) / PAGE * PAGE;
+    if start < end {
+        // SAFETY: the pages lie within the block, which nobody has written to. Where the kernel does not know the advice,
+        // it says so, and hands the pages out later.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_POPULATE_WRITE) };
     }
 }
 

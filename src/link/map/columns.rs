@@ -41,7 +41,6 @@ pub(super) struct Extent<'a> {
 }
 
 /// Reads events off the lines.
-#[derive(Debug)]
 pub(super) struct Columns<'a> {
     lines: Lines<'a>,
     behind_empty: bool,

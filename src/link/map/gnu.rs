@@ -44,7 +44,7 @@ pub(super) fn parse(lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
             Event::Output { .. } => output = Output::Unloaded,
             Event::Entry { name, extent } if is_fill(name, &extent) => {}
             Event::Entry { name, extent } => match place(output, name, extent) {
-                Ok(section) => placement.sections.extend(section),
+                Ok(section) => section.into_iter().for_each(|section| placement.push(section)),
                 Err(()) => return columns.malformed(),
             },
             Event::Pattern(text) if is_script(text) => {}

@@ -37,7 +37,7 @@ pub(super) fn parse(lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
                 (Some(section), None) if section.file == INTERNAL => {}
                 (Some(_), None) => return columns.malformed(),
                 (Some(section), Some((output, true))) if !is_padding(section.name) => {
-                    placement.sections.push(PlacedSection { output, ..section });
+                    placement.push(PlacedSection { output, ..section });
                 }
                 (Some(_), Some(_)) => {}
             },

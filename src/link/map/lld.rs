@@ -41,7 +41,7 @@ pub(super) fn parse(mut lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
                 let (file, member) = split_member(path);
                 let Row { address, size, .. } = row;
                 let name = without_offset(name);
-                placement.sections.push(PlacedSection { output, name, address, size, file, member });
+                placement.push(PlacedSection { output, name, address, size, file, member });
             }
             (Some(_), Some((_, false))) => {}
             (None, Some(_)) if is_script(input) => {}

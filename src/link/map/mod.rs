@@ -15,6 +15,7 @@
 //! a section of the user's own that is not loaded. Whoever holds the binary can look at the flags of the output section.
 
 mod columns;
+pub mod feed;
 mod gnu;
 mod gold;
 mod lld;
@@ -28,6 +29,7 @@ mod zoo;
 use thiserror::Error;
 
 use crate::model::Placement;
+use feed::Feed;
 use text::Lines;
 
 /// The file of what comes from no file: merged strings, `.got`, `.dynsym`. lld's own spelling, used for all.
@@ -60,24 +62,28 @@ pub enum MapError {
 
 /// Parses a map, telling from its text which linker wrote it.
 pub fn parse(text: &[u8]) -> Result<Placement<'_>, MapError> {
-    let (kind, lines) = locate(text)?;
-    match kind {
+    Ok(parse_lines(Lines::new(text)?)?.1)
+}
+
+/// Parses a map that may still be written, to its end.
+pub fn read<'a>(feed: &'a Feed<'a>) -> Result<(MapKind, Placement<'a>), MapError> {
+    parse_lines(Lines::of(feed))
+}
+
+fn parse_lines(lines: Lines<'_>) -> Result<(MapKind, Placement<'_>), MapError> {
+    let (kind, lines) = locate(lines)?;
+    let placement = match kind {
         MapKind::Gnu => gnu::parse(lines),
         MapKind::Gold => gold::parse(lines),
         MapKind::Lld => lld::parse(lines),
         MapKind::Mold => mold::parse(lines),
-    }
-}
-
-/// Which linker wrote this map; `None` also for a map that ends before it says so.
-pub fn kind(text: &[u8]) -> Option<MapKind> {
-    locate(text).ok().map(|(kind, _)| kind)
+    };
+    Ok((kind, placement?))
 }
 
 /// The writer, and the lines behind the title. lld and mold open with a table's head; GNU ld and gold tell first which
 /// members they took, which sections they discarded (in the layout of those that they kept!) and more.
-fn locate(text: &[u8]) -> Result<(MapKind, Lines<'_>), MapError> {
-    let mut lines = Lines::new(text)?;
+fn locate(mut lines: Lines<'_>) -> Result<(MapKind, Lines<'_>), MapError> {
     let mut first = true;
     let mut behind_empty = true;
     let mut behind_memory = None;

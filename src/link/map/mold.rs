@@ -32,15 +32,15 @@ pub(super) fn parse(mut lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
             };
             output.has_inputs = true;
             if is_loaded(output.row.text, output.row.address) {
-                placement.sections.push(place(output.row.text, &row, path, name));
+                placement.push(place(output.row.text, &row, path, name));
             }
             continue;
         }
         complete |= row.text == b"SHDR";
-        placement.sections.extend(output.and_then(Output::own));
+        output.and_then(Output::own).into_iter().for_each(|own| placement.push(own));
         output = Some(Output { row, has_inputs: false });
     }
-    placement.sections.extend(output.and_then(Output::own));
+    output.and_then(Output::own).into_iter().for_each(|own| placement.push(own));
     if complete { Ok(placement) } else { Err(MapError::Truncated) }
 }
 

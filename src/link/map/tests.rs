@@ -209,6 +209,10 @@ fn odd_paths() {
     }
 }
 
+fn kind(map: &[u8]) -> Option<MapKind> {
+    Some(locate(Lines::new(map).ok()?).ok()?.0)
+}
+
 /// However much of the end is missing, the answer is an error or the whole placement.
 #[test]
 fn a_prefix_loses_no_section() {

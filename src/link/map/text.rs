@@ -2,22 +2,31 @@
 //! Everything is a slice of the text; nothing here can panic or allocate.
 
 use super::MapError;
+use super::feed::{Feed, Piece};
 
 /// The lines of a map, numbered from 1. Cloning is free, and is the way to look ahead.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Lines<'a> {
     rest: &'a [u8],
     number: usize,
+    /// Where more comes from, and the piece that came last.
+    feed: Option<&'a Feed<'a>>,
+    piece: Option<&'a Piece>,
 }
 
 impl<'a> Lines<'a> {
     /// Refuses a text whose last line has no end: the linker had more to say.
     pub fn new(text: &'a [u8]) -> Result<Self, MapError> {
         match text.last() {
-            Some(b'\n') => Ok(Self { rest: text, number: 0 }),
+            Some(b'\n') => Ok(Self { rest: text, number: 0, feed: None, piece: None }),
             Some(_) => Err(MapError::Truncated),
             None => Err(MapError::Unknown),
         }
+    }
+
+    /// The lines of a text that may still be written.
+    pub fn of(feed: &'a Feed<'a>) -> Self {
+        Self { rest: b"", number: 0, feed: Some(feed), piece: None }
     }
 
     /// The number of the line that was returned last.
@@ -30,7 +39,16 @@ impl<'a> Iterator for Lines<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (line, rest) = self.rest.split_at_checked(memchr::memchr(b'\n', self.rest)?)?;
+        let end = loop {
+            match memchr::memchr(b'\n', self.rest) {
+                Some(end) => break end,
+                None => {
+                    let piece = self.feed?.after(self.piece)?;
+                    (self.rest, self.piece) = (piece, Some(piece));
+                }
+            }
+        };
+        let (line, rest) = self.rest.split_at_checked(end)?;
         self.rest = rest.get(1..)?;
         self.number += 1;
         Some(line)
