@@ -10,6 +10,7 @@
 use super::inputs::{Input, SymbolAddresses};
 use crate::elf::binary::Binary;
 use crate::model::{AtomKind, Hash, Record, Symbol, SymbolKind};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Where a name is defined.
@@ -72,7 +73,38 @@ impl Names {
     pub fn of_symbols(&mut self, record: &Record) -> Vec<u32> {
         record.symbols.iter().map(|symbol| self.number(symbol.name_hash)).collect()
     }
+
+    /// Numbers the names of all objects that were not read early.
+    fn number_rest(&mut self, inputs: &mut [Input]) {
+        let mut rest: Vec<&mut Input> = inputs.iter_mut().filter(|input| input.names.is_empty()).collect();
+        for input in &mut rest {
+            let number = |symbol: &Symbol| match symbol.kind {
+                SymbolKind::Undefined => NONE,
+                _ => self.number(symbol.name_hash),
+            };
+            input.names = input.record.symbols.iter().map(number).collect();
+        }
+        // Most names were defined by now, and can be looked up by several threads.
+        let look_up = |input: &mut &mut Input| {
+            let open = input.record.symbols.iter().zip(&mut input.names).filter(|(_, number)| **number == NONE);
+            open.for_each(|(symbol, number)| *number = self.numbers.get(&symbol.name_hash).copied().unwrap_or(NONE));
+        };
+        match rest.len() < MANY {
+            true => rest.iter_mut().for_each(look_up),
+            false => rest.par_iter_mut().for_each(look_up),
+        }
+        for input in rest {
+            let open = input.record.symbols.iter().zip(&mut input.names).filter(|(_, number)| **number == NONE);
+            open.for_each(|(symbol, number)| *number = self.number(symbol.name_hash));
+        }
+    }
 }
+
+/// The number of no name.
+const NONE: u32 = u32::MAX;
+
+/// Beyond so many objects several threads pay.
+const MANY: usize = 48;
 
 /// The names of a link with their definitions.
 pub struct Definitions {
@@ -87,9 +119,7 @@ impl Definitions {
     /// Collects the definitions of all objects, in the order of the map. Objects whose names have no numbers yet are
     /// given them.
     pub fn collect(inputs: &mut [Input], mut names: Names) -> Self {
-        for input in inputs.iter_mut().filter(|input| input.names.is_empty()) {
-            input.names = names.of_symbols(&input.record);
-        }
+        names.number_rest(inputs);
         let best = vec![None; names.hashes.len()];
         let mut definitions = Definitions { names, best, commons: FxHashMap::default() };
         for (number, input) in inputs.iter().enumerate() {
