@@ -197,7 +197,7 @@ def put_into_readme(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--readme", action="store_true", help="put the table into README.md, too")
+    parser.add_argument("--readme", action="store_true", help="put the table into README.md, too, with the latest good run of each project")
     parser.add_argument("names", nargs="*", default=sorted(path.stem for path in RECIPES.glob("*.recipe")))
     arguments = parser.parse_args()
     lines, failed = [], False
@@ -206,6 +206,7 @@ def main():
         for name in arguments.names:
             try:
                 lines.append(Subject(name, Path(prefix)).examine())
+                (CACHE / name / "line.json").write_text(json.dumps(lines[-1]))
                 print(f"{name}: " + ", ".join(f"{title} {value}" for title, value in zip(HEADER[1:], lines[-1][1:])), flush=True)
             except (Wrong, subprocess.CalledProcessError) as error:
                 failed = True
@@ -213,7 +214,8 @@ def main():
     if lines:
         print("\n" + table(lines), end="")
     if arguments.readme and not failed:
-        put_into_readme(table(lines))
+        kept = sorted(path for path in CACHE.glob("*/line.json") if (RECIPES / f"{path.parent.name}.recipe").exists())
+        put_into_readme(table([json.loads(path.read_text()) for path in kept]))
     sys.exit(1 if failed else 0)
 
 
