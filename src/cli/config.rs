@@ -6,8 +6,9 @@ use crate::report::settings::{self, ShownIgnored, ShownSetting, ShownSettings};
 use crate::report::shown::level_name;
 use crate::run::config::{Config, FILE};
 use crate::run::project::Project;
-use crate::run::{QUARANTINE_PASSES, environment};
+use crate::run::{QUARANTINE_PASSES, environment, sharing};
 use crate::store::DEFAULT_LIMIT;
+use crate::store::remote::location::Location;
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct Arguments {
 }
 
 /// Tables of tasting.toml whose entries are settings of their own.
-const TABLES: [&str; 2] = ["environment", "limits"];
+const TABLES: [&str; 3] = ["environment", "limits", "sharing"];
 
 /// What the shims tell each other.
 const INTERNAL: [&str; 2] = ["TASTING_INSIDE_", "TASTING_LINK_"];
@@ -62,6 +63,7 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_DIR", path(&user.dir)),
         ("TASTING_ROOT", json!(root.display().to_string())),
         ("TASTING_MAXSIZE", json!(user.max_size.unwrap_or(DEFAULT_LIMIT))),
+        ("TASTING_REMOTE", remote(user)),
         ("TASTING_LEVEL", json!(level_name(user.level))),
         ("TASTING_MANIFEST_DIR", path(&user.manifest_dir)),
         ("TASTING_LOGFILE", path(&user.logfile)),
@@ -77,6 +79,15 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
     let is_used = |name: &str| variable(name).is_some() && (name != "TASTING_MAXSIZE" || user.max_size.is_some());
     let source = |name: &str| if is_used(name) { "variable" } else { "default" }.to_owned();
     rows.into_iter().map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) }).collect()
+}
+
+/// The remote store, without secrets; one that is not understood may have some anywhere.
+fn remote(user: &Settings) -> Value {
+    match user.remote.as_ref().map(|text| Location::parse(&text.0)) {
+        Some(Ok(location)) => json!(location.shown),
+        Some(Err(_)) => json!("***"),
+        None => Value::Null,
+    }
 }
 
 /// A variable that is set.
@@ -101,7 +112,8 @@ fn not_understood(user: &Settings) -> Vec<String> {
     let level = variable("TASTING_LEVEL").filter(|level| level != level_name(user.level));
     let size = size.map(|value| format!("TASTING_MAXSIZE={value} is not a size such as 500M or 5G"));
     let level = level.map(|value| format!("TASTING_LEVEL={value} is none of code, ast and file"));
-    size.into_iter().chain(level).collect()
+    let remote = sharing::location(user, &Config::default()).err();
+    size.into_iter().chain(level).chain(remote).collect()
 }
 
 /// The project's settings.

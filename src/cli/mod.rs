@@ -7,6 +7,8 @@ mod explain;
 mod fingerprint;
 mod gc;
 mod log;
+mod pull;
+mod push;
 mod run;
 mod show;
 mod stats;
@@ -61,6 +63,8 @@ enum Command {
     Show(show::Arguments),
     Doctor(doctor::Arguments),
     Config(config::Arguments),
+    Push(push::Arguments),
+    Pull(pull::Arguments),
     Gc(gc::Arguments),
     Clear(clear::Arguments),
 }
@@ -84,6 +88,8 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
+        Command::Push(arguments) => push::run(arguments),
+        Command::Pull(arguments) => pull::run(arguments),
         Command::Gc(arguments) => gc::run(arguments),
         Command::Clear(arguments) => clear::run(arguments),
     };

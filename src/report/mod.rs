@@ -11,4 +11,5 @@ pub mod shown;
 pub mod stats;
 pub mod style;
 pub mod text;
+pub mod transfer;
 pub mod units;
