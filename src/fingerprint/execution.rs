@@ -46,12 +46,22 @@ pub struct Program {
 
 impl Program {
     /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
-    pub fn open(program: &Path, libraries: &[PathBuf], settings: &Settings) -> Result<Self, FingerprintError> {
+    /// Libraries that are said to count by name do so unless they have a manifest.
+    pub fn open(
+        program: &Path,
+        libraries: &[PathBuf],
+        settings: &Settings,
+        counts_by_name: &dyn Fn(&Path) -> bool,
+    ) -> Result<Self, FingerprintError> {
         let program = Opened::open(program, settings)?;
         program.manifest(&program.binary()?)?;
         // Not all that the loader opens is a library: its cache is not.
-        let opened =
-            libraries.iter().map(|path| Opened::open(path, settings).ok().filter(|file| file.binary().is_ok()));
+        let open = |path: &PathBuf| {
+            let mut opened = Opened::open(path, settings).ok().filter(|file| file.binary().is_ok())?;
+            opened.counts_by_name = counts_by_name(path);
+            Some(opened)
+        };
+        let opened = libraries.iter().map(open);
         let mut opened: Vec<Option<Opened>> = opened.collect();
         let linked = linked(&program, &opened)?;
 

@@ -44,6 +44,8 @@ pub struct Opened {
     manifest: Result<Mapped, FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
     pub(super) counts_whole: bool,
+    /// What is in it does not count, unless it has a manifest; only what it is called.
+    pub(super) counts_by_name: bool,
     origin: PathBuf,
     /// The DT_RPATHs that hold for it.
     rpaths: Vec<PathBuf>,
@@ -58,7 +60,15 @@ impl Opened {
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
-        Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
+        Ok(Opened {
+            path: path.to_owned(),
+            binary,
+            manifest,
+            counts_whole: false,
+            counts_by_name: false,
+            origin,
+            rpaths: Vec::new(),
+        })
     }
 
     /// The same, counting by its content.
@@ -120,6 +130,7 @@ impl<'o> Loaded<'o> {
                 Ok(manifest) if !module.counts_whole => modules.push(Ok(manifest)),
                 Ok(_) => modules.push(Err(foreign(&binary))),
                 Err(error) if index == 0 => return Err(error),
+                Err(_) if module.counts_by_name => modules.push(Err(module.by_name(&binary))),
                 Err(_) => modules.push(Err(foreign(&binary))),
             }
         }
@@ -161,6 +172,14 @@ fn foreign<'a>(binary: &Binary<'a>) -> Foreign<'a> {
         content: Hasher::new("foreign").hash(binary.behaviour_digest()).finish(),
         names: symbols.iter().map(|symbol| symbol.name).collect(),
         finds_by_name: walk::SYMBOL_FINDERS.iter().any(asks_for),
+    }
+}
+
+impl Opened {
+    /// The module as a library without a manifest, whatever is in it.
+    fn by_name<'a>(&self, binary: &Binary<'a>) -> Foreign<'a> {
+        let name = self.path.file_name().unwrap_or_default().as_encoded_bytes();
+        Foreign { content: Hasher::new("foreign by name").bytes(name).finish(), ..foreign(binary) }
     }
 }
 
