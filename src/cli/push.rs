@@ -62,10 +62,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let is_given = !arguments.destination.is_empty();
     let mut moved = match is_given {
         true => Default::default(),
-        false => {
-            let _turn = remote.spool.wait_for_turn();
-            remote.do_errands(&store)?
-        }
+        false => remote.do_errands(&store)?,
     };
     if is_given || arguments.all || arguments.used_within.is_some() {
         let pushed = remote.push(&store, arguments.used_within)?;

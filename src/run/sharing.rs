@@ -66,8 +66,8 @@ pub(crate) fn send_behind(session: &Session) {
         return;
     }
     // Somebody does so already, and looks again before it ends.
-    let Some(turn) = far.spool.turn() else { return };
-    drop(turn);
+    let Some(duty) = far.spool.duty() else { return };
+    drop(duty);
     if let Err(error) = start(&session.project.working) {
         session.settings.log(format_args!("nothing is sent to the remote store: {error}"));
     }

@@ -54,8 +54,8 @@ pub struct Spool {
     folder: PathBuf,
 }
 
-/// The right to do errands. It ends with the process at the latest.
-pub struct Turn {
+/// A lock. It ends with the process at the latest.
+pub struct Held {
     _lock: File,
 }
 
@@ -106,28 +106,24 @@ impl Spool {
         let _ = fs::remove_file(self.folder.join(errand.file()));
     }
 
-    /// The right to do errands, unless somebody else has it.
-    pub fn turn(&self) -> Option<Turn> {
-        let lock = self.lock_file()?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(Turn { _lock: lock })
-    }
-
-    /// The same, and waits for it.
-    pub fn wait_for_turn(&self) -> Option<Turn> {
-        let lock = self.lock_file()?;
+    /// The right to do errands, which is waited for.
+    pub fn turn(&self) -> Option<Held> {
+        let lock = self.lock_file("turn")?;
         flock(&lock, FlockOperation::LockExclusive).ok()?;
-        Some(Turn { _lock: lock })
+        Some(Held { _lock: lock })
     }
 
-    fn lock_file(&self) -> Option<File> {
-        let path = self.lock_path();
+    /// The duty to do errands that come up, unless somebody else has it. Who gives it up looks again afterwards.
+    pub fn duty(&self) -> Option<Held> {
+        let lock = self.lock_file("duty")?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Held { _lock: lock })
+    }
+
+    fn lock_file(&self, name: &str) -> Option<File> {
+        let path = self.folder.parent().unwrap_or(Path::new("/")).join(name);
         let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         open().or_else(|_| fs::create_dir_all(&self.folder).and_then(|()| open())).ok()
-    }
-
-    fn lock_path(&self) -> PathBuf {
-        self.folder.parent().unwrap_or(Path::new("/")).join("lock")
     }
 }
 
@@ -163,9 +159,10 @@ mod tests {
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().join("spool"));
-        let turn = spool.turn().unwrap();
-        assert!(Spool::new(folder.path().join("spool")).turn().is_none());
-        drop(turn);
-        assert!(spool.turn().is_some());
+        let duty = spool.duty().unwrap();
+        assert!(Spool::new(folder.path().join("spool")).duty().is_none());
+        assert!(spool.turn().is_some(), "who is on duty does not keep others from doing errands");
+        drop(duty);
+        assert!(spool.duty().is_some());
     }
 }

@@ -88,8 +88,7 @@ impl Remote {
     /// Does what waits in the spool, and for a while what comes to wait there. For a process that nobody waits for.
     pub fn serve(&self, near: &FileStore) -> Result<(), Trouble> {
         while !self.spool.is_empty() {
-            // Whoever has the turn looks again when it has given it up.
-            let Some(_turn) = self.spool.turn() else { break };
+            let Some(_duty) = self.spool.duty() else { break };
             let mut idle = 0;
             while idle < IDLE_ROUNDS {
                 if self.spool.is_empty() {
@@ -106,6 +105,7 @@ impl Remote {
 
     /// Does what waits in the spool.
     pub fn do_errands(&self, near: &FileStore) -> Result<Moved, Trouble> {
+        let _turn = self.spool.turn();
         let mut moved = Moved::default();
         for errands in self.spool.errands().chunks(BATCH) {
             let done = self.do_batch(near, errands, &mut moved);
