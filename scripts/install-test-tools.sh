@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
-# real projects, a cross compiler. Looks for the tools, not for packages, and does nothing when all are there.
+# real projects, a cross compiler, servers to share results over. Looks for the tools, not for packages, and does nothing when all are there.
 set -eu
 
 # Each line: the Debian package, and the command or file that shows that it is there.
@@ -34,6 +34,12 @@ python3                python3
 googletest             /usr/src/googletest/CMakeLists.txt
 tcl-dev                tclsh
 tcl-dev                /usr/include/tcl/tcl.h
+zlib1g-dev             /usr/include/zlib.h
+redis-server           redis-server
+redis-tools            redis-cli
+nginx-light            /usr/sbin/nginx
+openssl                openssl
+python3-venv           /usr/share/doc/python3-venv
 '
 
 is_there() {
@@ -66,8 +72,30 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
     rustup component add rustfmt clippy
 fi
 
+# A server that speaks S3 comes from Python's registry, and lies beside what cargo builds.
+s3_server() {
+    target=${CARGO_TARGET_DIR:-target}
+    moto=$target/test-tools/moto
+    [ ! -x "$moto/bin/moto_server" ] || return 0
+    command -v moto_server >/dev/null && return 0
+    echo 'installing moto'
+    mkdir -p "$target/test-tools"
+    rm -rf "$moto"
+    log=$(mktemp)
+    if ! { python3 -m venv "$moto" && "$moto/bin/pip" install 'moto[s3]==5.*' boto3 flask flask-cors; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf "$moto" "$log"
+        echo 'install-test-tools: moto, a server that speaks S3, cannot be installed (python3 -m venv, pip)' >&2
+        exit 1
+    fi
+    rm -f "$log"
+}
+
 packages=$(missing_packages | tr '\n' ' ')
-[ -n "$packages" ] || exit 0
+if [ -z "$packages" ]; then
+    s3_server
+    exit 0
+fi
 
 command -v apt-get >/dev/null || give_up 'there is no apt-get here'
 [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || give_up 'not root, and there is no sudo'
@@ -77,10 +105,11 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # a list of words
 if ! { as_root apt-get update &&
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
+    as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     give_up 'apt-get failed'
 fi
 
 packages=$(missing_packages | tr '\n' ' ')
 [ -z "$packages" ] || give_up 'apt-get ended well, and yet something is missing'
+s3_server

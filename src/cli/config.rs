@@ -98,8 +98,12 @@ fn variable(name: &str) -> Option<String> {
 /// Variables that look like ours, and that nobody reads.
 fn misspelled(known: &[ShownSetting]) -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let is_secret =
+        |name: &String| std::env::var("TASTING_REMOTE").is_ok_and(|text| text.contains(&format!("-env={name}")));
     let is_ours = |name: &String| {
-        known.iter().any(|row| row.name == *name) || INTERNAL.iter().any(|start| name.starts_with(start))
+        is_secret(name)
+            || known.iter().any(|row| row.name == *name)
+            || INTERNAL.iter().any(|start| name.starts_with(start))
     };
     let mut unknown: Vec<String> = names.filter(|name| name.starts_with("TASTING_") && !is_ours(name)).collect();
     unknown.sort();

@@ -1,6 +1,7 @@
 //! `tasting doctor`: what works here, by trying it.
 
 mod place;
+mod remote;
 mod scratch;
 mod system;
 mod tools;
@@ -13,7 +14,8 @@ use crate::report::findings::{self, Finding, Findings};
 ///
 /// Kernel and container: can tests be watched? Compilers and linkers: a small program is built with each through the shims, and
 /// its fingerprint is taken. The whole of it: that program is run twice by `tasting run`, and has to be reused. The store: its
-/// place, rights and space. The project: its tasting.toml. All of it happens in a temporary folder; the store is left alone.
+/// place, rights and space. The project: its tasting.toml. The
+/// remote store, if there is one: whether it answers. All of it happens in a temporary folder; the store is left alone.
 ///
 /// Ends with 1 if something essential is broken. A note is something that is good to know, or that fewer people need.
 #[derive(clap::Args)]
@@ -34,6 +36,7 @@ fn examine(settings: &Settings) -> Vec<Finding> {
     found.extend(tools::examine());
     found.extend(place::store(settings));
     found.extend(place::project(settings));
+    found.extend(remote::examine(settings));
     if settings.disable {
         found.push(Finding::note("TASTING_DISABLE", "is set: shims and tasting run pass everything through"));
     }

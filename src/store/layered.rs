@@ -78,7 +78,7 @@ impl Layered {
             if let Err(reason) = read {
                 self.state().bad.insert(name.hash);
                 asked.problem =
-                    Some(format!("a value in the remote store {} is of no use: {reason}", far.location.shown));
+                    Some(format!("a value in the remote store {} is of no use: {reason}", far.location.url()));
             }
         }
         asked

@@ -109,7 +109,6 @@ impl Folder {
 
 impl Backend for Folder {
     fn get(&mut self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, String> {
-        // A folder that is not there is a mount that is away, unless nobody has written anything yet.
         let mut fetched = Vec::with_capacity(names.len());
         for name in names {
             fetched.push(self.read(*name)?);
@@ -160,9 +159,8 @@ impl Backend for Folder {
             let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
             let is_left_over = path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) && age > ABANDONED;
             let is_old = self.name(path).is_some() && age > longest;
-            if (is_old || is_left_over) && fs::remove_file(path).is_ok() && is_old {
-                removed += 1;
-            }
+            let is_gone = (is_old || is_left_over) && fs::remove_file(path).is_ok();
+            removed += u64::from(is_gone && is_old);
         })?;
         Ok(removed)
     }

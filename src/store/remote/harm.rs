@@ -40,7 +40,7 @@ fn of_place(place: &Place) -> Option<&'static str> {
     };
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     let is_plain = |part: &&[u8]| !part.is_empty() && ![&b"."[..], b".."].contains(part) && !part.contains(&0);
-    if !parts.iter().all(|part| is_plain(part)) {
+    if !parts.iter().all(is_plain) {
         return Some("which is no plain path");
     }
     let is_of_git = |part: &&[u8]| part.eq_ignore_ascii_case(b".git");

@@ -5,13 +5,14 @@ use super::location::{Attributes, Layout};
 use super::url::{self, Url};
 use super::{Backend, Fetched, Listed, Name, Pace, tls};
 use crate::model::Hasher;
+use std::io::Read;
 use std::sync::Arc;
 use ureq::Agent;
 use ureq::http::{Method, Request, Response};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// How much of an answer is read that is no value.
-const LONGEST_MESSAGE: u64 = 200;
+const LONGEST_MESSAGE: u64 = 300;
 
 pub struct Http {
     agent: Agent,
@@ -49,8 +50,7 @@ impl Answer {
     /// Why the server has refused; its own words, as far as they are fit to be seen.
     pub fn refusal(&self, what: &str) -> String {
         let body = self.body.as_deref().unwrap_or_default();
-        let text: String =
-            String::from_utf8_lossy(body).chars().filter(|letter| !letter.is_control()).take(200).collect();
+        let text: String = String::from_utf8_lossy(body).chars().filter(|letter| !letter.is_control()).collect();
         let hint = match self.status {
             401 | 403 => "; is the password or token right?",
             405 => "; does the server allow it here?",
@@ -71,10 +71,15 @@ pub fn send(agent: &Agent, request: Request<Vec<u8>>, largest: usize) -> Result<
     };
     let mut response: Response<ureq::Body> = sent.map_err(|error| error.to_string())?;
     let status = response.status().as_u16();
-    let limit = if status == 200 { largest as u64 } else { LONGEST_MESSAGE };
-    let body = match is_head {
-        true => Ok(Vec::new()),
-        false => response.body_mut().with_config().limit(limit).read_to_vec(),
+    let body = match (is_head, status) {
+        (true, _) => Ok(Vec::new()),
+        (_, 200) => response.body_mut().with_config().limit(largest as u64).read_to_vec(),
+        _ => {
+            let mut message = Vec::new();
+            // Half a message is better than none.
+            let _ = response.body_mut().as_reader().take(LONGEST_MESSAGE).read_to_end(&mut message);
+            Ok(message)
+        }
     };
     match body {
         Ok(body) => Ok(Answer { status, body: Some(body) }),

@@ -230,7 +230,7 @@ impl Remote {
     }
 
     fn trouble(&self, reason: String) -> Trouble {
-        Trouble { shown: self.location.shown.clone(), reason: self.location.without_secrets(reason) }
+        Trouble { shown: self.location.url().to_owned(), reason: self.location.without_secrets(reason) }
     }
 }
 
@@ -283,9 +283,8 @@ struct Pace {
 /// What tells two remote stores apart.
 fn identity(location: &Location) -> Hash {
     let attributes = &location.attributes;
-    let url = location.shown.split(' ').next().unwrap_or_default();
     let mut hasher = Hasher::new("remote store");
-    hasher.bytes(url.as_bytes()).bytes(attributes.namespace.as_bytes());
+    hasher.bytes(location.url().as_bytes()).bytes(attributes.namespace.as_bytes());
     hasher.bytes(attributes.endpoint.as_deref().unwrap_or_default().as_bytes());
     hasher.bytes(format!("{:?}", attributes.layout).as_bytes()).finish()
 }
@@ -304,6 +303,11 @@ fn left(until: Instant) -> Option<Duration> {
 }
 
 impl Location {
+    /// The URL without attributes and secrets.
+    pub fn url(&self) -> &str {
+        self.shown.split(' ').next().unwrap_or_default()
+    }
+
     /// The text without any of the secrets, wherever it comes from.
     fn without_secrets(&self, text: String) -> String {
         let attributes = &self.attributes;

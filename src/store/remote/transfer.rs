@@ -3,9 +3,11 @@
 //!
 //! In: a store, a remote store. Out: how much was moved, what was not and why.
 
+use super::location::Endpoint;
 use super::spool::Errand;
 use super::{Fetched, Kind, Listed, Name, Remote, Trouble, harm};
 use crate::model::{Hash, Outcome, Shape};
+use crate::store::aside::random;
 use crate::store::{FileStore, MOST_SHAPES, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,6 +24,9 @@ const MOST_REASONS: usize = 5;
 /// How often, and how long each time, whoever does errands waits for more of them.
 const IDLE_ROUNDS: usize = 10;
 const IDLE: Duration = Duration::from_millis(100);
+
+/// One in so many who send something to a folder looks for what is old there.
+const CLEANING_SHARE: u64 = 100;
 
 /// What was moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,10 +102,20 @@ impl Remote {
                 } else {
                     idle = 0;
                     self.do_errands(near)?;
+                    self.clean_now_and_then();
                 }
             }
         }
         Ok(())
+    }
+
+    /// Nobody else removes what is old from a folder.
+    fn clean_now_and_then(&self) {
+        let has_end = self.location.attributes.expire.is_some();
+        if has_end && matches!(self.location.endpoint, Endpoint::Folder(_)) && random().is_multiple_of(CLEANING_SHARE) {
+            // If it fails, somebody else's will not.
+            let _ = self.clean();
+        }
     }
 
     /// Does what waits in the spool.

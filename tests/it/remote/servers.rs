@@ -1,7 +1,6 @@
 //! Real servers on loopback, each with a folder and a port of its own; they end with the test.
 
 use crate::workshop::tool;
-use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -142,27 +141,33 @@ pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Option
     Some(start(&mut command, port, folder, "nginx"))
 }
 
-/// A server that speaks S3 (moto), with a bucket.
-pub fn s3(bucket: &str) -> Option<Server> {
+/// Makes a bucket and a user who may use it; after that, moto lets nobody else in.
+const S3_USER: &str = r#"
+import boto3, json, sys
+how = dict(endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="nobody", aws_secret_access_key="nothing")
+s3, iam = boto3.client("s3", **how), boto3.client("iam", **how)
+s3.create_bucket(Bucket="results")
+iam.create_user(UserName="us")
+everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+iam.put_user_policy(UserName="us", PolicyName="everything", PolicyDocument=json.dumps(everything))
+key = iam.create_access_key(UserName="us")["AccessKey"]
+print(key["AccessKeyId"], key["SecretAccessKey"])
+"#;
+
+/// A server that speaks S3 (moto) and checks signatures, with the bucket `results`; and a user's key and secret.
+pub fn s3() -> Option<(Server, String, String)> {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("test-tools/moto/bin/moto_server");
     let program = if installed.exists() { installed } else { tool("moto_server")? };
     let (port, folder) = (free_port(), folder());
-    let mut command = Command::new(program);
-    command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
+    let mut command = Command::new(&program);
+    command.args(["-H", "127.0.0.1", "-p", &port.to_string()]).env("INITIAL_NO_AUTH_ACTION_COUNT", "4");
     let server = start(&mut command, port, folder, "moto_server");
-    let answer =
-        http(port, &format!("PUT /{bucket} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
-    assert!(answer.starts_with("HTTP/1.1 200"), "no bucket can be made: {answer}");
-    Some(server)
-}
-
-/// The answer to a request, as it is.
-pub fn http(port: u16, request: &str) -> String {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the server is there");
-    stream.write_all(request.as_bytes()).expect("it listens");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("it answers");
-    String::from_utf8_lossy(&answer).into_owned()
+    let url = format!("http://127.0.0.1:{port}");
+    let made =
+        Command::new(program.with_file_name("python")).args(["-c", S3_USER, &url]).output().expect("python starts");
+    let told = String::from_utf8_lossy(&made.stdout).into_owned();
+    let (key, secret) = told.trim().split_once(' ').unwrap_or_else(|| panic!("no user can be made: {made:?}"));
+    Some((server, key.to_owned(), secret.to_owned()))
 }
 
 /// An authority of one's own (`ca.pem`), and a certificate for 127.0.0.1 (`server.pem`, `server.key`).

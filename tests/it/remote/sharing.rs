@@ -126,11 +126,12 @@ fn over_https_with_a_token() {
 
 #[test]
 fn over_s3() {
-    let Some(mut server) = servers::s3("results") else { return };
-    let remote = format!(
-        "s3://results/tasting endpoint=http://127.0.0.1:{} user=AKIA password=hushhush operation-timeout=10s",
-        server.port
-    );
+    let Some((mut server, key, secret)) = servers::s3() else { return };
+    let url = format!("s3://results/tasting endpoint=http://127.0.0.1:{} operation-timeout=10s", server.port);
+    let stranger = Machine::new("stranger", &format!("{url} user={key} password=guess-work"));
+    let ran = stranger.runs(&["./t", "one"]);
+    assert!(ran.decision.reason.contains("status 403"), "signatures are checked: {ran:?}");
+    let remote = format!("{url} user={key} password={secret}");
     let carol = Machine::bare("carol", &remote);
     both_ways(&remote, || {
         let told = carol.does(&["pull"]);
