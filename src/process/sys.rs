@@ -191,8 +191,13 @@ pub fn detach(command: &mut Command) {
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
-            // Before Linux 5.11 what we were given stays open, and a harness that waits for its pipe waits for us.
-            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            let all = libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            if all != 0 {
+                // Before Linux 5.11, or where a container does not know the call.
+                for number in 3..1024 {
+                    libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
+            }
             Ok(())
         });
     }

@@ -38,7 +38,8 @@ impl Archive {
     }
 }
 
-fn values(bytes: &[u8]) -> Option<BTreeMap<Name, Vec<u8>>> {
+/// The values in an archive's bytes; `None` if it is none.
+pub fn values(bytes: &[u8]) -> Option<BTreeMap<Name, Vec<u8>>> {
     let mut rest = bytes.strip_prefix(START)?;
     let mut values = BTreeMap::new();
     while !rest.is_empty() {

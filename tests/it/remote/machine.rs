@@ -112,7 +112,18 @@ impl Machine {
             command.env_remove(name);
         }
         command.current_dir(self.checkout()).env("HOME", self.home()).env("TASTING_DIR", self.store_folder());
-        command.env_remove("XDG_RUNTIME_DIR").env_remove("TMPDIR");
+        for name in [
+            "XDG_RUNTIME_DIR",
+            "TMPDIR",
+            "http_proxy",
+            "HTTP_PROXY",
+            "https_proxy",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
+            command.env_remove(name);
+        }
         if !self.remote.is_empty() {
             command.env("TASTING_REMOTE", &self.remote);
         }
