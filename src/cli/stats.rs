@@ -52,6 +52,7 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
     let volume = volume.ok();
     Ok(ShownRemote {
         url: remote.location.shown.clone(),
+        namespace: remote.location.attributes.namespace.clone(),
         read_only: remote.usage.read_only,
         problem: problem.map(|trouble| trouble.reason),
         reading_failed: failed(&remote.reading),

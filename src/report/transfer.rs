@@ -21,6 +21,8 @@ pub struct ShownTransfer {
 #[derive(Serialize)]
 pub struct ShownRemote {
     pub url: String,
+    /// Who shares with whom: the one that was given, and what the processor can do.
+    pub namespace: String,
     /// Why nothing is written to it.
     pub read_only: Option<&'static str>,
     /// Why it cannot be asked.
@@ -62,6 +64,7 @@ fn write(out: &mut impl Write, shown: &ShownTransfer, colour: bool, done: &str, 
 pub fn write_remote(out: &mut impl Write, shown: &ShownRemote, colour: bool) -> io::Result<()> {
     let Style { bold, red, plain, .. } = Style::new(colour);
     writeln!(out, "{bold}remote{plain}      {}", visible(&shown.url))?;
+    writeln!(out, "            namespace {}", visible(&shown.namespace))?;
     if let Some(reason) = shown.read_only {
         writeln!(out, "            read only: {reason}")?;
     }
@@ -98,6 +101,7 @@ mod tests {
         assert_eq!(String::from_utf8(text).unwrap(), expected);
         let remote = ShownRemote {
             url: "file:/x".into(),
+            namespace: "n".into(),
             read_only: Some("why"),
             problem: None,
             reading_failed: Some("it is away".into()),
@@ -110,7 +114,7 @@ mod tests {
         };
         let mut text = Vec::new();
         write_remote(&mut text, &remote, false).unwrap();
-        let expected = "remote      file:/x\n            read only: why\nholds       1 result of 1 test, 1.0 KiB\n\
+        let expected = "remote      file:/x\n            namespace n\n            read only: why\nholds       1 result of 1 test, 1.0 KiB\n\
                         reused      0 results of other machines\nwaiting     3 results to be sent\n\
                         reading has failed, and is not tried for a while: it is away\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);

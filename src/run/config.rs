@@ -73,6 +73,17 @@ pub struct Sharing {
     /// Libraries of the system count by content, or by name only: for those who know that their machines' differ in nothing that
     /// matters.
     pub system_libraries: SystemLibraries,
+    /// Machines share if their processors can do the same, or all do: for those who know that their tests do not go by it.
+    pub processors: Processors,
+}
+
+/// Which machines share results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Processors {
+    #[default]
+    Same,
+    Any,
 }
 
 /// What libraries of the system count by.

@@ -14,6 +14,7 @@ pub mod environment;
 mod execute;
 pub mod inspect;
 mod leftovers;
+mod processor;
 pub mod project;
 mod record;
 mod replay;

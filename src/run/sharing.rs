@@ -2,8 +2,8 @@
 //!
 //! In: `TASTING_REMOTE`, `tasting.toml`, what the build server says of the job. Out: a [`Remote`], or none.
 
-use super::config::Config;
-use super::{Session, untrusted};
+use super::config::{Config, Processors};
+use super::{Session, processor, untrusted};
 use crate::process::{Settings, sys};
 use crate::store::remote::location::{self, Location};
 use crate::store::remote::{Remote, Usage};
@@ -37,7 +37,12 @@ pub fn remote(settings: &Settings, config: &Config, near: &FileStore) -> Option<
 }
 
 /// A remote store, used as settings and project say.
-pub fn open(location: Location, settings: &Settings, config: &Config, near: &FileStore) -> Remote {
+pub fn open(mut location: Location, settings: &Settings, config: &Config, near: &FileStore) -> Remote {
+    if config.sharing.processors == Processors::Same {
+        let namespace = &mut location.attributes.namespace;
+        let separator = if namespace.is_empty() { "" } else { "-" };
+        *namespace = format!("{namespace}{separator}{}", processor::name());
+    }
     let usage = Usage {
         read_only: why_read_only(&location, settings),
         trusted_keys: config.sharing.trusted_keys.clone(),

@@ -9,7 +9,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-const START: &[u8] = b"tasting archive 1\n";
+const START: &str = "tasting archive 1";
+
+/// The first line is not longer.
+const LONGEST_START: usize = 256;
 
 /// Kind (1), hash (16), length (4).
 const HEADER: usize = 21;
@@ -19,28 +22,38 @@ const LARGEST: u64 = 4 << 30;
 
 pub struct Archive {
     path: PathBuf,
+    namespace: String,
     values: BTreeMap<Name, Vec<u8>>,
     is_changed: bool,
 }
 
 impl Archive {
-    /// Reads an archive; a file that is not there is an empty one.
-    pub fn open(path: PathBuf) -> Result<Archive, String> {
-        let empty = |path| Archive { path, values: BTreeMap::new(), is_changed: true };
+    /// Reads an archive; a file that is not there is an empty one. One of another namespace is none.
+    pub fn open(path: PathBuf, namespace: &str) -> Result<Archive, String> {
+        let namespace = namespace.to_owned();
         match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(empty(path)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Archive { path, namespace, values: BTreeMap::new(), is_changed: true });
+            }
             Ok(found) if found.len() > LARGEST => return Err("it is too large for an archive".to_owned()),
             _ => {}
         }
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        let values = values(&bytes).ok_or("it is no archive of Tasting's, or was cut short")?;
-        Ok(Archive { path, values, is_changed: false })
+        let (found, values) = values(&bytes).ok_or("it is no archive of Tasting's, or was cut short")?;
+        if found != namespace {
+            return Err(format!(
+                "it has results for {found:?}, and this is {namespace:?} (sharing.processors in tasting.toml)"
+            ));
+        }
+        Ok(Archive { path, namespace, values, is_changed: false })
     }
 }
 
-/// The values in an archive's bytes; `None` if it is none.
-pub fn values(bytes: &[u8]) -> Option<BTreeMap<Name, Vec<u8>>> {
-    let mut rest = bytes.strip_prefix(START)?;
+/// The namespace and the values in an archive's bytes; `None` if it is none.
+pub fn values(bytes: &[u8]) -> Option<(&str, BTreeMap<Name, Vec<u8>>)> {
+    let end = bytes.iter().take(LONGEST_START).position(|byte| *byte == b'\n')?;
+    let namespace = std::str::from_utf8(&bytes[..end]).ok()?.strip_prefix(START)?.strip_prefix(' ')?;
+    let mut rest = &bytes[end + 1..];
     let mut values = BTreeMap::new();
     while !rest.is_empty() {
         let (header, after) = rest.split_at_checked(HEADER)?;
@@ -51,7 +64,7 @@ pub fn values(bytes: &[u8]) -> Option<BTreeMap<Name, Vec<u8>>> {
         values.insert(Name { kind, hash }, value.to_vec());
         rest = after;
     }
-    Some(values)
+    Some((namespace, values))
 }
 
 impl Backend for Archive {
@@ -88,7 +101,7 @@ impl Backend for Archive {
         if !std::mem::take(&mut self.is_changed) {
             return Ok(());
         }
-        let mut bytes = START.to_vec();
+        let mut bytes = format!("{START} {}\n", self.namespace).into_bytes();
         for (name, value) in &self.values {
             bytes.push(name.kind.letter() as u8);
             bytes.extend_from_slice(&name.hash.0);
@@ -111,27 +124,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results");
         let (one, two) = (Name::outcome(Hash::of(b"1")), Name::shapes(Hash::of(b"2")));
-        let mut archive = Archive::open(path.clone()).unwrap();
+        let mut archive = Archive::open(path.clone(), "n").unwrap();
         archive.put(&[(one, b"first".to_vec()), (two, Vec::new())], false).unwrap();
         archive.put(&[(one, b"second".to_vec())], false).unwrap();
         archive.finish().unwrap();
-        let mut read = Archive::open(path.clone()).unwrap();
+        let mut read = Archive::open(path.clone(), "n").unwrap();
         assert_eq!(read.get(&[one], false).unwrap(), [Fetched::Value(b"first".to_vec())]);
         let mut count = 0;
         read.list(&mut |_| count += 1).unwrap();
         assert_eq!(count, 2);
+        assert!(Archive::open(path.clone(), "another").is_err());
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-        assert!(Archive::open(path.clone()).is_err());
+        assert!(Archive::open(path.clone(), "n").is_err());
         fs::write(&path, "something else").unwrap();
-        assert!(Archive::open(path).is_err());
+        assert!(Archive::open(path, "n").is_err());
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_an_archive_or_none(bytes: Vec<u8>) {
             let _ = values(&bytes);
-            let _ = values(&[START, &bytes].concat());
+            let _ = values(&[b"tasting archive 1 n\n", &bytes[..]].concat());
         }
     }
 }

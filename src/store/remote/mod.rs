@@ -269,7 +269,7 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
         }
         Endpoint::Http(url) => Box::new(http::Http::new(&url, &location.attributes, pace)?),
         Endpoint::S3 { bucket, prefix } => Box::new(s3::S3::new(&bucket, &prefix, &location.attributes, pace)?),
-        Endpoint::Archive(path) => Box::new(archive::Archive::open(path)?),
+        Endpoint::Archive(path) => Box::new(archive::Archive::open(path, &location.attributes.namespace)?),
     })
 }
 

@@ -101,6 +101,13 @@ fn namespaces_are_apart() {
     Machine::new("alice", &remote("a")).runs_and_sends(&["./t", "one"]);
     Machine::new("bob", &remote("b")).runs(&["./t", "one"]);
     Machine::new("carol", &remote("a")).reuses(&["./t", "one"]);
+    // What the processor can do is a part of it, unless the project does not care.
+    let careless = Machine::new("dave", &remote("a"));
+    careless.write("tasting.toml", "[sharing]\nprocessors = 'any'");
+    careless.runs_and_sends(&["./t", "one"]);
+    let folders: Vec<_> = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let starts = |start: &str| folders.iter().filter(|name| name.to_string_lossy().starts_with(start)).count();
+    assert!(folders.iter().any(|name| name == "a") && starts("a-") == 1, "{folders:?}");
 }
 
 #[test]
