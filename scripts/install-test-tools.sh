@@ -3,7 +3,7 @@
 # real projects, a cross compiler, servers to share results over. Looks for the tools, not for packages, and does nothing when all are there.
 set -eu
 
-# Each line: the Debian package, and the command or file that shows that it is there.
+# Each line: the Debian package, and the command, file or module of Python that shows that it is there.
 tools='
 gcc                    gcc
 g++                    g++
@@ -37,14 +37,15 @@ tcl-dev                /usr/include/tcl/tcl.h
 zlib1g-dev             /usr/include/zlib.h
 redis-server           redis-server
 redis-tools            redis-cli
-nginx-light            /usr/sbin/nginx
+nginx                  /usr/sbin/nginx
 openssl                openssl
-python3-venv           /usr/share/doc/python3-venv
+python3-venv           python:ensurepip
 '
 
 is_there() {
     case $1 in
     /*) [ -e "$1" ] ;;
+    python:*) python3 -c "import ${1#python:}" 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }

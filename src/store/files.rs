@@ -32,6 +32,9 @@ const FOLDER: &str = "results-1";
 /// A use is noted at most this often, so that reusing writes next to nothing.
 const NOTED: Duration = Duration::from_secs(3600);
 
+/// What comes from elsewhere, and was never used here, counts as used so long ago.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// How a store is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -90,9 +93,12 @@ impl FileStore {
         &self.root
     }
 
-    /// Keeps an outcome.
+    /// Keeps an outcome that nobody has used here yet.
     pub(super) fn put_outcome(&self, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
         let size = self.write_outcome(key, outcome)?;
+        if let Ok(file) = aside::open(&self.outcome_path(key)) {
+            shapes::use_at(&file, SystemTime::now() - UNUSED);
+        }
         self.retention(self.options.limit).added(&[(key.0[0], size)]);
         Ok(())
     }
@@ -109,9 +115,12 @@ impl FileStore {
         Ok(file.len() as u64)
     }
 
-    /// Keeps a shape of a test.
+    /// Keeps a shape of a test that nobody has used here yet.
     pub(super) fn put_shape(&self, test: Hash, shape: &Shape) -> Result<(), StoreError> {
         let size = self.write_shape(test, shape)?;
+        if let (Ok(raw), 1..) = (shape.to_bytes(), size) {
+            shapes::touch(&self.stem(test), test, &raw, SystemTime::now() - UNUSED);
+        }
         self.retention(self.options.limit).added(&[(test.0[0], size)]);
         Ok(())
     }
@@ -149,7 +158,7 @@ impl FileStore {
         }
         shapes::use_now(&file);
         if let Ok(raw) = shape.to_bytes() {
-            shapes::touch(&self.stem(test), test, &raw);
+            shapes::touch(&self.stem(test), test, &raw, SystemTime::now());
         }
         true
     }

@@ -127,17 +127,20 @@ fn over_https_with_a_token() {
 #[test]
 fn over_s3() {
     let Some((mut server, key, secret)) = servers::s3() else { return };
-    let url = format!("s3://results/tasting endpoint=http://127.0.0.1:{} operation-timeout=10s", server.port);
-    let stranger = Machine::new("stranger", &format!("{url} user={key} password=guess-work"));
+    let attributes = format!("endpoint=http://127.0.0.1:{} operation-timeout=10s user={key}", server.port);
+    let stranger = Machine::new("stranger", &format!("s3://results/tasting {attributes} password=guess-work"));
     let ran = stranger.runs(&["./t", "one"]);
     assert!(ran.decision.reason.contains("status 403"), "signatures are checked: {ran:?}");
-    let remote = format!("{url} user={key} password={secret}");
-    let carol = Machine::bare("carol", &remote);
-    both_ways(&remote, || {
-        let told = carol.does(&["pull"]);
-        assert!(told.starts_with("fetched 3 results") || told.starts_with("fetched 4 results"), "{told}");
-        server.stop();
-    });
+    // At the top of the bucket, for some versions of moto do not get signatures right where a listing has slashes.
+    let at_top = |name: &str| {
+        let machine = Machine::new(name, &format!("s3://results {attributes} password={secret}"));
+        machine.write("tasting.toml", "[sharing]\nprocessors = 'any'");
+        machine
+    };
+    at_top("nightly").runs_and_sends(&["./t", "one"]);
+    let told = at_top("laptop").does(&["pull"]);
+    assert!(told.starts_with("fetched 1 result and 1 test"), "{told}");
+    both_ways(&format!("s3://results/some/prefix {attributes} password={secret}"), || server.stop());
 }
 
 #[test]

@@ -24,6 +24,10 @@ fn one_archive_for_a_job() {
     let told = carol.does(&["pull", "--json", archive]);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap()["outcomes"], 3);
     carol.reuses(&["./t", "three"]);
+    // What was only fetched is not handed on for ever.
+    let next = format!("{archive}.next");
+    let told = carol.does(&["push", "--used-within", "1d", &next]);
+    assert!(told.starts_with("sent 1 result and 1 test"), "{told}");
     std::fs::write(archive, "no archive").unwrap();
     let refused = carol.tasting(&["pull", archive]).output().unwrap();
     assert!(
