@@ -88,8 +88,9 @@ pub fn remote(words: &[String], settings: &Settings, near: &FileStore) -> anyhow
     };
     let location =
         location.context("there is no remote store: set TASTING_REMOTE, or remote in tasting.toml, or name one")?;
+    let is_meant = !words.is_empty() && location.attributes.read_only != Some(true);
     let mut remote = sharing::open(location, settings, &config, near);
-    if !words.is_empty() && remote.location.attributes.read_only != Some(true) {
+    if is_meant {
         // Whoever names a destination means it.
         remote.usage.read_only = None;
     }

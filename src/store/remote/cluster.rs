@@ -4,7 +4,7 @@
 use super::location::Attributes;
 use super::redis::{Command, Connection, Manner, Server};
 use super::resp::Reply;
-use super::url::{Url, host_and_port};
+use super::url::Url;
 use super::{Backend, Fetched, Listed, Name, Pace, VERSION};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -115,10 +115,7 @@ impl Cluster {
         if node.is_empty() {
             return Ok(self.home.clone());
         }
-        let (host, port) = match node.rsplit_once(':') {
-            Some((host, port)) => (host_and_port(host.trim_matches(['[', ']'])).map_or(host, |_| host), port),
-            None => return Err("a server of the cluster has no port".to_owned()),
-        };
+        let (host, port) = node.rsplit_once(':').ok_or("a server of the cluster has no port")?;
         let host = host.trim_matches(['[', ']']);
         let port = port.parse().map_err(|_| "a server of the cluster has no port".to_owned())?;
         let host = if host.is_empty() { home.clone() } else { host.to_owned() };

@@ -19,13 +19,14 @@ pub struct Folder {
     largest: usize,
     umask: Option<u32>,
     expire: Option<Duration>,
+    is_read_only: bool,
 }
 
 impl Folder {
     pub fn new(path: PathBuf, attributes: &Attributes) -> Folder {
         let root = if attributes.namespace.is_empty() { path } else { path.join(&attributes.namespace) };
         let Attributes { layout, largest, umask, expire, .. } = *attributes;
-        Folder { root, layout, largest, umask, expire }
+        Folder { root, layout, largest, umask, expire, is_read_only: attributes.read_only == Some(true) }
     }
 
     fn path(&self, name: Name) -> PathBuf {
@@ -50,7 +51,7 @@ impl Folder {
         match aside::read(&path, self.largest) {
             Ok(None) => Ok(Fetched::Missing),
             Ok(Some((bytes, file))) => {
-                if self.expire.is_some() {
+                if self.expire.is_some() && !self.is_read_only {
                     // Where it is not ours to change, whoever else uses it does so.
                     let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
                 }

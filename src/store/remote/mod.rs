@@ -167,11 +167,14 @@ pub struct Remote {
     keys: Keys,
     connection: Mutex<Option<Box<dyn Backend>>>,
     patience: Option<Duration>,
+    /// How long has been waited for it already.
+    spent: Mutex<Duration>,
 }
 
 impl Remote {
     /// A remote store, with a folder of this machine's store for what is to be remembered about it. Nothing is touched yet.
-    pub fn new(location: Location, usage: Usage, store: &Path, store_is_read_only: bool) -> Remote {
+    pub fn new(mut location: Location, usage: Usage, store: &Path, store_is_read_only: bool) -> Remote {
+        location.attributes.read_only = Some(usage.read_only.is_some());
         let folder = store.join("remote").join(identity(&location).to_string());
         let breakers = if store_is_read_only { temporary_folder(&location) } else { folder.clone() };
         let breaker = |name: &str| Breaker::new(breakers.join(name), location.attributes.retry);
@@ -183,6 +186,7 @@ impl Remote {
             keys,
             connection: Mutex::new(None),
             patience: None,
+            spent: Mutex::default(),
             location,
             usage,
         }
@@ -222,11 +226,26 @@ impl Remote {
         };
         let done = match self.patience {
             Some(_) => act(),
-            None => within(self.location.attributes.operation_timeout, act),
+            None => self.impatiently(act),
         };
         let (server, done) = done.map_err(|reason| self.trouble(reason))?;
         *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
         Ok(done)
+    }
+
+    /// Does something in what is left of the time that the server has, over all that it is asked.
+    fn impatiently<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let start = Instant::now();
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = self.location.attributes.operation_timeout;
+        let done = within(time.saturating_sub(*spent), work);
+        *spent += start.elapsed();
+        done.map_err(|problem| {
+            problem.unwrap_or_else(|| format!("no answer within {} ms (operation-timeout)", time.as_millis()))
+        })
     }
 
     fn trouble(&self, reason: String) -> Trouble {
@@ -235,21 +254,21 @@ impl Remote {
 }
 
 /// Does something in a thread of its own, and waits no longer than this. Names that resolve slowly, handshakes that hang, answers
-/// that come a byte at a time: all of it ends here. The thread ends with the process.
+/// that come a byte at a time: all of it ends here, with no problem to name. The thread ends with the process.
 fn within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+) -> Result<T, Option<String>> {
     let (sender, receiver) = mpsc::channel();
     let started = std::thread::Builder::new().name("remote".to_owned()).spawn(move || {
         // Nobody listens any more if it took too long.
         let _ = sender.send(work());
     });
-    started.map_err(|error| format!("no thread can be started: {error}"))?;
+    started.map_err(|error| Some(format!("no thread can be started: {error}")))?;
     match receiver.recv_timeout(time) {
-        Ok(done) => done,
-        Err(RecvTimeoutError::Timeout) => Err(format!("no answer within {} ms (operation-timeout)", time.as_millis())),
-        Err(RecvTimeoutError::Disconnected) => Err("Tasting failed while asking; please report it".to_owned()),
+        Ok(done) => done.map_err(Some),
+        Err(RecvTimeoutError::Timeout) => Err(None),
+        Err(RecvTimeoutError::Disconnected) => Err(Some("Tasting failed while asking; please report it".to_owned())),
     }
 }
 

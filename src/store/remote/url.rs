@@ -68,7 +68,7 @@ impl Url {
 }
 
 /// The parts of `host:port` or `[::1]:port`.
-pub fn host_and_port(place: &str) -> Result<(&str, Option<u16>), String> {
+fn host_and_port(place: &str) -> Result<(&str, Option<u16>), String> {
     let (host, port) = match place.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or("an address in brackets has no end")?;
