@@ -109,7 +109,7 @@ impl Store for Layered {
 
     fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
         self.near.put(test, shape, key, outcome)?;
-        if let Some(far) = self.writable_far().filter(|far| far.sharable(outcome).is_ok())
+        if let Some(far) = self.writable_far().filter(|far| far.why_private(outcome).is_none())
             && let Ok(shape) = shape.hash()
         {
             let replace = far.usage.recache || self.state().bad.contains(&key);

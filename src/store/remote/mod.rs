@@ -304,6 +304,8 @@ fn identity(location: &Location) -> Hash {
     let attributes = &location.attributes;
     let mut hasher = Hasher::new("remote store");
     hasher.bytes(location.url().as_bytes()).bytes(attributes.namespace.as_bytes());
+    // Who signs with another key does not do other people's errands.
+    hasher.bytes(format!("{:?}", attributes.sign_key).as_bytes());
     hasher.bytes(attributes.endpoint.as_deref().unwrap_or_default().as_bytes());
     hasher.bytes(format!("{:?}", attributes.layout).as_bytes()).finish()
 }

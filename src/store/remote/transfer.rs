@@ -71,23 +71,28 @@ impl Moved {
 struct Cargo {
     outcomes: Vec<(Hash, bool)>,
     tests: BTreeMap<Hash, Vec<Shape>>,
+    /// Whoever ran the tests has decided that others get the results; settings may have changed since.
+    is_decided: bool,
 }
 
 impl Remote {
-    /// The outcome as others get it: without the folder that it came about in. Or the reason why they do not.
-    pub fn sharable(&self, outcome: &Outcome) -> Result<Outcome, String> {
+    /// Why an outcome is not for others, by the project's settings.
+    pub fn why_private(&self, outcome: &Outcome) -> Option<&'static str> {
         if outcome.bound && !self.usage.bound {
-            return Err("its output names the folder of its checkout (sharing.same-path in tasting.toml)".to_owned());
+            return Some("its output names the folder of its checkout (sharing.same-path in tasting.toml)");
         }
-        if !outcome.exit.is_good() && !self.usage.failures {
-            return Err("it is a failure, and those are not reused".to_owned());
-        }
+        let is_failure = !outcome.exit.is_good() && !self.usage.failures;
+        is_failure.then_some("it is a failure, and those are not reused")
+    }
+
+    /// The value of an outcome as others get it: without the folder that it came about in. Or the reason why they do not.
+    fn shared_value(&self, name: Name, outcome: &Outcome) -> Result<Vec<u8>, String> {
         if let Some(reason) = harm::of(outcome) {
             return Err(reason);
         }
         let mut shared = outcome.clone();
         shared.origin.root.clear();
-        Ok(shared)
+        self.keys.outcome(name, &shared)
     }
 
     /// Does what waits in the spool, and for a while what comes to wait there. For a process that nobody waits for.
@@ -135,7 +140,7 @@ impl Remote {
     }
 
     fn do_batch(&self, near: &FileStore, errands: &[Errand], moved: &mut Moved) -> Result<(), Trouble> {
-        let mut cargo = Cargo::default();
+        let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
         let (mut used, mut dropped) = (BTreeSet::new(), Vec::new());
         for errand in errands {
             match *errand {
@@ -167,7 +172,8 @@ impl Remote {
                 let name = Name::outcome(*key);
                 // What has been cleaned away in the meantime is nobody's loss.
                 let Ok(Some(outcome)) = near.outcome(*key) else { continue };
-                match self.sharable(&outcome).and_then(|outcome| self.keys.outcome(name, &outcome)) {
+                let private = if cargo.is_decided { None } else { self.why_private(&outcome) };
+                match private.map_or_else(|| self.shared_value(name, &outcome), |reason| Err(reason.to_owned())) {
                     Ok(bytes) => values.push((name, bytes)),
                     Err(reason) => moved.leave(reason),
                 }
