@@ -52,8 +52,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         bail!("nothing is written to {}: {reason}", remote.location.shown);
     }
     if arguments.behind {
-        // Folders that we are in cannot be unmounted.
-        let _ = std::env::set_current_dir("/");
         if let Err(trouble) = remote.serve(&store) {
             settings.log(format_args!("results still wait to be sent: {trouble}"));
         }

@@ -53,8 +53,7 @@ impl Layered {
     fn fetch(&self, far: &Remote, test: Option<Hash>, keys: &[Hash]) -> Asked {
         let mut asked = Asked::default();
         let trial = far.location.attributes.operation_timeout;
-        if let Some(open) = far.reading.is_open(trial) {
-            asked.absence = Some(open.reason);
+        if far.reading.is_open(trial).is_some() {
             return asked;
         }
         let names: Vec<Name> =

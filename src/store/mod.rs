@@ -76,8 +76,6 @@ pub struct Asked {
     pub found: bool,
     /// What was wrong, with the store or with what it holds.
     pub problem: Option<String>,
-    /// Why it was not asked at all.
-    pub absence: Option<String>,
 }
 
 /// Something that remembers executions, for many processes at once.

@@ -153,6 +153,8 @@ fn a_real_one_dies_and_comes_back() {
     server.stop();
     assert!(bob.runs(&["./t", "one"]).decision.reason.contains("is left alone"));
     assert!(!bob.runs(&["./t", "two"]).decision.reason.contains("remote"));
+    let told = bob.does(&["explain", "--", "./t", "three"]);
+    assert!(told.contains("is left alone, has no result"), "{told}");
     let refused = bob.tasting(&["push"]).output().unwrap();
     assert!(!refused.status.success() && bob.errands() > 0, "what could not be sent waits");
     let listen = port.to_string();
