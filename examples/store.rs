@@ -45,6 +45,7 @@ fn outcome(number: u64) -> Outcome {
         files: Vec::new(),
         input_end: None,
         origin: Origin::default(),
+        bound: false,
     }
 }
 
@@ -90,5 +91,6 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
         duration_ms: 1,
         saved_ms: 40,
         audit: None,
+        shared: false,
     })
 }

@@ -19,18 +19,21 @@ use tasting::link::graph::{self, Options};
 use tasting::link::inputs::{Groups, Input, Read, SymbolAddresses};
 use tasting::link::symbols::{Definitions, FinalSymbols, Names};
 use tasting::link::{self, map, matching};
-use tasting::model::{Hash, Level, Manifest, PlacedSection, Placement, Record};
+use tasting::model::{Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Shape};
 use tasting::process::response;
 use tasting::report::demangle::demangle;
 use tasting::report::shown::Shown;
 use tasting::report::{json, text};
+use tasting::store::remote::location::{Attributes, Location};
+use tasting::store::remote::value::Keys;
+use tasting::store::remote::{Name, archive as archive_of_values, harm, resp};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A reader, by the name of its fuzz target.
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const ALL: [Reader; 10] = [
+pub const ALL: [Reader; 11] = [
     ("object", object),
     ("append", append),
     ("archive", archive),
@@ -41,6 +44,7 @@ pub const ALL: [Reader; 10] = [
     ("link", link),
     ("options", options),
     ("name", name),
+    ("remote", remote),
 ];
 
 /// An object becomes a record, which survives its own format.
@@ -192,6 +196,30 @@ pub fn name(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let readable = demangle(&text);
     assert!(readable.len() <= text.len().max(1 << 16), "{} bytes for {}", readable.len(), text.len());
+}
+
+/// What a remote store may answer with: a value, a reply of Redis, an archive; and the text that names the store.
+pub fn remote(bytes: &[u8]) {
+    let keys = Keys::new(&Attributes::default(), &[]);
+    let hash = Hash::default();
+    let template = keys.shapes(Name::shapes(hash), &[]).expect("an empty list can be encoded");
+    for value in [bytes, &sealed(&template, bytes)] {
+        let _ = keys.read_shapes(Name::shapes(hash), value);
+        let _ = keys.read_outcome(Name::outcome(hash), value);
+    }
+    let _ = Shape::from_bytes(bytes);
+    if let Ok(outcome) = Outcome::from_bytes(bytes) {
+        harm::of(&outcome);
+        let bytes = keys.outcome(Name::outcome(hash), &outcome).expect("an outcome can be encoded");
+        assert_eq!(
+            keys.read_outcome(Name::outcome(hash), &bytes).as_ref(),
+            Ok(&outcome),
+            "an outcome that does not come back"
+        );
+    }
+    let _ = resp::reply(&mut &bytes[..], 1 << 10);
+    archive_of_values::values(bytes);
+    let _ = Location::parse(&String::from_utf8_lossy(bytes));
 }
 
 fn quoted(words: &[OsString]) -> Vec<u8> {

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run trace
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run trace remote
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
 """
 
 import argparse
+import json
 import os
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -27,7 +29,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 def main():
     parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
-             "observe": bench_observe, "run": bench_run, "trace": bench_trace}
+             "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -375,6 +377,109 @@ def bench_trace(rounds):
 
 def stored_bytes(store):
     return sum(path.stat().st_size for path in store.glob("results-*/??/*"))
+
+
+def bench_remote(rounds):
+    """A store for the team: a result that comes from there, and tests that are reused while it is away."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as silent:
+        folder = Path(folder)
+        (folder / "project").mkdir()
+        project = folder / "project"
+        (project / "t.c").write_text(TEST)
+        (project / "tasting.toml").write_text("")
+        for number in range(FILES_OF_A_TEST):
+            (project / f"data{number}").write_text(f"line {number}\n")
+        run(["tasting-cc", "t.c", "-o", "t"], cwd=project)
+        time.sleep(3)
+        port = free_port()
+        redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL, cwd=folder)
+        try:
+            wait_for(port)
+            hits(rounds, folder, project, port)
+        finally:
+            redis.kill()
+            redis.wait()
+        # Takes connections, and never answers.
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(1000)
+        absences(rounds, folder, project, {"refuses": port, "hangs": silent.getsockname()[1]})
+
+
+def hits(rounds, folder, project, port):
+    remotes = {"redis": f"redis://127.0.0.1:{port}", "file": f"file:{folder}/shared"}
+    plain = {**os.environ, "TASTING_DIR": str(folder / "embedded")}
+    for remote in remotes.values():
+        sender = {**os.environ, "TASTING_DIR": str(folder / "sender"), "TASTING_REMOTE": remote, "TASTING_RECACHE": "1"}
+        run(["tasting", "run", "./t"], cwd=project, env=sender)
+        run(["tasting", "push"], cwd=project, env=sender)
+
+    def fetched(name, forget):
+        store = folder / f"{name}-{forget.__name__}"
+        environment = {**os.environ, "TASTING_DIR": str(store), "TASTING_REMOTE": remotes[name]}
+
+        def measure():
+            forget(store)
+            return Cost(["tasting", "run", "./t"], cwd=project, env=environment)
+
+        return measure
+
+    variants = {"embedded": lambda: Cost(["tasting", "run", "./t"], cwd=project, env=plain)}
+    variants |= {name: fetched(name, forget_results) for name in remotes}
+    variants |= {f"{name}, empty store": fetched(name, forget_everything) for name in remotes}
+    for _ in range(2):
+        for measure in variants.values():
+            measure()
+    costs = interleaved(rounds * 40, variants)
+    decided = run(["tasting", "stats", "--json"], env={**plain, "TASTING_DIR": str(folder / "redis-forget_results")}, cwd=project)
+    if json.loads(decided)["executed"]:
+        sys.exit("bench: a result was not found in the remote store")
+    rows = [[f"from {name} / from the embedded store", ratio(costs, name, "embedded"), ratio(costs, name, "embedded", "cpu")]
+            for name in variants if name != "embedded"]
+    table(f"A result that comes from a remote store on loopback ({rounds * 40} rounds)", ["what", "wall clock", "processor"], rows)
+
+
+def forget_results(store):
+    """Results go; what is known of the contents of files stays."""
+    for file in store.glob("results-1/??/*.[os]*"):
+        file.unlink()
+
+
+def forget_everything(store):
+    shutil.rmtree(store, ignore_errors=True)
+
+
+TESTS = 200
+
+
+def absences(rounds, folder, project, ports):
+    """Many tests whose results are in the embedded store, with a remote store that is away."""
+    script = f"for i in $(seq {TESTS}); do tasting run ./t $i || exit; done"
+    store = {**os.environ, "TASTING_DIR": str(folder / "many")}
+    run(["sh", "-c", script], cwd=project, env=store)
+
+    def cost(remote):
+        return lambda: Cost(["sh", "-c", script], cwd=project, env={**store, "TASTING_REMOTE": remote} if remote else store)
+
+    variants = {"none": cost(""), **{name: cost(f"redis://127.0.0.1:{port}") for name, port in ports.items()}}
+    costs = interleaved(rounds * 2, variants)
+    rows = [[f"the remote store {name} / none is configured", ratio(costs, name, "none"), ratio(costs, name, "none", "cpu")]
+            for name in ports]
+    table(f"{TESTS} tests that are reused ({rounds * 2} rounds)", ["what", "wall clock", "processor"], rows)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(port):
+    for _ in range(500):
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.02)
+    sys.exit("bench: redis-server does not start")
 
 
 def fill(folder, environment):

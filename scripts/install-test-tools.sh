@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
-# real projects, a cross compiler. Looks for the tools, not for packages, and does nothing when all are there.
-# A current CMake, beside Debian's, comes from PyPI into a folder of its own.
+# real projects, a cross compiler, servers to share results over. Looks for the tools, not for packages, and does nothing when all
+# are there. A current CMake, beside Debian's, and a server that speaks S3 come from PyPI into folders of their own.
 set -eu
 cd "$(dirname "$0")/.."
 
-# Each line: the Debian package, and the command or file that shows that it is there.
+# Each line: the Debian package, and the command, file or module of Python that shows that it is there.
 tools='
 gcc                    gcc
 g++                    g++
@@ -42,11 +42,18 @@ qemu-user              qemu-aarch64
 sccache                sccache
 tcl-dev                tclsh
 tcl-dev                /usr/include/tcl/tcl.h
+zlib1g-dev             /usr/include/zlib.h
+redis-server           redis-server
+redis-tools            redis-cli
+nginx                  /usr/sbin/nginx
+openssl                openssl
+python3-venv           python:ensurepip
 '
 
 is_there() {
     case $1 in
     /*) [ -e "$1" ] ;;
+    python:*) python3 -c "import ${1#python:}" 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -80,12 +87,26 @@ install_packages() {
     echo "installing $packages"
     # shellcheck disable=SC2086 # a list of words
     if ! { as_root apt-get update &&
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
+        as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         give_up 'apt-get failed'
     fi
     packages=$(missing_packages | tr '\n' ' ')
     [ -z "$packages" ] || give_up 'apt-get ended well, and yet something is missing'
+}
+
+# A server that speaks S3 comes from Python's registry, and lies beside what cargo builds.
+install_s3_server() {
+    moto=$1
+    echo 'installing moto'
+    mkdir -p "$(dirname "$moto")"
+    rm -rf "$moto"
+    if ! { python3 -m venv "$moto" && "$moto/bin/pip" install 'moto[s3]==5.*' boto3 flask flask-cors; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf "$moto"
+        echo 'install-test-tools: moto, a server that speaks S3, cannot be installed (python3 -m venv, pip)' >&2
+        exit 1
+    fi
 }
 
 install_current_cmake() {
@@ -104,3 +125,5 @@ packages=$(missing_packages | tr '\n' ' ')
 [ -z "$packages" ] || install_packages
 current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
 [ -x "$current_cmake/cmake/data/bin/ctest" ] || install_current_cmake "$current_cmake"
+moto=${CARGO_TARGET_DIR:-target}/test-tools/moto
+[ -x "$moto/bin/moto_server" ] || command -v moto_server >/dev/null || install_s3_server "$moto"

@@ -6,8 +6,9 @@ use crate::report::settings::{self, ShownIgnored, ShownSetting, ShownSettings};
 use crate::report::shown::level_name;
 use crate::run::config::{Config, FILE};
 use crate::run::project::Project;
-use crate::run::{QUARANTINE_PASSES, environment};
+use crate::run::{QUARANTINE_PASSES, environment, sharing};
 use crate::store::DEFAULT_LIMIT;
+use crate::store::remote::location::Location;
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct Arguments {
 }
 
 /// Tables of tasting.toml whose entries are settings of their own.
-const TABLES: [&str; 2] = ["environment", "limits"];
+const TABLES: [&str; 3] = ["environment", "limits", "sharing"];
 
 /// What the shims tell each other.
 const INTERNAL: [&str; 2] = ["TASTING_INSIDE_", "TASTING_LINK_"];
@@ -62,6 +63,7 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_DIR", path(&user.dir)),
         ("TASTING_ROOT", json!(root.display().to_string())),
         ("TASTING_MAXSIZE", json!(user.max_size.unwrap_or(DEFAULT_LIMIT))),
+        ("TASTING_REMOTE", remote(user)),
         ("TASTING_LEVEL", json!(level_name(user.level))),
         ("TASTING_MANIFEST_DIR", path(&user.manifest_dir)),
         ("TASTING_LOGFILE", path(&user.logfile)),
@@ -79,6 +81,15 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
     rows.into_iter().map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) }).collect()
 }
 
+/// The remote store, without secrets; one that is not understood may have some anywhere.
+fn remote(user: &Settings) -> Value {
+    match user.remote.as_ref().map(|text| Location::parse(&text.0)) {
+        Some(Ok(location)) => json!(location.shown),
+        Some(Err(_)) => json!("***"),
+        None => Value::Null,
+    }
+}
+
 /// A variable that is set.
 fn variable(name: &str) -> Option<String> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
@@ -87,8 +98,12 @@ fn variable(name: &str) -> Option<String> {
 /// Variables that look like ours, and that nobody reads.
 fn misspelled(known: &[ShownSetting]) -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let is_secret =
+        |name: &String| std::env::var("TASTING_REMOTE").is_ok_and(|text| text.contains(&format!("-env={name}")));
     let is_ours = |name: &String| {
-        known.iter().any(|row| row.name == *name) || INTERNAL.iter().any(|start| name.starts_with(start))
+        is_secret(name)
+            || known.iter().any(|row| row.name == *name)
+            || INTERNAL.iter().any(|start| name.starts_with(start))
     };
     let mut unknown: Vec<String> = names.filter(|name| name.starts_with("TASTING_") && !is_ours(name)).collect();
     unknown.sort();
@@ -101,7 +116,8 @@ fn not_understood(user: &Settings) -> Vec<String> {
     let level = variable("TASTING_LEVEL").filter(|level| level != level_name(user.level));
     let size = size.map(|value| format!("TASTING_MAXSIZE={value} is not a size such as 500M or 5G"));
     let level = level.map(|value| format!("TASTING_LEVEL={value} is none of code, ast and file"));
-    size.into_iter().chain(level).collect()
+    let remote = sharing::location(user, &Config::default()).err();
+    size.into_iter().chain(level).chain(remote).collect()
 }
 
 /// The project's settings.

@@ -2,6 +2,7 @@
 
 mod build;
 mod place;
+mod remote;
 mod scratch;
 mod system;
 mod tools;
@@ -15,7 +16,8 @@ use crate::report::findings::{self, Finding, Findings};
 /// Kernel and container: can tests be watched? Compilers and linkers: a small program is built with each through the shims, and
 /// its fingerprint is taken. The whole of it: that program is run twice by `tasting run`, and has to be reused. The store: its
 /// place, rights and space. The project: its tasting.toml, whether what lies there was built with the shims, and whether
-/// launchers get into each other's way. All of it happens in a temporary folder; the store is left alone.
+/// launchers get into each other's way. The remote store, if there is one: whether it answers. All of it happens in a temporary
+/// folder; the store is left alone.
 ///
 /// Ends with 1 if something essential is broken. A note is something that is good to know, or that fewer people need.
 #[derive(clap::Args)]
@@ -37,6 +39,7 @@ fn examine(settings: &Settings) -> Vec<Finding> {
     found.extend(place::store(settings));
     found.extend(place::project(settings));
     found.extend(build::examine(settings));
+    found.extend(remote::examine(settings));
     if settings.disable {
         found.push(Finding::note("TASTING_DISABLE", "is set: shims and tasting run pass everything through"));
     }

@@ -198,6 +198,7 @@ mod tests {
             duration_ms: 0,
             saved_ms: 0,
             audit: None,
+            shared: false,
         };
         let log = ["./t a b", "./t a b", "./other a b c", "./t x", "sub/t y"].map(decision);
         assert_eq!(nearest(&words("./t a c"), &log), ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]);

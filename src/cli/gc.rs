@@ -1,19 +1,33 @@
 //! `tasting gc`: the store within its limit.
 
-use super::{OpenStore, exit, open_store};
+use super::{OpenStore, exit, open_store, push};
 use crate::process::Settings;
-use crate::report::units::size;
+use crate::report::units::{counted, size};
 use crate::store::Store;
+use anyhow::bail;
 
 /// Remove what was used longest ago, until the store is within its limit.
 ///
 /// The store does so by itself, a little at a time, while results are added; this is for those who have just lowered the
 /// limit, or want the space now. The limit is TASTING_MAXSIZE (`500M`, `5G`; 5G if it is not set).
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Clean the shared folder (a remote store `file:…` with the attribute expire) instead: remove what nobody has used for that long
+    #[arg(long)]
+    remote: bool,
+}
 
-pub fn run(_: Arguments) -> anyhow::Result<u8> {
-    let OpenStore { store, limit, .. } = open_store(&Settings::from_environment())?;
+pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
+    let settings = Settings::from_environment();
+    let OpenStore { store, limit, .. } = open_store(&settings)?;
+    if arguments.remote {
+        let remote = push::remote(&[], &settings, &store)?;
+        if let Some(reason) = remote.usage.read_only {
+            bail!("nothing is removed from {}: {reason}", remote.location.shown);
+        }
+        println!("Removed {} from {}.", counted(remote.clean()?, "value"), remote.location.shown);
+        return Ok(exit::OK);
+    }
     let freed = store.clean(limit)?;
     let left = store.volume()?.bytes;
     println!("Freed {}; {} of {} are in use.", size(freed), size(left), size(limit));

@@ -8,6 +8,8 @@ mod fingerprint;
 mod gc;
 mod init;
 mod log;
+mod pull;
+mod push;
 mod run;
 mod show;
 mod stats;
@@ -63,6 +65,8 @@ enum Command {
     Show(show::Arguments),
     Doctor(doctor::Arguments),
     Config(config::Arguments),
+    Push(push::Arguments),
+    Pull(pull::Arguments),
     Gc(gc::Arguments),
     Clear(clear::Arguments),
 }
@@ -87,6 +91,8 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
+        Command::Push(arguments) => push::run(arguments),
+        Command::Pull(arguments) => pull::run(arguments),
         Command::Gc(arguments) => gc::run(arguments),
         Command::Clear(arguments) => clear::run(arguments),
     };

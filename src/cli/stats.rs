@@ -1,9 +1,11 @@
 //! `tasting stats`: the sums over all decisions.
 
-use super::{OpenStore, exit, open_store, print};
+use super::{OpenStore, exit, open_store, print, push};
 use crate::process::Settings;
 use crate::report::stats::{self, ShownStats, ShownStore};
+use crate::report::transfer::{self, ShownRemote};
 use crate::store::Store;
+use crate::store::remote::breaker::Breaker;
 
 /// Show how many results were reused, the time saved, and why tests ran.
 ///
@@ -15,13 +17,22 @@ pub struct Arguments {
     /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, store
     #[arg(long)]
     json: bool,
+    /// Show what the store of the team holds, whether it answers, and what waits to be sent to it
+    #[arg(long, conflicts_with = "zero")]
+    remote: bool,
     /// Start counting anew; the log, the results and the quarantine stay
     #[arg(long, conflicts_with = "json")]
     zero: bool,
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    let opened = open_store(&Settings::from_environment())?;
+    let settings = Settings::from_environment();
+    let opened = open_store(&settings)?;
+    if arguments.remote {
+        let shown = shown_remote(&opened, &settings)?;
+        print(arguments.json, &shown, transfer::write_remote)?;
+        return Ok(if shown.problem.is_some() { exit::FAILED } else { exit::OK });
+    }
     if arguments.zero {
         opened.store.zero_stats()?;
         println!("The sums are zero again.");
@@ -29,6 +40,29 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     print(arguments.json, &shown(&opened)?, stats::write)?;
     Ok(exit::OK)
+}
+
+/// What is known of the store of the team.
+fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownRemote> {
+    let remote = push::remote(&[], settings, &opened.store)?;
+    let failed = |breaker: &Breaker| breaker.state().map(|open| open.reason);
+    // A server that cannot tell what it holds may still answer.
+    let volume = remote.volume();
+    let problem = volume.is_err().then(|| remote.answers().err()).flatten();
+    let volume = volume.ok();
+    Ok(ShownRemote {
+        url: remote.location.shown.clone(),
+        namespace: remote.location.attributes.namespace.clone(),
+        read_only: remote.usage.read_only,
+        problem: problem.map(|trouble| trouble.reason),
+        reading_failed: failed(&remote.reading),
+        writing_failed: failed(&remote.writing),
+        waiting: remote.spool.errands().len() as u64,
+        results: volume.map(|volume| volume.outcomes),
+        tests: volume.map(|volume| volume.tests),
+        bytes: volume.map(|volume| volume.bytes),
+        reused: opened.store.stats()?.reused_shared,
+    })
 }
 
 fn shown(opened: &OpenStore) -> anyhow::Result<ShownStats> {

@@ -51,10 +51,21 @@ pub struct Program {
 
 impl Program {
     /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
-    pub fn open(program: &Path, libraries: &[PathBuf], settings: &Settings) -> Result<Self, FingerprintError> {
+    /// Libraries that are said to count by name do so unless they have a manifest.
+    pub fn open(
+        program: &Path,
+        libraries: &[PathBuf],
+        settings: &Settings,
+        counts_by_name: &dyn Fn(&Path) -> bool,
+    ) -> Result<Self, FingerprintError> {
         let program = inspect(program, settings)?;
         // Not all that the loader opens is a library: its cache is not.
-        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(|path| inspect(path, settings).ok()).collect();
+        let open = |path: &PathBuf| {
+            let mut opened = inspect(path, settings).ok()?;
+            opened.counts_by_name = counts_by_name(path);
+            Some(opened)
+        };
+        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(open).collect();
         let linked = linked(&program, &opened)?;
 
         let mut covered = vec![false; opened.len()];

@@ -98,6 +98,8 @@ pub(super) struct Inspected<'o> {
     pub binary: Binary<'o>,
     pub manifest: Result<Manifest<'o>, FingerprintError>,
     pub part: Part,
+    /// What is in it does not count, unless it has a manifest; only what it is called.
+    pub counts_by_name: bool,
 }
 
 /// How a module is part of a program.
@@ -117,7 +119,7 @@ impl Opened {
         let binary = self.binary()?;
         let manifest = self.manifest(&binary);
         let part = if self.counts_whole { Part::Whole } else { Part::Linked };
-        Ok(Inspected { path: &self.path, binary, manifest, part })
+        Ok(Inspected { path: &self.path, binary, manifest, part, counts_by_name: false })
     }
 }
 
@@ -132,11 +134,12 @@ impl<'o> Loaded<'o> {
     pub fn new(inspected: Vec<Inspected<'o>>) -> Result<Self, FingerprintError> {
         let program = inspected.first().map(|program| program.path.to_owned()).unwrap_or_default();
         let mut modules = Vec::with_capacity(inspected.len());
-        for (index, Inspected { binary, manifest, part, .. }) in inspected.into_iter().enumerate() {
+        for (index, Inspected { path, binary, manifest, part, counts_by_name }) in inspected.into_iter().enumerate() {
             match (manifest, part) {
                 (Ok(manifest), Part::Linked) => modules.push(Read::Known(manifest)),
                 (Ok(manifest), Part::Late) => modules.push(Read::Late(manifest)),
                 (Err(error), _) if index == 0 => return Err(error),
+                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(by_name(path, &binary))),
                 _ => modules.push(Read::Foreign(foreign(&binary))),
             }
         }
@@ -187,6 +190,12 @@ fn foreign<'a>(binary: &Binary<'a>) -> Foreign<'a> {
         names: symbols.iter().map(|symbol| symbol.name).collect(),
         finds_by_name: walk::SYMBOL_FINDERS.iter().any(asks_for),
     }
+}
+
+/// A library without a manifest, whatever is in it.
+fn by_name<'a>(path: &Path, binary: &Binary<'a>) -> Foreign<'a> {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    Foreign { content: Hasher::new("foreign by name").bytes(name).finish(), ..foreign(binary) }
 }
 
 /// A library that a module has the loader bring in.

@@ -24,6 +24,9 @@ pub struct Decision {
     pub saved_ms: u64,
     /// What running it all the same showed, where that was done.
     pub audit: Option<Audit>,
+    /// Whether the result came from another machine.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 /// Whether the test had to run.
@@ -60,6 +63,8 @@ pub struct Stats {
     pub executed: u64,
     pub reused_static: u64,
     pub reused_executed: u64,
+    /// Of those that were reused, how many came from other machines.
+    pub reused_shared: u64,
     pub saved_ms: u64,
     pub executed_ms: u64,
     pub audits: u64,
@@ -87,6 +92,7 @@ impl Stats {
 
     fn count_reused(&mut self, decision: &Decision) {
         self.reused += 1;
+        self.reused_shared += u64::from(decision.shared);
         self.saved_ms = self.saved_ms.saturating_add(decision.saved_ms);
         match decision.step {
             Some(Step::Static) => self.reused_static += 1,
@@ -134,6 +140,7 @@ mod tests {
             duration_ms: 3,
             saved_ms: 5,
             audit: None,
+            shared: false,
         }
     }
 

@@ -63,6 +63,13 @@ impl Hash {
         }
         Self::of(&bytes[..end])
     }
+
+    /// The hash that 32 small hex digits show.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let is_hash = text.len() == 32 && text.bytes().all(is_digit);
+        u128::from_str_radix(text, 16).ok().filter(|_| is_hash).map(|number| Hash(number.to_be_bytes()))
+    }
 }
 
 impl fmt::Display for Hash {

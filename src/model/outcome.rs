@@ -21,6 +21,8 @@ pub struct Outcome {
     /// Where in its standard input it stopped reading, if that is a file: whoever reads on does so from there.
     pub input_end: Option<u64>,
     pub origin: Origin,
+    /// It names folders of its checkout, and is of use there only.
+    pub bound: bool,
 }
 
 /// The end of a process.
@@ -28,6 +30,16 @@ pub struct Outcome {
 pub enum Exit {
     Code(i32),
     Signal(i32),
+}
+
+/// What automake's harness takes for a test that was skipped.
+const SKIPPED: i32 = 77;
+
+impl Exit {
+    /// Whether somebody who counts tests would count it as good.
+    pub fn is_good(self) -> bool {
+        matches!(self, Exit::Code(0 | SKIPPED))
+    }
 }
 
 /// One of the two streams that a test prints to.
@@ -74,6 +86,13 @@ pub struct Origin {
     #[serde(with = "bytes")]
     pub root: Vec<u8>,
     pub commit: Option<String>,
+}
+
+impl Origin {
+    /// Whether it was on another machine, or in another store: it does not say in which folder then.
+    pub fn is_shared(&self) -> bool {
+        self.root.is_empty()
+    }
 }
 
 impl Outcome {
@@ -156,7 +175,7 @@ mod tests {
     fn outcome(stdout: Vec<u8>, stderr: Vec<u8>, turns: Vec<u64>) -> Outcome {
         let exit = Exit::Code(0);
         let (duration, files, origin) = (Duration::ZERO, Vec::new(), Origin::default());
-        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin }
+        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin, bound: false }
     }
 
     #[test]

@@ -35,6 +35,18 @@ pub struct Settings {
     pub manifest_dir: Option<PathBuf>,
     /// `TASTING_MAXSIZE`: how many bytes the store may take; `None` for its default.
     pub max_size: Option<u64>,
+    /// `TASTING_REMOTE`: the store of the team.
+    pub remote: Option<Hidden>,
+}
+
+/// A text that may have a secret in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        out.write_str("***")
+    }
 }
 
 impl Settings {
@@ -61,6 +73,7 @@ impl Settings {
             root: path("TASTING_ROOT"),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),
+            remote: variable("TASTING_REMOTE").map(|value| Hidden(value.to_string_lossy().into_owned())),
         }
     }
 

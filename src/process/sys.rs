@@ -228,6 +228,24 @@ pub fn start_as_given(command: &mut Command) {
     }
 }
 
+/// Lets a command start in a session of its own, with nothing of ours open but its standard streams.
+pub fn detach(command: &mut Command) {
+    // SAFETY: only async-signal-safe calls that take no pointers.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            let all = libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            if all != 0 {
+                // Before Linux 5.11, or where a container does not know the call.
+                for number in 3..1024 {
+                    libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
 /// The child that signals are passed on to; 0 while there is none.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the child was known; 0 if none did.

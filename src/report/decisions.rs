@@ -62,6 +62,7 @@ mod tests {
             duration_ms: 3,
             saved_ms: 1500,
             audit: None,
+            shared: false,
         };
         let decisions = [decision("./t a", Verdict::Reused, 0), decision("./longer", Verdict::Executed, 1)];
         let mut text = Vec::new();

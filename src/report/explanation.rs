@@ -44,6 +44,8 @@ pub struct ShownRun {
     pub host: String,
     pub root: String,
     pub commit: Option<String>,
+    /// Whether it was on another machine.
+    pub shared: bool,
     pub exit_code: i32,
     pub duration_ms: Option<u64>,
     #[serde(skip)]
@@ -93,6 +95,7 @@ impl ShownRun {
             host: origin.host.clone(),
             root: String::from_utf8_lossy(&origin.root).into_owned(),
             commit: origin.commit.clone(),
+            shared: origin.is_shared(),
             exit_code,
             duration_ms,
             origin,

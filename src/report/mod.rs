@@ -12,4 +12,5 @@ pub mod shown;
 pub mod stats;
 pub mod style;
 pub mod text;
+pub mod transfer;
 pub mod units;

@@ -64,6 +64,9 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     let all = counted(stats.reused + stats.executed, "run");
     let of_all = shown.share.map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
     writeln!(out, "{bold}reused{plain}      {green}{}{plain}{of_all}", stats.reused)?;
+    if stats.reused_shared > 0 {
+        writeln!(out, "            {} of other machines", stats.reused_shared)?;
+    }
     writeln!(out, "{bold}executed{plain}    {yellow}{}{plain}, in {}", stats.executed, duration(stats.executed_ms))?;
     reasons(out, stats)?;
     writeln!(out, "{bold}time saved{plain}  {}", duration(stats.saved_ms))?;

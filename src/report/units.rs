@@ -76,10 +76,10 @@ pub fn counted(count: u64, what: &str) -> String {
 /// Which run it was.
 pub fn origin(origin: &Origin, now: u64) -> String {
     let root = String::from_utf8_lossy(&origin.root);
-    let mut text =
-        format!("{} ({}) on {} in {}", time(origin.time), age(origin.time, now), origin.host, visible(&root));
+    let place = if origin.is_shared() { " (shared)".to_owned() } else { format!(" in {}", visible(&root)) };
+    let mut text = format!("{} ({}) on {}{place}", time(origin.time), age(origin.time, now), visible(&origin.host));
     if let Some(commit) = &origin.commit {
-        let _ = write!(text, ", commit {}", commit.get(..12).unwrap_or(commit));
+        let _ = write!(text, ", commit {}", visible(commit.get(..12).unwrap_or(commit)));
     }
     text
 }

@@ -4,7 +4,7 @@
 
 use super::values::Values;
 use super::{Options, Session, capture, difference, is_success, latest};
-use crate::model::{Hash, Hasher, Mark, Outcome, Shape, Step, Trace};
+use crate::model::{Base, DependencyKind, Hash, Hasher, Mark, Outcome, Place, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
 
@@ -93,22 +93,25 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         Ok(shapes) => shapes,
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
     };
-    let mut look = Look { session, options, failed_before: false, problem: None };
-    let hit = shapes.iter().find_map(|shape| look.at(shape, values));
+    let mut look = Look::new(session, options);
+    let mut hit = shapes.iter().find_map(|shape| look.at(shape, values));
+    if hit.is_none() && mark.is_none() && !look.failed_before {
+        hit = look.farther(&shapes, values);
+    }
     values.remember();
-    let failed_before = look.failed_before;
+    let Look { failed_before, problem, far, .. } = look;
     if let Some(mark) = mark {
         let text = format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);
         return Choice::Run(Run { reason: Reason::new("quarantine", text), failed_before, mark: Some(mark) });
     }
-    match (hit, look.problem) {
+    match (hit, problem) {
         (Some(hit), _) => Choice::Reuse(Box::new(hit)),
         (None, _) if failed_before => {
             let reason = Reason::new("failed before", "the same failed before, and failures run again");
             Choice::Run(Run { reason, failed_before, mark: None })
         }
         (None, Some(problem)) => Choice::Run(Run::because(Reason::new("store", problem))),
-        (None, None) => Choice::Run(Run::because(why(session, values))),
+        (None, None) => Choice::Run(Run::because(far.added_to(why(session, values)))),
     }
 }
 
@@ -118,9 +121,70 @@ struct Look<'a> {
     options: Options,
     failed_before: bool,
     problem: Option<String>,
+    /// Keys that this machine has no outcome for.
+    missing: Vec<Hash>,
+    far: Far,
 }
 
-impl Look<'_> {
+/// What came of asking further away.
+#[derive(Default)]
+struct Far {
+    executions: usize,
+    problem: Option<String>,
+}
+
+impl Far {
+    fn added_to(self, reason: Reason) -> Reason {
+        let text = match self.executions {
+            0 => reason.text,
+            _ if reason.sort != "new" => reason.text,
+            1 => "it has not run here before, and the execution that is shared does not fit".to_owned(),
+            more => format!("it has not run here before, and of {more} executions that are shared none fits"),
+        };
+        let text = self.problem.map_or(text.clone(), |problem| format!("{text}; {problem}"));
+        Reason { text, ..reason }
+    }
+}
+
+impl<'a> Look<'a> {
+    fn new(session: &'a Session, options: Options) -> Self {
+        let (missing, far) = Default::default();
+        Look { session, options, failed_before: false, problem: None, missing, far }
+    }
+
+    /// The same search in the store of the team. All keys that are known go there in one turn, with the question for more shapes;
+    /// the keys of those in another.
+    fn farther(&mut self, shapes: &[Shape], values: &mut Values) -> Option<Hit> {
+        let keys = std::mem::take(&mut self.missing);
+        let mut asked = self.session.store.ask(Some(self.session.test.identity), &keys);
+        self.far = Far { executions: asked.shapes.len(), problem: asked.problem.take() };
+        if asked.found
+            && let Some(hit) = shapes.iter().find_map(|shape| self.at(shape, values))
+        {
+            return Some(hit);
+        }
+        self.missing.clear();
+        asked.shapes.retain(|shape| !shapes.contains(shape) && self.is_sensible(shape));
+        if let Some(hit) = asked.shapes.iter().find_map(|shape| self.at(shape, values)) {
+            return Some(hit);
+        }
+        let keys = std::mem::take(&mut self.missing);
+        if keys.is_empty() {
+            return None;
+        }
+        let answer = self.session.store.ask(None, &keys);
+        self.far.problem = answer.problem.or(self.far.problem.take());
+        if answer.found { asked.shapes.iter().find_map(|shape| self.at(shape, values)) } else { None }
+    }
+
+    /// Whether a shape of somebody else's does not send us looking through the whole machine: patterns are the project's own.
+    fn is_sensible(&self, shape: &Shape) -> bool {
+        let inputs = &self.session.project.config.inputs;
+        let is_own = |place: &Place| place.base == Base::Root && inputs.iter().any(|own| own.as_bytes() == place.path);
+        let mut declared = shape.dependencies.iter().filter(|used| used.kind == DependencyKind::Declared);
+        declared.all(|used| is_own(&used.place))
+    }
+
     fn at(&mut self, shape: &Shape, values: &mut Values) -> Option<Hit> {
         let (step, (key, outcome)) = match self.unchanged(shape, values) {
             Some(found) => (Step::Static, found),
@@ -157,12 +221,26 @@ impl Look<'_> {
 
     /// The outcome with a key, wherever it is of use.
     fn outcome_of(&mut self, key: Hash) -> Option<(Hash, Outcome)> {
-        self.outcome(key).or_else(|| self.outcome(bound(self.session, key)))
+        let found = self.outcome(key);
+        if found.is_some() {
+            return found;
+        }
+        let bound = bound(self.session, key);
+        let found = self.outcome(bound);
+        if !self.session.project.config.sharing.same_path {
+            // Nobody else has outcomes that name folders.
+            self.missing.retain(|key| *key != bound);
+        }
+        found
     }
 
     fn outcome(&mut self, key: Hash) -> Option<(Hash, Outcome)> {
         match self.session.store.outcome(key) {
-            Ok(outcome) => outcome.map(|outcome| (key, outcome)),
+            Ok(Some(outcome)) => Some((key, outcome)),
+            Ok(None) => {
+                self.missing.push(key);
+                None
+            }
             Err(error) => {
                 self.problem = Some(error.to_string());
                 None

@@ -3,6 +3,8 @@
 //! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of, and until then nothing
 //! is reused: it may have said which tests must not be.
 
+use crate::store::remote::location::Location;
+use crate::store::remote::value;
 use glob::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,8 +35,64 @@ pub struct Config {
     pub quarantine_passes: Option<u32>,
     /// Programs of the project that have no manifest: whether they count by content, or make a run impossible to reuse.
     pub unknown_programs: UnknownPrograms,
+    /// The store of the team: a URL and attributes. `TASTING_REMOTE` goes before it.
+    pub remote: Option<RemoteStore>,
     pub environment: Environment,
     pub limits: Limits,
+    pub sharing: Sharing,
+}
+
+/// A remote store, as `tasting.toml` names it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RemoteStore(pub Location);
+
+impl TryFrom<String> for RemoteStore {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Location::parse(&text).map(RemoteStore)
+    }
+}
+
+/// For people: without secrets.
+impl From<RemoteStore> for String {
+    fn from(remote: RemoteStore) -> String {
+        remote.0.shown
+    }
+}
+
+/// What is shared with other machines, and what of theirs is believed.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sharing {
+    /// Public keys (Ed25519, base64): if there are any, only what they have signed is believed.
+    pub trusted_keys: Vec<String>,
+    /// All checkouts lie in folders of the same name, so that outcomes that name it are shared as well.
+    pub same_path: bool,
+    /// Libraries of the system count by content, or by name only: for those who know that their machines' differ in nothing that
+    /// matters.
+    pub system_libraries: SystemLibraries,
+    /// Machines share if their processors can do the same, or all do: for those who know that their tests do not go by it.
+    pub processors: Processors,
+}
+
+/// Which machines share results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Processors {
+    #[default]
+    Same,
+    Any,
+}
+
+/// What libraries of the system count by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SystemLibraries {
+    #[default]
+    Content,
+    Name,
 }
 
 /// Which variables of the environment count.
@@ -124,6 +182,7 @@ impl Config {
         for pattern in patterns {
             Pattern::new(pattern).map_err(|error| format!("the pattern {pattern:?} is wrong: {error}"))?;
         }
+        config.sharing.trusted_keys.iter().try_for_each(|key| value::public_key(key).map(|_| ()))?;
         Ok(config)
     }
 

@@ -100,6 +100,7 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
     let mut inspection = Inspection::of(words, choice);
     inspection.assumed.extend(elsewhere.then_some("its output goes where it went the last time"));
     inspection.assumed.extend(given.then_some("its standard input is that of the last time"));
+    inspection.assumed.extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
     if let Some(trace) = &trace {
         inspection.latest = Some(Latest::of(trace));
         if inspection.reused.is_none() {
@@ -107,6 +108,14 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
         }
     }
     inspection
+}
+
+/// Said where the store of the team was not asked.
+const REMOTE_AWAY: &str =
+    "the remote store, which has failed and is left alone, has no result (tasting stats --remote)";
+
+fn is_remote_away(session: &Session) -> bool {
+    session.store.far.as_ref().is_some_and(|far| far.reading.state().is_some())
 }
 
 /// Whoever asks sits at a terminal, or reads from a pipe; the test as a rule does not. So its output is taken to go where it

@@ -16,11 +16,14 @@ pub mod harness;
 pub mod inspect;
 mod latest;
 mod leftovers;
+mod processor;
 pub mod project;
 mod record;
 mod replay;
+pub mod sharing;
 pub mod test;
 mod tracing;
+pub mod untrusted;
 pub mod values;
 
 use self::capture::Connection;
@@ -32,7 +35,7 @@ use crate::model::{Audit, Decision, Exit, Hash, Mark, Verdict};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn::{self, Program};
 use crate::process::{Settings, quiet, sys};
-use crate::store::{FileStore, Options as StoreOptions, Store};
+use crate::store::{FileStore, Layered, Options as StoreOptions, Store};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,9 +46,6 @@ pub const QUARANTINE_PASSES: u32 = 5;
 
 /// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
 const REPEATS: usize = 3;
-
-/// What automake's harness takes for a test that was skipped.
-const SKIPPED: i32 = 77;
 
 /// What the command line says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,7 +66,7 @@ impl Options {
 /// One run of one test.
 pub(crate) struct Session {
     pub settings: Settings,
-    pub store: Arc<FileStore>,
+    pub store: Arc<Layered>,
     pub project: Project,
     pub test: Test,
     pub connection: Connection,
@@ -84,7 +84,9 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
         Ok(session) => session,
         Err(unable) => return unable.run(words),
     };
-    session.run(options.with(&session.project.config))
+    let exit = session.run(options.with(&session.project.config));
+    sharing::send_behind(&session);
+    exit
 }
 
 /// Becomes the test, with nothing of us left.
@@ -129,6 +131,7 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
         duration_ms: duration.as_millis() as u64,
         saved_ms: 0,
         audit: None,
+        shared: false,
     }
 }
 
@@ -144,9 +147,10 @@ impl Session {
             Ok(project) => project,
             Err(reason) => return Some(Err(Unable { store, working, reason })),
         };
+        let far = sharing::remote(&settings, &project.config, &store);
         let connection = Connection::own();
         let test = Test::of(words, &project, connection);
-        Some(Ok(Session { settings, store: Arc::new(store), project, test, connection, started }))
+        Some(Ok(Session { settings, store: Arc::new(Layered::new(store, far)), project, test, connection, started }))
     }
 
     fn run(&self, options: Options) -> Exit {
@@ -258,9 +262,9 @@ impl Session {
 }
 
 /// The store as the memory of the watcher.
-struct StoreMemory(Arc<FileStore>);
+struct StoreMemory<S>(Arc<S>);
 
-impl Memory for StoreMemory {
+impl<S: Store> Memory for StoreMemory<S> {
     fn recall(&self, identity: &Identity) -> Option<Hash> {
         self.0.recall(identity.hash())
     }
@@ -290,7 +294,7 @@ fn exit_code(exit: Exit) -> i32 {
 
 /// Whether somebody who counts tests would count it as good.
 fn is_good(exit: Exit) -> bool {
-    matches!(exit, Exit::Code(0 | SKIPPED))
+    exit.is_good()
 }
 
 /// The same, of a test that may tell of failures in its output.

@@ -72,7 +72,7 @@ fn keep(
     let then: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
     let key = Values::key(&session.project, session.test.identity, &shape, &then).ok_or("it uses too much")?;
     let [stdout, stderr] = ran.captured.texts.clone();
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         exit: ran.exit,
         stdout,
         stderr,
@@ -81,9 +81,10 @@ fn keep(
         files,
         input_end: ran.input_end,
         origin: origin(session),
+        bound: false,
     };
-    let is_bound = names_its_place(session, &outcome);
-    let placed = |name: Hash| if is_bound { bound(session, name) } else { name };
+    outcome.bound = names_its_place(session, &outcome);
+    let placed = |name: Hash| if outcome.bound { bound(session, name) } else { name };
     let key = placed(key);
     session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())?;
     if shape.is_narrowed()

@@ -35,6 +35,7 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         duration_ms: duration.as_millis() as u64,
         saved_ms: outcome.duration.saturating_sub(duration).as_millis() as u64,
         audit: None,
+        shared: outcome.origin.is_shared(),
     });
     Ok(outcome.exit)
 }
@@ -49,6 +50,8 @@ fn what(step: Step) -> &'static str {
 /// Where a result comes from.
 fn origin(outcome: &crate::model::Outcome) -> String {
     let origin = &outcome.origin;
-    let commit = origin.commit.as_deref().map(|commit| format!(", commit {}", &commit[..commit.len().min(12)]));
-    format!("on {} in {}{}", origin.host, String::from_utf8_lossy(&origin.root), commit.unwrap_or_default())
+    let commit = origin.commit.as_deref().map(|commit| format!(", commit {}", commit.get(..12).unwrap_or(commit)));
+    // What comes from another machine does not say in which folder it came about.
+    let root = (!origin.root.is_empty()).then(|| format!(" in {}", String::from_utf8_lossy(&origin.root)));
+    format!("on {}{}{}", origin.host, root.unwrap_or_default(), commit.unwrap_or_default())
 }

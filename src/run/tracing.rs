@@ -6,7 +6,7 @@ use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
 use crate::observe::agent;
 use crate::observe::tracing::{Functions, Tracing};
 use crate::process::{Settings, manifest_file, sys};
-use crate::store::{FileStore, Store};
+use crate::store::{Layered, Store};
 use memchr::memmem;
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn wants_to_be_first(session: &Session) -> bool {
 /// The functions that manifests know, and that were looked up before.
 struct Known {
     settings: Settings,
-    store: Arc<FileStore>,
+    store: Arc<Layered>,
 }
 
 impl Functions for Known {

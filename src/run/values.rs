@@ -3,6 +3,7 @@
 //!
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
+use super::config::SystemLibraries;
 use super::project::Project;
 use crate::fingerprint::execution::{self, Execution, Extent};
 use crate::fingerprint::libraries;
@@ -100,8 +101,12 @@ impl<'a> Values<'a> {
         valued.dedup_by(|one, other| one.dependency == other.dependency);
         let shape = Shape { dependencies: valued.iter().map(|traced| traced.dependency.clone()).collect() };
         let covered = self.covered(&shape);
-        for traced in valued.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Library) {
-            if is_loader_cache(&traced.dependency.place) {
+        for traced in &mut valued {
+            if self.counts_by_name(&traced.dependency) {
+                traced.value = plain("of the system");
+            } else if traced.dependency.kind != DependencyKind::Library {
+                continue;
+            } else if is_loader_cache(&traced.dependency.place) {
                 traced.value = loader_cache(&shape);
             } else if covered.contains(&traced.dependency.place) {
                 traced.value = plain("covered");
@@ -117,6 +122,7 @@ impl<'a> Values<'a> {
             .dependencies
             .iter()
             .map(|dependency| match dependency.kind {
+                _ if self.counts_by_name(dependency) => self.value_by_name(dependency),
                 DependencyKind::Library if is_loader_cache(&dependency.place) => loader_cache(shape),
                 DependencyKind::Library if covered.contains(&dependency.place) => plain("covered"),
                 DependencyKind::Program => self.program(dependency),
@@ -128,6 +134,21 @@ impl<'a> Values<'a> {
     /// The same, with all that can be reached of programs, whatever of it was executed.
     pub fn whole(&mut self, shape: &Shape) -> Vec<Hash> {
         self.now(&whole(shape))
+    }
+
+    /// Whether something is a library of the system, or a link to one, and the project does not care what is in those.
+    fn counts_by_name(&self, dependency: &Dependency) -> bool {
+        self.project.config.sharing.system_libraries == SystemLibraries::Name
+            && matches!(dependency.kind, DependencyKind::Library | DependencyKind::Link)
+            && dependency.place.base == Base::None
+            && is_of_system(Path::new(OsStr::from_bytes(&dependency.place.path)))
+    }
+
+    fn value_by_name(&self, dependency: &Dependency) -> Hash {
+        let path = Path::new(OsStr::from_bytes(&dependency.place.path));
+        let is_meant = |found: fs::Metadata| found.is_symlink() == (dependency.kind == DependencyKind::Link);
+        let is_there = fs::symlink_metadata(path).is_ok_and(is_meant);
+        if is_there { plain("of the system") } else { plain("absent") }
     }
 
     /// The value that one thing has now.
@@ -224,7 +245,9 @@ impl<'a> Values<'a> {
 
     /// A program with its libraries, read.
     fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<Rc<execution::Program>, String> {
-        let open = || execution::Program::open(path, libraries, self.settings);
+        let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
+        let counts_by_name = |library: &Path| by_name && is_of_system(library);
+        let open = || execution::Program::open(path, libraries, self.settings, &counts_by_name);
         let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
         known.or_insert_with(|| open().map(Rc::new).map_err(|error| error.to_string())).clone()
     }
@@ -240,7 +263,8 @@ impl<'a> Values<'a> {
 
     /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
     fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>, executed: &[u8]) -> Option<Hash> {
-        let mut hasher = Hasher::new("fingerprint of files 2");
+        let mut hasher = Hasher::new("fingerprint of files 3");
+        hasher.number(self.project.config.sharing.system_libraries as u64);
         hasher.bytes(executed);
         self.project.hash_folders(&mut hasher);
         hasher.bytes(entry.unwrap_or_default().as_bytes());
@@ -461,6 +485,14 @@ fn input_value(input: &Input) -> Hash {
         Input::Other => hasher.number(5),
     };
     hasher.finish()
+}
+
+/// Whether a library belongs to the system, not to the project or to what somebody has installed beside it.
+fn is_of_system(library: &Path) -> bool {
+    ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64"]
+        .iter()
+        .any(|folder| library.starts_with(folder))
+        && library.as_os_str().as_bytes().windows(3).any(|part| part == b".so")
 }
 
 /// What `ldconfig` has found counts only as far as it was asked for: it is different on each machine.

@@ -31,6 +31,11 @@ impl Aside {
         Ok(aside)
     }
 
+    /// Where it is until then.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Puts the file into its place, whatever is there.
     pub fn replace(self, target: &Path) -> Result<(), StoreError> {
         fs::rename(&self.path, target).map_err(|error| StoreError::io("write", target, error))?;

@@ -14,10 +14,12 @@ use super::contents::Contents;
 use super::entry::{self, BLOB, LARGEST_FILE, OUTCOME};
 use super::journal::Journal;
 use super::marks::Marks;
+use super::remote::Name;
 use super::retention::{self, Retention};
 use super::shapes::{self, Stem};
 use super::{DEFAULT_LIMIT, LARGEST, Store, StoreError, Volume};
 use crate::model::{Decision, Hash, Mark, Outcome, Shape, Stats};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -29,6 +31,9 @@ const FOLDER: &str = "results-1";
 
 /// A use is noted at most this often, so that reusing writes next to nothing.
 const NOTED: Duration = Duration::from_secs(3600);
+
+/// What comes from elsewhere, and was never used here, counts as used so long ago.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How a store is to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +84,85 @@ impl FileStore {
         if self.options.read_only { Err(StoreError::ReadOnly) } else { Ok(()) }
     }
 
+    pub(super) fn is_read_only(&self) -> bool {
+        self.options.read_only
+    }
+
+    /// The folder of this layout's files.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Keeps an outcome that nobody has used here yet.
+    pub(super) fn put_outcome(&self, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+        let size = self.write_outcome(key, outcome)?;
+        if let Ok(file) = aside::open(&self.outcome_path(key)) {
+            shapes::use_at(&file, SystemTime::now() - UNUSED);
+        }
+        self.retention(self.options.limit).added(&[(key.0[0], size)]);
+        Ok(())
+    }
+
+    fn write_outcome(&self, key: Hash, outcome: &Outcome) -> Result<u64, StoreError> {
+        self.writable()?;
+        if outcome.size() > LARGEST {
+            return Err(StoreError::TooLarge { size: outcome.size(), limit: LARGEST });
+        }
+        let path = self.outcome_path(key);
+        let raw = outcome.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
+        let file = entry::encode(&OUTCOME, key, &raw)?;
+        Aside::write(&retention::folder(&self.root, key.0[0]), &file)?.replace(&path)?;
+        Ok(file.len() as u64)
+    }
+
+    /// Keeps a shape of a test that nobody has used here yet.
+    pub(super) fn put_shape(&self, test: Hash, shape: &Shape) -> Result<(), StoreError> {
+        let size = self.write_shape(test, shape)?;
+        if let (Ok(raw), 1..) = (shape.to_bytes(), size) {
+            shapes::touch(&self.stem(test), test, &raw, SystemTime::now() - UNUSED);
+        }
+        self.retention(self.options.limit).added(&[(test.0[0], size)]);
+        Ok(())
+    }
+
+    fn write_shape(&self, test: Hash, shape: &Shape) -> Result<u64, StoreError> {
+        self.writable()?;
+        let stem = self.stem(test);
+        let raw = shape.to_bytes().map_err(|error| StoreError::damaged(&stem.folder, error))?;
+        shapes::add(&stem, test, &raw)
+    }
+
+    /// Whether there is an outcome with this key.
+    pub(super) fn has_outcome(&self, key: Hash) -> bool {
+        self.outcome_path(key).symlink_metadata().is_ok()
+    }
+
+    /// The names of all outcomes, and then of all tests with shapes; of those that were used within a time, if there is one.
+    pub(super) fn entries(&self, used_within: Option<Duration>) -> Result<Vec<Name>, StoreError> {
+        let mut names = BTreeSet::new();
+        self.retention(0).every_file(|path, used| {
+            let is_old = used.elapsed().is_ok_and(|age| used_within.is_some_and(|longest| age > longest));
+            names.extend(name_of(path).filter(|_| !is_old));
+        })?;
+        Ok(names.into_iter().rev().collect())
+    }
+
+    /// Notes a use; whether it was time to note one.
+    pub(super) fn note_use(&self, test: Hash, shape: &Shape, key: Hash) -> bool {
+        let Ok(file) = aside::open(&self.outcome_path(key)) else { return false };
+        let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
+        let recently =
+            noted.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age < NOTED);
+        if recently || self.options.read_only {
+            return false;
+        }
+        shapes::use_now(&file);
+        if let Ok(raw) = shape.to_bytes() {
+            shapes::touch(&self.stem(test), test, &raw, SystemTime::now());
+        }
+        true
+    }
+
     fn contents(&self) -> Option<&Contents> {
         let path = self.root.join("contents");
         self.contents.get_or_init(|| Contents::open(&path, !self.options.read_only)).as_ref()
@@ -98,33 +182,15 @@ impl Store for FileStore {
     }
 
     fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
-        self.writable()?;
-        if outcome.size() > LARGEST {
-            return Err(StoreError::TooLarge { size: outcome.size(), limit: LARGEST });
-        }
-        let path = self.outcome_path(key);
-        let raw = outcome.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
-        let raw_shape = shape.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
-        let file = entry::encode(&OUTCOME, key, &raw)?;
         // The outcome first: who sees the shape finds it.
-        Aside::write(&retention::folder(&self.root, key.0[0]), &file)?.replace(&path)?;
-        let shape_size = shapes::add(&self.stem(test), test, &raw_shape)?;
-        self.retention(self.options.limit).added(&[(key.0[0], file.len() as u64), (test.0[0], shape_size)]);
+        let outcome_size = self.write_outcome(key, outcome)?;
+        let shape_size = self.write_shape(test, shape)?;
+        self.retention(self.options.limit).added(&[(key.0[0], outcome_size), (test.0[0], shape_size)]);
         Ok(())
     }
 
     fn used(&self, test: Hash, shape: &Shape, key: Hash) {
-        let Ok(file) = aside::open(&self.outcome_path(key)) else { return };
-        let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
-        let recently =
-            noted.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age < NOTED);
-        if recently || self.options.read_only {
-            return;
-        }
-        shapes::use_now(&file);
-        if let Ok(raw) = shape.to_bytes() {
-            shapes::touch(&self.stem(test), test, &raw);
-        }
+        self.note_use(test, shape, key);
     }
 
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError> {
@@ -220,6 +286,17 @@ impl Store for FileStore {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &contents, error)),
             _ => self.retention(0).clear(),
         }
+    }
+}
+
+/// What a file holds, by its name and that of its folder.
+fn name_of(path: &Path) -> Option<Name> {
+    let (stem, ending) = path.file_name()?.to_str()?.split_once('.')?;
+    let hash = Hash::from_text(&format!("{}{stem}", path.parent()?.file_name()?.to_str()?))?;
+    match ending.as_bytes() {
+        b"o" => Some(Name::outcome(hash)),
+        [b's', _] => Some(Name::shapes(hash)),
+        _ => None,
     }
 }
 

@@ -24,7 +24,17 @@ fn shape(number: usize) -> Shape {
 fn outcome(text: impl Into<Vec<u8>>) -> Outcome {
     let duration = Duration::from_millis(5);
     let (stderr, turns, files, origin) = (b"!".to_vec(), vec![1, 1], Vec::new(), Origin::default());
-    Outcome { exit: Exit::Code(0), stdout: text.into(), stderr, turns, duration, files, input_end: None, origin }
+    Outcome {
+        exit: Exit::Code(0),
+        stdout: text.into(),
+        stderr,
+        turns,
+        duration,
+        files,
+        input_end: None,
+        origin,
+        bound: false,
+    }
 }
 
 /// Bytes that do not pack.

@@ -16,6 +16,7 @@ fn decision(time: u64) -> Decision {
         duration_ms: 1,
         saved_ms: 2,
         audit: None,
+        shared: false,
     }
 }
 

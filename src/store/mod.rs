@@ -6,6 +6,8 @@
 //! matter with a store, the worst that comes of it is that a test runs.
 
 pub mod files;
+pub mod layered;
+pub mod remote;
 
 mod aside;
 mod contents;
@@ -17,6 +19,7 @@ mod shapes;
 mod sizes;
 
 pub use files::{FileStore, Options};
+pub use layered::Layered;
 
 use crate::model::{Decision, FormatError, Hash, Mark, Outcome, Shape, Stats};
 use std::io;
@@ -64,6 +67,17 @@ pub struct Volume {
     pub bytes: u64,
 }
 
+/// What came of asking a store further away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The shapes of the test that are known there.
+    pub shapes: Vec<Shape>,
+    /// Whether some of the outcomes were there; `outcome` gives them now.
+    pub found: bool,
+    /// What was wrong, with the store or with what it holds.
+    pub problem: Option<String>,
+}
+
 /// Something that remembers executions, for many processes at once.
 pub trait Store: Send + Sync {
     /// The shapes of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
@@ -81,6 +95,11 @@ pub trait Store: Send + Sync {
 
     /// Forgets an outcome. Says whether there was one.
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError>;
+
+    /// Asks a store further away, if there is one, for the shapes of a test and for outcomes, all at one time.
+    fn ask(&self, _test: Option<Hash>, _keys: &[Hash]) -> Asked {
+        Asked::default()
+    }
 
     /// Adds a decision to the log.
     fn log(&self, decision: &Decision) -> Result<(), StoreError>;

@@ -170,6 +170,11 @@ impl Retention<'_> {
         Ok(volume)
     }
 
+    /// Every entry's file, and when it was last used.
+    pub fn every_file(&self, mut visit: impl FnMut(&Path, SystemTime)) -> Result<(), StoreError> {
+        self.every(|found| visit(&found.path, found.used))
+    }
+
     fn every(&self, mut visit: impl FnMut(Found)) -> Result<(), StoreError> {
         for number in 0..=u8::MAX {
             let path = folder(self.root, number);

@@ -83,7 +83,7 @@ pub fn read(stem: &Stem, test: Hash) -> Result<Vec<Shape>, StoreError> {
 /// Adds a shape to a test, or makes it the latest. Gives the size of the new file, if there is one.
 pub fn add(stem: &Stem, test: Hash, raw: &[u8]) -> Result<u64, StoreError> {
     let (taken, free) = survey(stem, test);
-    if refresh(&taken, raw) {
+    if refresh(&taken, raw, SystemTime::now()) {
         return Ok(0);
     }
     let content = entry::encode(&SHAPE, test, raw)?;
@@ -98,20 +98,20 @@ pub fn add(stem: &Stem, test: Hash, raw: &[u8]) -> Result<u64, StoreError> {
     Ok(content.len() as u64)
 }
 
-/// Makes a shape that is there the latest.
-pub fn touch(stem: &Stem, test: Hash, raw: &[u8]) {
-    refresh(&survey(stem, test).0, raw);
+/// Notes when a shape that is there was used.
+pub fn touch(stem: &Stem, test: Hash, raw: &[u8], time: SystemTime) {
+    refresh(&survey(stem, test).0, raw, time);
 }
 
-/// Whether the shape is there; it is the latest then.
-fn refresh(taken: &[Taken], raw: &[u8]) -> bool {
+/// Whether the shape is there; it was used then.
+fn refresh(taken: &[Taken], raw: &[u8], time: SystemTime) -> bool {
     let Some((path, file)) = taken.iter().find_map(|place| match &place.content {
         Ok((content, file)) if content == raw => Some((&place.path, file)),
         _ => None,
     }) else {
         return false;
     };
-    use_now(file);
+    use_at(file, time);
     // Someone may have cleaned it away in between.
     still_there(path)
 }
@@ -120,7 +120,12 @@ fn still_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Notes that a file was used now. A file of another user, or in a folder that is read-only, stays as it is.
+/// Notes that a file was used now.
 pub fn use_now(file: &File) {
-    let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
+    use_at(file, SystemTime::now());
+}
+
+/// Notes when a file was used. A file of another user, or in a folder that is read-only, stays as it is.
+pub fn use_at(file: &File, time: SystemTime) {
+    let _ = file.set_times(FileTimes::new().set_modified(time));
 }

@@ -7,6 +7,7 @@ mod edits;
 mod lab;
 mod layers;
 mod observe;
+mod remote;
 mod run;
 mod seeing;
 mod shim;

@@ -45,6 +45,7 @@ fn outcome_of(entry: u64) -> Outcome {
         files: Vec::new(),
         input_end: None,
         origin: Origin { time: entry, ..Origin::default() },
+        bound: false,
     }
 }
 
@@ -61,6 +62,7 @@ fn decision_of(entry: u64) -> Decision {
         duration_ms: 1,
         saved_ms: 0,
         audit: None,
+        shared: false,
     }
 }
 

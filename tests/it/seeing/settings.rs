@@ -58,7 +58,7 @@ fn what_cannot_be_used_is_a_problem() {
             "problem: TASTING_DRI is set, but there is no such setting",
             "problem: TASTING_MAXSIZE=much is not a size",
             "problem: TASTING_LEVEL=deep is none of",
-            "TASTING_MAXSIZE       5.0 GiB",
+            "TASTING_MAXSIZE           5.0 GiB",
         ],
     );
     bench.write("tasting.toml", "nonsense = 1");

@@ -1,0 +1,87 @@
+//! The store of the team: where it is, whether to write there, and sending what is new without anybody waiting for it.
+//!
+//! In: `TASTING_REMOTE`, `tasting.toml`, what the build server says of the job. Out: a [`Remote`], or none.
+
+use super::config::{Config, Processors};
+use super::{Session, processor, untrusted};
+use crate::process::{Settings, sys};
+use crate::store::remote::location::{self, Location};
+use crate::store::remote::{Remote, Usage};
+use crate::store::{FileStore, Layered};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Why nothing is written to a remote store.
+const ASKED_FOR: &str = "the attribute read-only asks for it";
+const OF_STORE: &str = "TASTING_READONLY asks for it";
+
+/// Where the remote store is; none if nobody names one. The variable goes before `tasting.toml`.
+pub fn location(settings: &Settings, config: &Config) -> Result<Option<Location>, String> {
+    match (&settings.remote, &config.remote) {
+        (Some(text), _) if location::is_none(&text.0) => Ok(None),
+        (Some(text), _) => Location::parse(&text.0).map(Some).map_err(|error| format!("TASTING_REMOTE: {error}")),
+        (None, Some(remote)) => Ok(Some(remote.0.clone())),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The remote store behind the one of this machine. One that cannot be used is as good as none, but for the log.
+pub fn remote(settings: &Settings, config: &Config, near: &FileStore) -> Option<Remote> {
+    match location(settings, config) {
+        Ok(location) => Some(open(location?, settings, config, near)),
+        Err(error) => {
+            settings.log(format_args!("no remote store: {error}"));
+            None
+        }
+    }
+}
+
+/// A remote store, used as settings and project say.
+pub fn open(mut location: Location, settings: &Settings, config: &Config, near: &FileStore) -> Remote {
+    if config.sharing.processors == Processors::Same {
+        let namespace = &mut location.attributes.namespace;
+        let separator = if namespace.is_empty() { "" } else { "-" };
+        *namespace = format!("{namespace}{separator}{}", processor::name());
+    }
+    let usage = Usage {
+        read_only: why_read_only(&location, settings),
+        trusted_keys: config.sharing.trusted_keys.clone(),
+        failures: config.reuse_failures,
+        bound: config.sharing.same_path,
+        recache: settings.recache,
+    };
+    Remote::new(location, usage, near.root(), settings.readonly)
+}
+
+/// Why nothing is to be written there. What a job of a stranger's is allowed is not for the stranger's `tasting.toml` to say.
+fn why_read_only(location: &Location, settings: &Settings) -> Option<&'static str> {
+    match location.attributes.read_only {
+        _ if settings.readonly => Some(OF_STORE),
+        Some(true) => Some(ASKED_FOR),
+        Some(false) if settings.remote.is_some() => None,
+        _ => untrusted::job(),
+    }
+}
+
+/// Has another process send what waits to be sent. It has none of our descriptors, and belongs to no group that a harness could wait
+/// for or end.
+pub(crate) fn send_behind(session: &Session) {
+    let Layered { far: Some(far), .. } = &*session.store else { return };
+    if !session.store.has_errands() || far.writing.is_open(far.location.attributes.retry).is_some() {
+        return;
+    }
+    // Somebody does so already, and looks again before it ends.
+    let Some(duty) = far.spool.duty() else { return };
+    drop(duty);
+    if let Err(error) = start(&session.project.working) {
+        session.settings.log(format_args!("nothing is sent to the remote store: {error}"));
+    }
+}
+
+fn start(working: &Path) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["push", "--behind"]).current_dir(working);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    sys::detach(&mut command);
+    command.spawn().map(|_| ())
+}

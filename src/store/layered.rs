@@ -1,0 +1,204 @@
+//! This machine's store, with a team's store behind it. What is here is not asked for there; what is found there is copied here once it
+//! is used; what is new here waits in the spool, until a process that nobody waits for has sent it there.
+
+use super::remote::spool::Errand;
+use super::remote::{Fetched, Kind, Name, Remote};
+use super::{Asked, FileStore, Store, StoreError, Volume};
+use crate::model::{Decision, Hash, Mark, Outcome, Shape, Stats};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The two stores as one.
+pub struct Layered {
+    pub near: FileStore,
+    pub far: Option<Remote>,
+    state: Mutex<State>,
+    has_errands: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Outcomes that came from the remote store.
+    fetched: HashMap<Hash, Outcome>,
+    /// Keys whose values there are of no use.
+    bad: HashSet<Hash>,
+}
+
+impl Layered {
+    pub fn new(near: FileStore, far: Option<Remote>) -> Layered {
+        Layered { near, far, state: Mutex::default(), has_errands: AtomicBool::new(false) }
+    }
+
+    /// Whether this process has left something to be done.
+    pub fn has_errands(&self) -> bool {
+        self.has_errands.load(Ordering::Relaxed)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writable_far(&self) -> Option<&Remote> {
+        self.far.as_ref().filter(|far| far.is_writable() && !self.near.is_read_only())
+    }
+
+    /// Leaves something to be done for whoever has the time. The worst that comes of a failure is that others run the test.
+    fn spool(&self, errand: Errand) {
+        if let Some(far) = self.writable_far() {
+            self.has_errands.fetch_or(far.spool.add(errand).is_ok(), Ordering::Relaxed);
+        }
+    }
+
+    fn fetch(&self, far: &Remote, test: Option<Hash>, keys: &[Hash]) -> Asked {
+        let mut asked = Asked::default();
+        let trial = far.location.attributes.operation_timeout;
+        if far.reading.is_open(trial).is_some() {
+            return asked;
+        }
+        let names: Vec<Name> =
+            test.iter().map(|test| Name::shapes(*test)).chain(keys.iter().map(|key| Name::outcome(*key))).collect();
+        let values = match far.get(&names, test.is_none()) {
+            Ok(values) => values,
+            Err(trouble) => {
+                far.reading.failed(&trouble.reason);
+                asked.problem =
+                    Some(format!("the remote store {} is left alone for a while: {}", trouble.shown, trouble.reason));
+                return asked;
+            }
+        };
+        far.reading.succeeded();
+        for (name, value) in names.into_iter().zip(values) {
+            let read = match value {
+                Fetched::Missing => continue,
+                Fetched::Value(bytes) => self.take(far, name, &bytes, &mut asked),
+                Fetched::Bad(reason) => Err(reason),
+            };
+            if let Err(reason) = read {
+                self.state().bad.insert(name.hash);
+                asked.problem =
+                    Some(format!("a value in the remote store {} is of no use: {reason}", far.location.url()));
+            }
+        }
+        asked
+    }
+
+    fn take(&self, far: &Remote, name: Name, bytes: &[u8], asked: &mut Asked) -> Result<(), String> {
+        match name.kind {
+            Kind::Shapes => asked.shapes = far.read_shapes(name, bytes)?,
+            Kind::Outcome => {
+                let outcome = far.read_outcome(name, bytes)?;
+                self.state().fetched.insert(name.hash, outcome);
+                asked.found = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for Layered {
+    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError> {
+        self.near.shapes(test)
+    }
+
+    fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError> {
+        let fetched = self.state().fetched.get(&key).cloned();
+        if fetched.is_some() { Ok(fetched) } else { self.near.outcome(key) }
+    }
+
+    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+        self.near.put(test, shape, key, outcome)?;
+        if let Some(far) = self.writable_far().filter(|far| far.why_private(outcome).is_none())
+            && let Ok(shape) = shape.hash()
+        {
+            let replace = far.usage.recache || self.state().bad.contains(&key);
+            self.spool(Errand::Put { test, shape, key, replace });
+        }
+        Ok(())
+    }
+
+    fn used(&self, test: Hash, shape: &Shape, key: Hash) {
+        if let Some(outcome) = self.state().fetched.remove(&key) {
+            // If it cannot be kept, it is fetched again.
+            let _ = self.near.put(test, shape, key, &outcome);
+        } else if self.near.note_use(test, shape, key)
+            && self.far.as_ref().is_some_and(|far| far.location.attributes.expire.is_some())
+        {
+            self.spool(Errand::Used { test, key });
+        }
+    }
+
+    fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError> {
+        self.state().fetched.remove(&key);
+        self.spool(Errand::Drop { key });
+        self.near.drop_outcome(key)
+    }
+
+    fn ask(&self, test: Option<Hash>, keys: &[Hash]) -> Asked {
+        self.far.as_ref().map(|far| self.fetch(far, test, keys)).unwrap_or_default()
+    }
+
+    fn log(&self, decision: &Decision) -> Result<(), StoreError> {
+        self.near.log(decision)
+    }
+
+    fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError> {
+        self.near.decisions(last)
+    }
+
+    fn stats(&self) -> Result<Stats, StoreError> {
+        self.near.stats()
+    }
+
+    fn zero_stats(&self) -> Result<(), StoreError> {
+        self.near.zero_stats()
+    }
+
+    fn recall(&self, name: Hash) -> Option<Hash> {
+        self.near.recall(name)
+    }
+
+    fn remember(&self, name: Hash, value: Hash) {
+        self.near.remember(name, value);
+    }
+
+    fn blob(&self, name: Hash) -> Result<Option<Vec<u8>>, StoreError> {
+        self.near.blob(name)
+    }
+
+    fn put_blob(&self, name: Hash, bytes: &[u8]) -> Result<(), StoreError> {
+        self.near.put_blob(name, bytes)
+    }
+
+    fn has_blob(&self, name: Hash) -> bool {
+        self.near.has_blob(name)
+    }
+
+    fn mark(&self, mark: &Mark) -> Result<(), StoreError> {
+        self.near.mark(mark)
+    }
+
+    fn mark_of(&self, test: Hash) -> Result<Option<Mark>, StoreError> {
+        self.near.mark_of(test)
+    }
+
+    fn marks(&self) -> Result<Vec<Mark>, StoreError> {
+        self.near.marks()
+    }
+
+    fn unmark(&self, test: Hash) -> Result<(), StoreError> {
+        self.near.unmark(test)
+    }
+
+    fn volume(&self) -> Result<Volume, StoreError> {
+        self.near.volume()
+    }
+
+    fn clean(&self, limit: u64) -> Result<u64, StoreError> {
+        self.near.clean(limit)
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        self.near.clear()
+    }
+}

@@ -1,0 +1,168 @@
+//! What is still to be written to a remote store: empty files whose names say it all. So nothing can be half-written, the same thing
+//! twice is one file, and whoever comes next can go on: a process that was started for it, the next run, or `tasting push`.
+
+use crate::model::Hash;
+use crate::store::StoreError;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What waits longer is given up.
+const LONGEST_WAIT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// No more than this may wait.
+const MOST_WAITING: usize = 50_000;
+
+/// Something to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Errand {
+    /// An execution is to be written: the test, the hash of its shape, the key of its outcome.
+    Put { test: Hash, shape: Hash, key: Hash, replace: bool },
+    /// An outcome was used.
+    Used { test: Hash, key: Hash },
+    /// An outcome was found to be wrong.
+    Drop { key: Hash },
+}
+
+impl Errand {
+    fn file(&self) -> String {
+        match self {
+            Errand::Put { test, shape, key, replace: false } => format!("put-{test}-{shape}-{key}"),
+            Errand::Put { test, shape, key, replace: true } => format!("replace-{test}-{shape}-{key}"),
+            Errand::Used { test, key } => format!("used-{test}-{key}"),
+            Errand::Drop { key } => format!("drop-{key}"),
+        }
+    }
+
+    fn of_file(name: &str) -> Option<Errand> {
+        let mut parts = name.split('-');
+        let word = parts.next()?;
+        let hashes = parts.map(Hash::from_text).collect::<Option<Vec<_>>>()?;
+        match (word, hashes.as_slice()) {
+            ("put", &[test, shape, key]) => Some(Errand::Put { test, shape, key, replace: false }),
+            ("replace", &[test, shape, key]) => Some(Errand::Put { test, shape, key, replace: true }),
+            ("used", &[test, key]) => Some(Errand::Used { test, key }),
+            ("drop", &[key]) => Some(Errand::Drop { key }),
+            _ => None,
+        }
+    }
+}
+
+/// The errands in one folder.
+pub struct Spool {
+    folder: PathBuf,
+}
+
+/// A lock. It ends with the process at the latest.
+pub struct Held {
+    _lock: File,
+}
+
+impl Spool {
+    pub fn new(folder: PathBuf) -> Spool {
+        Spool { folder }
+    }
+
+    /// Adds an errand.
+    pub fn add(&self, errand: Errand) -> Result<(), StoreError> {
+        let path = self.folder.join(errand.file());
+        let create = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        let made = create().or_else(|_| fs::create_dir_all(&self.folder).and_then(|()| create()));
+        made.map(|_| ()).map_err(|error| StoreError::io("write", &path, error))
+    }
+
+    /// What is to be done, the oldest first.
+    pub fn errands(&self) -> Vec<Errand> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let mut found: Vec<(SystemTime, Errand, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let errand = Errand::of_file(entry.file_name().to_str()?)?;
+                Some((entry.metadata().ok()?.modified().ok()?, errand, entry.path()))
+            })
+            .collect();
+        found.sort();
+        let too_many = found.len().saturating_sub(MOST_WAITING);
+        let is_old = |time: &SystemTime| time.elapsed().is_ok_and(|age| age > LONGEST_WAIT);
+        let mut kept = Vec::with_capacity(found.len());
+        for (number, (time, errand, path)) in found.into_iter().enumerate() {
+            if number < too_many || is_old(&time) {
+                let _ = fs::remove_file(path);
+            } else {
+                kept.push(errand);
+            }
+        }
+        kept
+    }
+
+    /// Whether there is nothing to be done.
+    pub fn is_empty(&self) -> bool {
+        self.errands().is_empty()
+    }
+
+    /// An errand is done.
+    pub fn done(&self, errand: &Errand) {
+        let _ = fs::remove_file(self.folder.join(errand.file()));
+    }
+
+    /// The right to do errands, which is waited for.
+    pub fn turn(&self) -> Option<Held> {
+        let lock = self.lock_file("turn")?;
+        flock(&lock, FlockOperation::LockExclusive).ok()?;
+        Some(Held { _lock: lock })
+    }
+
+    /// The duty to do errands that come up, unless somebody else has it. Who gives it up looks again afterwards.
+    pub fn duty(&self) -> Option<Held> {
+        let lock = self.lock_file("duty")?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        Some(Held { _lock: lock })
+    }
+
+    fn lock_file(&self, name: &str) -> Option<File> {
+        let path = self.folder.parent().unwrap_or(Path::new("/")).join(name);
+        let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        open().or_else(|_| fs::create_dir_all(&self.folder).and_then(|()| open())).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errands_wait_once_each_until_they_are_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().join("a/spool"));
+        let hash = |name: &[u8]| Hash::of(name);
+        let put = |replace| Errand::Put { test: hash(b"t"), shape: hash(b"s"), key: hash(b"k"), replace };
+        let all = [
+            put(false),
+            put(true),
+            Errand::Used { test: hash(b"t"), key: hash(b"k") },
+            Errand::Drop { key: hash(b"k") },
+        ];
+        assert!(spool.is_empty());
+        for errand in all.iter().chain(&all) {
+            spool.add(*errand).unwrap();
+        }
+        fs::write(folder.path().join("a/spool/put-nonsense"), "").unwrap();
+        let mut found = spool.errands();
+        found.sort();
+        assert_eq!(found, all);
+        all.iter().for_each(|errand| spool.done(errand));
+        assert!(spool.is_empty());
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path().join("spool"));
+        let duty = spool.duty().unwrap();
+        assert!(Spool::new(folder.path().join("spool")).duty().is_none());
+        assert!(spool.turn().is_some(), "who is on duty does not keep others from doing errands");
+        drop(duty);
+        assert!(spool.duty().is_some());
+    }
+}

@@ -1,0 +1,339 @@
+//! Moving results between this machine's store and a remote one, where nobody waits for it: errands of the spool, `tasting push`,
+//! `tasting pull`.
+//!
+//! In: a store, a remote store. Out: how much was moved, what was not and why.
+
+use super::location::Endpoint;
+use super::spool::Errand;
+use super::{Fetched, Kind, Listed, Name, Remote, Trouble, harm};
+use crate::model::{Hash, Outcome, Shape};
+use crate::store::aside::random;
+use crate::store::{FileStore, MOST_SHAPES, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// So many values are moved at one time.
+const BATCH: usize = 64;
+
+/// How often a list is written again that somebody else has overwritten.
+const MOST_ATTEMPTS: usize = 4;
+
+/// How many reasons are kept.
+const MOST_REASONS: usize = 5;
+
+/// How often, and how long each time, whoever does errands waits for more of them.
+const IDLE_ROUNDS: usize = 10;
+const IDLE: Duration = Duration::from_millis(100);
+
+/// One in so many who send something to a folder looks for what is old there.
+const CLEANING_SHARE: u64 = 100;
+
+/// What was moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub outcomes: u64,
+    pub tests: u64,
+    pub bytes: u64,
+    /// How many were not, and some of the reasons.
+    pub left: u64,
+    pub reasons: Vec<String>,
+}
+
+/// What a remote store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteVolume {
+    pub outcomes: u64,
+    pub tests: u64,
+    pub bytes: u64,
+}
+
+impl Moved {
+    /// Both together.
+    pub fn and(mut self, other: Moved) -> Moved {
+        self.outcomes += other.outcomes;
+        self.tests += other.tests;
+        self.bytes += other.bytes;
+        self.left += other.left;
+        self.reasons.extend(other.reasons);
+        self
+    }
+
+    fn leave(&mut self, reason: String) {
+        self.left += 1;
+        if self.reasons.len() < MOST_REASONS && !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+    }
+}
+
+/// What is to be written.
+#[derive(Default)]
+struct Cargo {
+    outcomes: Vec<(Hash, bool)>,
+    tests: BTreeMap<Hash, Vec<Shape>>,
+    /// Whoever ran the tests has decided that others get the results; settings may have changed since.
+    is_decided: bool,
+}
+
+impl Remote {
+    /// Why an outcome is not for others, by the project's settings.
+    pub fn why_private(&self, outcome: &Outcome) -> Option<&'static str> {
+        if outcome.bound && !self.usage.bound {
+            return Some("its output names the folder of its checkout (sharing.same-path in tasting.toml)");
+        }
+        let is_failure = !outcome.exit.is_good() && !self.usage.failures;
+        is_failure.then_some("it is a failure, and those are not reused")
+    }
+
+    /// The value of an outcome as others get it: without the folder that it came about in. Or the reason why they do not.
+    fn shared_value(&self, name: Name, outcome: &Outcome) -> Result<Vec<u8>, String> {
+        if let Some(reason) = harm::of(outcome) {
+            return Err(reason);
+        }
+        let mut shared = outcome.clone();
+        shared.origin.root.clear();
+        self.keys.outcome(name, &shared)
+    }
+
+    /// Does what waits in the spool, and for a while what comes to wait there. For a process that nobody waits for.
+    pub fn serve(&self, near: &FileStore) -> Result<(), Trouble> {
+        while !self.spool.is_empty() {
+            let Some(_duty) = self.spool.duty() else { break };
+            let mut idle = 0;
+            while idle < IDLE_ROUNDS {
+                if self.spool.is_empty() {
+                    idle += 1;
+                    std::thread::sleep(IDLE);
+                } else {
+                    idle = 0;
+                    self.do_errands(near)?;
+                    self.clean_now_and_then();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody else removes what is old from a folder.
+    fn clean_now_and_then(&self) {
+        let has_end = self.location.attributes.expire.is_some();
+        if has_end && matches!(self.location.endpoint, Endpoint::Folder(_)) && random().is_multiple_of(CLEANING_SHARE) {
+            // If it fails, somebody else's will not.
+            let _ = self.clean();
+        }
+    }
+
+    /// Does what waits in the spool.
+    pub fn do_errands(&self, near: &FileStore) -> Result<Moved, Trouble> {
+        let _turn = self.spool.turn();
+        let mut moved = Moved::default();
+        for errands in self.spool.errands().chunks(BATCH) {
+            let done = self.do_batch(near, errands, &mut moved);
+            match &done {
+                Ok(()) => self.writing.succeeded(),
+                Err(trouble) => self.writing.failed(&trouble.reason),
+            }
+            done?;
+            errands.iter().for_each(|errand| self.spool.done(errand));
+        }
+        Ok(moved)
+    }
+
+    fn do_batch(&self, near: &FileStore, errands: &[Errand], moved: &mut Moved) -> Result<(), Trouble> {
+        let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
+        let (mut used, mut dropped) = (BTreeSet::new(), Vec::new());
+        for errand in errands {
+            match *errand {
+                Errand::Put { test, shape, key, replace } => {
+                    let shapes = near.shapes(test).unwrap_or_default();
+                    let meant = shapes.into_iter().find(|known| known.hash() == Ok(shape));
+                    cargo.outcomes.push((key, replace));
+                    cargo.tests.entry(test).or_default().extend(meant);
+                }
+                Errand::Used { test, key } => used.extend([Name::shapes(test), Name::outcome(key)]),
+                Errand::Drop { key } => dropped.push(Name::outcome(key)),
+            }
+        }
+        if !dropped.is_empty() {
+            self.with(move |server| server.remove(&dropped))?;
+        }
+        if !used.is_empty() {
+            let used: Vec<Name> = used.into_iter().collect();
+            self.with(move |server| server.touch(&used))?;
+        }
+        self.send(near, &cargo, moved)
+    }
+
+    /// Writes outcomes, and then the lists of shapes that lead to them.
+    fn send(&self, near: &FileStore, cargo: &Cargo, moved: &mut Moved) -> Result<(), Trouble> {
+        for replace in [false, true] {
+            let mut values = Vec::new();
+            for (key, _) in cargo.outcomes.iter().filter(|(_, wanted)| *wanted == replace) {
+                let name = Name::outcome(*key);
+                // What has been cleaned away in the meantime is nobody's loss.
+                let Ok(Some(outcome)) = near.outcome(*key) else { continue };
+                let private = if cargo.is_decided { None } else { self.why_private(&outcome) };
+                match private.map_or_else(|| self.shared_value(name, &outcome), |reason| Err(reason.to_owned())) {
+                    Ok(bytes) => values.push((name, bytes)),
+                    Err(reason) => moved.leave(reason),
+                }
+            }
+            moved.outcomes += values.len() as u64;
+            moved.bytes += values.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+            if !values.is_empty() {
+                self.with(move |server| server.put(&values, replace))?;
+            }
+        }
+        self.merge(&cargo.tests, moved)
+    }
+
+    /// Adds shapes to the lists of their tests. Two who do so at one time overwrite each other's; so each looks again.
+    fn merge(&self, tests: &BTreeMap<Hash, Vec<Shape>>, moved: &mut Moved) -> Result<(), Trouble> {
+        let mut written = BTreeSet::new();
+        for _ in 0..MOST_ATTEMPTS {
+            let names: Vec<Name> = tests.keys().map(|test| Name::shapes(*test)).collect();
+            if names.is_empty() {
+                break;
+            }
+            let lists = self.get(&names, false)?;
+            let mut changed = Vec::new();
+            for ((name, shapes), list) in names.into_iter().zip(tests.values()).zip(lists) {
+                let there = match list {
+                    // What cannot be read is of no use to anyone.
+                    Fetched::Value(bytes) => self.keys.read_shapes(name, &bytes).unwrap_or_default(),
+                    Fetched::Missing | Fetched::Bad(_) => Vec::new(),
+                };
+                let mut merged: Vec<Shape> = Vec::new();
+                for shape in shapes.iter().filter(|shape| !there.contains(shape)) {
+                    if !merged.contains(shape) {
+                        merged.push(shape.clone());
+                    }
+                }
+                if merged.is_empty() {
+                    continue;
+                }
+                merged.extend(there);
+                merged.truncate(MOST_SHAPES);
+                match self.keys.shapes(name, &merged) {
+                    Ok(bytes) => changed.push((name, bytes)),
+                    Err(reason) => moved.leave(reason),
+                }
+            }
+            if changed.is_empty() {
+                break;
+            }
+            written.extend(changed.iter().map(|(name, _)| *name));
+            moved.bytes += changed.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+            self.with(move |server| server.put(&changed, true))?;
+        }
+        moved.tests += written.len() as u64;
+        Ok(())
+    }
+
+    /// Writes everything that this machine has, or what of it was used lately.
+    pub fn push(&self, near: &FileStore, used_within: Option<Duration>) -> Result<Moved, Trouble> {
+        let mut moved = Moved::default();
+        let entries = near.entries(used_within).map_err(|error| self.trouble(error.to_string()))?;
+        for names in entries.chunks(BATCH) {
+            let mut cargo = Cargo::default();
+            for name in names {
+                match name.kind {
+                    Kind::Outcome => cargo.outcomes.push((name.hash, false)),
+                    Kind::Shapes => _ = cargo.tests.insert(name.hash, near.shapes(name.hash).unwrap_or_default()),
+                }
+            }
+            self.send(near, &cargo, &mut moved)?;
+        }
+        self.with(|server| server.finish())?;
+        Ok(moved)
+    }
+
+    /// Fetches everything that is there.
+    pub fn pull(&self, near: &FileStore) -> Result<Moved, Trouble> {
+        let mut moved = Moved::default();
+        let mut names = self.list()?;
+        // Outcomes before the shapes that lead to them.
+        names.sort_by_key(|listed| std::cmp::Reverse(listed.name.kind));
+        let is_wanted = |listed: &&Listed| listed.name.kind == Kind::Shapes || !near.has_outcome(listed.name.hash);
+        let names: Vec<Name> = names.iter().filter(is_wanted).map(|listed| listed.name).collect();
+        for names in names.chunks(BATCH) {
+            for (name, fetched) in names.iter().zip(self.get(names, false)?) {
+                let Fetched::Value(bytes) = fetched else { continue };
+                match self.keep(near, *name, &bytes) {
+                    Ok(()) => moved.bytes += bytes.len() as u64,
+                    Err(reason) => {
+                        moved.leave(reason);
+                        continue;
+                    }
+                }
+                match name.kind {
+                    Kind::Outcome => moved.outcomes += 1,
+                    Kind::Shapes => moved.tests += 1,
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    fn keep(&self, near: &FileStore, name: Name, bytes: &[u8]) -> Result<(), String> {
+        match name.kind {
+            Kind::Outcome => {
+                let outcome = self.read_outcome(name, bytes)?;
+                near.put_outcome(name.hash, &outcome).map_err(|error| error.to_string())
+            }
+            Kind::Shapes => {
+                let shapes = self.keys.read_shapes(name, bytes)?;
+                // The latest is added last.
+                let added = shapes.iter().rev().try_for_each(|shape| near.put_shape(name.hash, shape));
+                added.map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// An outcome that somebody wrote, if it can be believed and does no harm.
+    pub fn read_outcome(&self, name: Name, bytes: &[u8]) -> Result<Outcome, String> {
+        let mut outcome = self.keys.read_outcome(name, bytes)?;
+        // It marks what comes from elsewhere.
+        outcome.origin.root.clear();
+        match harm::of(&outcome) {
+            Some(reason) => Err(reason),
+            None => Ok(outcome),
+        }
+    }
+
+    /// The shapes that somebody wrote.
+    pub fn read_shapes(&self, name: Name, bytes: &[u8]) -> Result<Vec<Shape>, String> {
+        self.keys.read_shapes(name, bytes)
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, Trouble> {
+        self.with(|server| {
+            let mut all = Vec::new();
+            server.list(&mut |listed| all.push(listed))?;
+            Ok(all)
+        })
+    }
+
+    /// What there is.
+    pub fn volume(&self) -> Result<RemoteVolume, Trouble> {
+        let mut volume = RemoteVolume::default();
+        for listed in self.list()? {
+            volume.bytes += listed.bytes;
+            match listed.name.kind {
+                Kind::Outcome => volume.outcomes += 1,
+                Kind::Shapes => volume.tests += 1,
+            }
+        }
+        Ok(volume)
+    }
+
+    /// Removes what has not been used for longer than it is to be kept; how many values.
+    pub fn clean(&self) -> Result<u64, Trouble> {
+        self.with(|server| server.clean())
+    }
+
+    /// Whether the server answers.
+    pub fn answers(&self) -> Result<(), Trouble> {
+        self.get(&[Name::outcome(Hash::default())], false).map(|_| ())
+    }
+}

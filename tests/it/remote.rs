@@ -1,0 +1,12 @@
+//! Results shared between machines, over real servers on this one: a "machine" is a home, a checkout and a store of its own.
+
+mod concurrency;
+mod experiments;
+mod faults;
+mod hostile;
+mod libraries;
+mod machine;
+mod servers;
+mod sharing;
+mod transfers;
+mod trust;
