@@ -180,7 +180,11 @@ const CALL_OF_THE_GATE: usize = 7;
 /// Calls of the gate come here, with the place that called.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn entered(at: usize) {
-    unsafe { note(at) };
+    unsafe {
+        if matches!(note(at), Noted::Stuck | Noted::Nothing) {
+            die();
+        }
+    }
 }
 
 /// Puts the gate where it is called.
@@ -620,17 +624,29 @@ unsafe extern "C" fn trapped(signal: c_int, information: *mut c_void, context: *
                 meet();
             }
             processor::leave(context);
-        } else if note(at) {
-            *counter = at;
         } else {
-            pass_on(signal, information, context);
+            match note(at) {
+                Noted::Ours => *counter = at,
+                Noted::Theirs | Noted::Nothing => pass_on(signal, information, context),
+                Noted::Stuck => die(),
+            }
         }
     }
 }
 
-/// Notes that a function is executed, and puts its code back. Says whether it can go on: a breakpoint may be the program's
-/// own.
-unsafe fn note(at: usize) -> bool {
+/// What was found where execution stopped.
+enum Noted {
+    /// A function whose code is there now.
+    Ours,
+    /// The same, and a breakpoint of the program's own.
+    Theirs,
+    /// A function whose code does not come back: the program has put other pages in the place of the image.
+    Stuck,
+    Nothing,
+}
+
+/// Notes that a function is executed, and puts its code back.
+unsafe fn note(at: usize) -> Noted {
     let count = MODULE_COUNT.load(Ordering::Acquire);
     let modules = addr_of!(MODULES).cast::<Module>();
     for number in 0..count {
@@ -641,16 +657,21 @@ unsafe fn note(at: usize) -> bool {
                 continue;
             }
             let Module { base, start, region, original, .. } = *module;
-            let Some((index, place, size)) = find(region, at - base) else { return false };
+            let Some((index, place, size)) = find(region, at - base) else { return Noted::Nothing };
             Head::hits(region).add(index).write_volatile(1);
             let from = base + place - start;
             let image = region.cast::<u8>().add((*region).image as usize);
             put_back(image.add(from), original.add(from), size);
             processor::changed(base + place, size);
-            return original.add(at - start).cast::<Code>().read_unaligned() != BREAKPOINT;
+            let code = original.add(at - start).cast::<Code>().read_unaligned();
+            return match code == BREAKPOINT {
+                true => Noted::Theirs,
+                false if (at as *const Code).read_volatile() == code => Noted::Ours,
+                false => Noted::Stuck,
+            };
         }
     }
-    false
+    Noted::Nothing
 }
 
 /// Puts code in the place of breakpoints, from its end to its front: others may be about to execute it. A call of the gate, which
@@ -712,6 +733,13 @@ unsafe fn pass_on(signal: c_int, information: *mut c_void, context: *mut c_void)
             return handler(signal, information, context);
         }
         // The default is to die of it; a trap that is ignored kills as well.
+        die();
+    }
+}
+
+/// Ends the process by the signal, now or when its handler has returned.
+unsafe fn die() {
+    unsafe {
         set_action(SIGTRAP, 0, 0, 0);
         let (process, thread) = (syscall(call::GETPID, [0; 6]), syscall(call::GETTID, [0; 6]));
         syscall(call::TGKILL, [process as usize, thread as usize, SIGTRAP as usize, 0, 0, 0]);

@@ -523,6 +523,35 @@ int main(void) {
     assert_eq!(bench.settles(&["./t"]).text(), "9\n");
 }
 
+/// Some programs move their code to large pages.
+#[test]
+fn a_program_that_moves_its_own_code_is_not_traced_again() {
+    let bench = Bench::new();
+    let source = r#"
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+extern char __executable_start[], __etext[];
+__attribute__((noipa, section(".text.apart"), aligned(4096))) int moved(int x) { return x + 1; }
+__attribute__((noipa, section(".text.apart.end"), aligned(4096))) int behind(int x) { return x + 2; }
+int main(int argc, char **argv) {
+    char *page = (char *)((uintptr_t)moved & ~4095ul);
+    char *copy = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(copy, page, 4096);
+    if (mprotect(copy, 4096, PROT_READ | PROT_EXEC)) return 1;
+    if (mremap(copy, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, page) != page) return 2;
+    printf("%d\n", moved(argc));
+    return argc > 1 ? behind(argc) : 0;
+}
+"#;
+    bench.compile(&["-O2", "-o", "t", "-"], source);
+    let ran = bench.runs(&["./t"]);
+    assert_eq!((ran.outcome.code, ran.text().as_str()), (Some(0), "2\n"), "{ran:?}");
+    assert_eq!(bench.settles(&["./t"]).text(), "2\n");
+}
+
 /// Many threads come upon each of many functions at once, in processes that share their code.
 #[test]
 fn threads_and_processes_that_execute_the_same_for_the_first_time() {
