@@ -29,9 +29,11 @@ fn both_ways(remote: &str, stop: impl FnOnce()) {
 #[test]
 fn over_a_folder() {
     let place = tempfile::tempdir().unwrap();
-    for attributes in ["", " layout=flat namespace=team umask=002"] {
-        let remote = format!("file:{}/deep/store{attributes}", place.path().display());
-        both_ways(&remote, || std::fs::remove_dir_all(place.path().join("deep")).unwrap());
+    for (name, attributes) in [("one", ""), ("two", " layout=flat namespace=team umask=002")] {
+        let folder = place.path().join(name);
+        let remote = format!("file:{}/store{attributes}", folder.display());
+        // Somebody may be about to write there.
+        both_ways(&remote, || std::fs::rename(&folder, folder.with_extension("gone")).unwrap());
     }
 }
 
