@@ -52,8 +52,8 @@ impl Hash {
         Hash(xxh3_128(bytes).to_be_bytes())
     }
 
-    /// What `Hasher::new(domain).hash(self).number(number)` makes, in a tenth of the time: for where there are many. The
-    /// domain's name is short.
+    /// What `Hasher::new(domain).hash(self).number(number)` makes, at once: for where there are many. The domain's
+    /// name is short.
     pub fn with_number(self, domain: &str, number: u64) -> Self {
         let mut bytes = [0; 64];
         let mut end = 0;
