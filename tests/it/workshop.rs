@@ -59,7 +59,8 @@ impl Workshop {
 pub fn plain_environment(command: &mut Command) {
     let ours = |name: &OsStr| {
         let name = name.to_string_lossy();
-        name.starts_with("TASTING_") || name.starts_with("CCACHE_") || ["CFLAGS", "LDFLAGS"].contains(&name.as_ref())
+        let of_make = ["MAKELEVEL", "MAKEFLAGS", "MFLAGS", "CFLAGS", "LDFLAGS"];
+        name.starts_with("TASTING_") || name.starts_with("CCACHE_") || of_make.contains(&name.as_ref())
     };
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
