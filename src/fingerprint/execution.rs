@@ -47,6 +47,7 @@ pub struct Program {
     loaded: Loaded<'static>,
     covered: Vec<bool>,
     search_paths: Vec<u8>,
+    has_hidden_start: bool,
 }
 
 impl Program {
@@ -83,8 +84,14 @@ impl Program {
             modules.push(library);
         }
         let search_paths = search_paths(&modules);
+        let has_hidden_start = modules.iter().any(comes_first);
         let paths = modules.iter().map(|module| module.path).collect();
-        Ok(Program { modules: paths, loaded: Loaded::new(modules)?, covered, search_paths })
+        Ok(Program { modules: paths, loaded: Loaded::new(modules)?, covered, search_paths, has_hidden_start })
+    }
+
+    /// Whether all that it executes can be seen.
+    pub fn can_be_narrowed(&self) -> bool {
+        !self.has_hidden_start
     }
 
     /// The fingerprint of as much of it as counts.
@@ -167,6 +174,11 @@ fn around(binary: &Binary, mut functions: Vec<Function>) -> Option<Code> {
     let start = first / PAGE * PAGE;
     let offset = (segment.offset + first).checked_sub(segment.address + first % PAGE)?;
     Some(Code { start, length: last.next_multiple_of(PAGE) - start, offset, functions })
+}
+
+/// Whether a module's constructors run before everybody else's, the agent's too: nobody sees what they execute.
+fn comes_first(module: &Inspected) -> bool {
+    module.binary.dynamic.flags[1] & elf::DF_1_INITFIRST.0 != 0
 }
 
 /// They are no part of fingerprints, for they name the folders of a checkout.

@@ -12,6 +12,7 @@ use super::resolve::{Found, Place, Trail};
 use super::supervisor::{Call, Supervisor};
 use super::tracing::Wanted;
 use super::used::{Kind, is_executable};
+use crate::model::FileIdentity;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -159,16 +160,19 @@ impl Supervisor {
         let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(false) };
         let Some((wanted, name)) = Wanted::parse(&text) else { return Ok(false) };
         let is_program = name.is_empty();
+        let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
-            true => fs::read_link(format!("/proc/{}/exe", call.thread())).ok(),
+            true => fs::read_link(&program).ok(),
             false => self.place_of(call, None, name, true).map(|place| place.path),
         };
+        let identity = |module: &PathBuf| fs::metadata(if is_program { &program } else { module }).ok();
+        let identity = module.as_ref().and_then(identity).map(|found| FileIdentity::of(&found));
         let Some(tracer) = self.tracer.as_mut() else { return Ok(true) };
         let Some(module) = module else {
             tracer.gives_all_up();
             return Ok(true);
         };
-        if let Some(file) = tracer.give(&module, is_program, wanted) {
+        if let Some(file) = tracer.give(&module, identity, is_program, wanted) {
             let is_given = !is_traced(call.thread()) && call.listener.give(call.notification, file).is_ok();
             call.answered.set(is_given);
             if !is_given {

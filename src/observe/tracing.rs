@@ -3,7 +3,7 @@
 //! In: requests of agents, programs that are started. Out: for each module, where the functions start that were executed;
 //! nothing for those of which it is not sure.
 
-use crate::model::{Code, Function};
+use crate::model::{Code, FileIdentity, Function};
 use crate::process::sys::Memory;
 use rustc_hash::FxHashMap;
 use std::fs::File;
@@ -71,6 +71,8 @@ struct Region {
     /// The same, only to be read.
     code: File,
     places: Vec<u32>,
+    /// The file that it was made of.
+    identity: FileIdentity,
 }
 
 /// What an agent asks for.
@@ -108,12 +110,22 @@ impl Tracer {
     }
 
     /// What an agent asks for.
-    pub fn give(&mut self, module: &Path, is_program: bool, wanted: Wanted) -> Option<BorrowedFd<'_>> {
-        if !self.regions.contains_key(module) {
-            let region = self.tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok());
-            self.regions.insert(module.to_owned(), region);
+    pub fn give(
+        &mut self,
+        module: &Path,
+        identity: Option<FileIdentity>,
+        is_program: bool,
+        wanted: Wanted,
+    ) -> Option<BorrowedFd<'_>> {
+        let region = self
+            .regions
+            .entry(module.to_owned())
+            .or_insert_with(|| self.tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok()));
+        // What lies there now may be something else than before.
+        if region.as_ref().is_some_and(|region| Some(region.identity) != identity) {
+            *region = None;
         }
-        let region = self.regions.get(module)?.as_ref()?;
+        let region = region.as_ref()?;
         if is_program && wanted == Wanted::Code {
             self.programs.entry(module.to_owned()).or_default().1 += 1;
         }
@@ -159,7 +171,9 @@ impl Region {
         }
         let image = (HEAD + count * 9).next_multiple_of(PAGE);
         let memory = Memory::new(c"tasting-code")?;
-        let samples = write_image(&memory, image as u64, &File::open(module)?, code)?;
+        let file = File::open(module)?;
+        let identity = FileIdentity::of(&file.metadata()?);
+        let samples = write_image(&memory, image as u64, &file, code)?;
         let mut control = Vec::with_capacity(image);
         control.extend_from_slice(MAGIC);
         control.extend_from_slice(&(count as u32).to_ne_bytes());
@@ -170,7 +184,8 @@ impl Region {
         control.extend(code.functions.iter().flat_map(|function| function.size.to_ne_bytes()));
         memory.write_at(&control, 0)?;
         let code_only = File::open(memory.path())?;
-        Ok(Region { memory, code: code_only, places: code.functions.iter().map(|function| function.place).collect() })
+        let places = code.functions.iter().map(|function| function.place).collect();
+        Ok(Region { memory, code: code_only, places, identity })
     }
 
     /// Which functions were executed; `None` if an agent gave up.
@@ -262,6 +277,11 @@ mod tests {
         Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2) })
     }
 
+    fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool, wanted: Wanted) -> Option<BorrowedFd<'t>> {
+        let identity = FileIdentity::of(&std::fs::metadata(module).unwrap());
+        tracer.give(Path::new(module), Some(identity), is_program, wanted)
+    }
+
     const ONCE: &str = "/bin/sh";
     const TWICE: &str = "/bin/ls";
     const UNKNOWN: &str = "/dev/null";
@@ -273,10 +293,10 @@ mod tests {
             tracer.starts(Path::new(program));
         }
         for program in [ONCE, TWICE] {
-            assert!(tracer.give(Path::new(program), true, Wanted::Region).is_some());
-            assert!(tracer.give(Path::new(program), true, Wanted::Code).is_some());
+            assert!(give(&mut tracer, program, true, Wanted::Region).is_some());
+            assert!(give(&mut tracer, program, true, Wanted::Code).is_some());
         }
-        assert!(tracer.give(Path::new(UNKNOWN), true, Wanted::Region).is_none());
+        assert!(give(&mut tracer, UNKNOWN, true, Wanted::Region).is_none());
         let executed = tracer.close();
         assert_eq!(executed.keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
     }
@@ -285,17 +305,26 @@ mod tests {
     fn who_did_not_get_what_it_asked_for_is_left_out() {
         let mut tracer = tracer();
         for module in [ONCE, TWICE] {
-            assert!(tracer.give(Path::new(module), false, Wanted::Region).is_some());
+            assert!(give(&mut tracer, module, false, Wanted::Region).is_some());
         }
         tracer.gives_up(Path::new(TWICE));
-        assert!(tracer.give(Path::new(TWICE), false, Wanted::Region).is_none());
+        assert!(give(&mut tracer, TWICE, false, Wanted::Region).is_none());
         assert_eq!(tracer.close().keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
+    }
+
+    #[test]
+    fn what_is_not_the_same_file_any_more_is_left_out() {
+        let mut tracer = tracer();
+        assert!(give(&mut tracer, ONCE, false, Wanted::Region).is_some());
+        let other = FileIdentity::of(&std::fs::metadata(TWICE).unwrap());
+        assert!(tracer.give(Path::new(ONCE), Some(other), false, Wanted::Region).is_none());
+        assert!(tracer.close().is_empty());
     }
 
     #[test]
     fn functions_are_breakpoints_and_the_rest_is_as_it_was() {
         let mut tracer = tracer();
-        tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
+        give(&mut tracer, ONCE, false, Wanted::Region).unwrap();
         let content = tracer.regions[Path::new(ONCE)].as_ref().unwrap().memory.content().unwrap();
         let mut original = std::fs::read(ONCE).unwrap();
         original.resize(LENGTH, 0);
@@ -323,7 +352,7 @@ mod tests {
     #[test]
     fn hits_are_read_and_failures_believed() {
         let mut tracer = tracer();
-        tracer.give(Path::new(ONCE), false, Wanted::Region).unwrap();
+        give(&mut tracer, ONCE, false, Wanted::Region).unwrap();
         let region = tracer.regions[Path::new(ONCE)].as_ref().unwrap();
         let mut content = region.memory.content().unwrap().to_vec();
         content[HEAD + FUNCTIONS.len() * 8 + 1] = 1;

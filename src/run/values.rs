@@ -378,7 +378,7 @@ impl<'a> Values<'a> {
         executed.get(path)?;
         let of = |module: &Path| executed.get(module).map(Vec::as_slice);
         let entry = self.project.entry(&whole.place).map(str::to_owned);
-        let opened = self.opened(path, libraries).ok()?;
+        let opened = self.opened(path, libraries).ok().filter(|program| program.can_be_narrowed())?;
         let execution = opened.fingerprint(entry.as_deref(), Extent::Executed(&of)).ok()?;
         let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
         let program = Program { value: self.program_value(&execution), covered: execution.covered };

@@ -523,6 +523,46 @@ int main(void) {
     assert_eq!(bench.settles(&["./t"]).text(), "9\n");
 }
 
+/// The second program lies where the first one did, and is nearly the same.
+#[test]
+fn a_program_that_is_replaced_while_the_test_runs() {
+    let bench = Bench::new();
+    for (name, value) in [("one", "x"), ("two", "x + x * x - 4")] {
+        let source = BRANCHES.replace("x + 10", value).replace("puts", "printf");
+        bench.compile(&["-O2", "-o", name, "-"], &source);
+    }
+    bench.script(
+        "test.sh",
+        "#!/bin/sh\nfor name in one two one two; do cp $name t && cp $name.tasting t.tasting && ./t || exit; done\n",
+    );
+    let expected = "1\n-2\n1\n-2\n";
+    let ran = bench.run(&["./test.sh"]);
+    assert_eq!((ran.outcome.code, ran.text().as_str()), (Some(0), expected), "{ran:?}");
+}
+
+/// Only one library can be the first.
+#[test]
+fn constructors_that_run_before_everything_else() {
+    let bench = Bench::new();
+    let library = |value: &str, other: &str| {
+        let source = format!(
+            "static int value;\n__attribute__((noipa)) static int a(void) {{ return {value}; }}\n\
+             __attribute__((noipa)) static int b(void) {{ return {other}; }}\n\
+             __attribute__((constructor)) static void start(void) {{ value = a(); }}\n\
+             int get(int x) {{ return x ? b() : value; }}"
+        );
+        bench.compile(&["-O1", "-shared", "-fPIC", "-Wl,-z,initfirst", "-o", "libx.so", "-"], &source);
+    };
+    library("1", "2");
+    bench.compile(
+        &["-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        "#include <stdio.h>\nint get(int);\nint main(int argc, char **argv) { printf(\"%d\\n\", get(argc - 1)); }",
+    );
+    bench.settles(&["./t"]);
+    library("4", "2");
+    assert_eq!(bench.runs(&["./t"]).text(), "4\n");
+}
+
 /// Some programs move their code to large pages.
 #[test]
 fn a_program_that_moves_its_own_code_is_not_traced_again() {
