@@ -20,7 +20,7 @@ const FLAGS: &[&str] = &[
 ];
 
 fn main() {
-    println!("cargo::rerun-if-changed=agent/agent.rs");
+    println!("cargo::rerun-if-changed=agent");
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let output = PathBuf::from(variable("OUT_DIR")).join("agent.so");

@@ -10,7 +10,7 @@ use super::memory;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
 use super::supervisor::{Call, Supervisor};
-use super::tracing::Wanted;
+use super::tracing::REQUEST;
 use super::used::{Kind, is_executable};
 use crate::model::FileIdentity;
 use std::fs;
@@ -158,7 +158,7 @@ impl Supervisor {
             return Ok(false);
         }
         let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(false) };
-        let Some((wanted, name)) = Wanted::parse(&text) else { return Ok(false) };
+        let Some(name) = text.strip_prefix(REQUEST) else { return Ok(false) };
         let is_program = name.is_empty();
         let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
@@ -172,8 +172,10 @@ impl Supervisor {
             tracer.gives_all_up();
             return Ok(true);
         };
-        if let Some(file) = tracer.give(&module, identity, is_program, wanted) {
-            let is_given = !is_traced(call.thread()) && call.listener.give(call.notification, file).is_ok();
+        let is_alone = is_program && !self.ledger.libraries_of(&module).any(|library| tracer.has(library));
+        if let Some(given) = tracer.give(&module, identity, is_program) {
+            let is_given = !is_traced(call.thread())
+                && call.listener.give(call.notification, given.region, given.code, is_alone).is_ok();
             call.answered.set(is_given);
             if !is_given {
                 tracer.gives_up(&module);

@@ -148,33 +148,40 @@ impl Listener {
 
     /// Lets the call happen as if there were no filter.
     pub fn let_go(&self, call: &Notification) {
-        self.answer(call.id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
+        self.answer(call.id, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
     }
 
-    /// Answers a call that opens a file with another one (Linux 5.14).
-    pub fn give(&self, call: &Notification, file: BorrowedFd) -> io::Result<()> {
-        let answer = libc::seccomp_notif_addfd {
+    /// Answers an agent with two files and a mark (`request` in `agent/region.rs`).
+    pub fn give(&self, call: &Notification, region: BorrowedFd, code: BorrowedFd, mark: bool) -> io::Result<()> {
+        let [region, code] = [self.add(call, region)?, self.add(call, code)?];
+        self.answer(call.id, region | code << 31 | i64::from(mark) << 62, 0, 0);
+        Ok(())
+    }
+
+    /// Gives a file to the caller (Linux 5.9): its number there.
+    fn add(&self, call: &Notification, file: BorrowedFd) -> io::Result<i64> {
+        let added = libc::seccomp_notif_addfd {
             id: call.id,
-            flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+            flags: 0,
             srcfd: file.as_raw_fd() as u32,
             newfd: 0,
             newfd_flags: libc::O_CLOEXEC as u32,
         };
         // SAFETY: the struct lives through the call, which only reads it.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const answer) } {
-            0.. => Ok(()),
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const added) } {
+            number @ 0.. => Ok(number.into()),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
     /// Makes the call fail.
     pub fn fail(&self, call: &Notification, errno: i32) {
-        self.answer(call.id, -errno, 0);
+        self.answer(call.id, 0, -errno, 0);
     }
 
     /// An answer that comes too late, for a call whose process was killed, has no effect.
-    fn answer(&self, id: u64, error: i32, flags: u32) {
-        let answer = libc::seccomp_notif_resp { id, val: 0, error, flags };
+    fn answer(&self, id: u64, val: i64, error: i32, flags: u32) {
+        let answer = libc::seccomp_notif_resp { id, val, error, flags };
         // SAFETY: the struct lives through the call.
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
     }

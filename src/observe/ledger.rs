@@ -297,6 +297,11 @@ impl Ledger {
         true
     }
 
+    /// The libraries that the loader has opened for a program.
+    pub fn libraries_of(&self, program: &Path) -> impl Iterator<Item = &PathBuf> {
+        self.loads.iter().filter(move |(of, _)| of == program).map(|(_, library)| library)
+    }
+
     /// The run changes or makes what is at a place, without getting to see what was there.
     pub fn touches(&mut self, place: &Place, is_own: policy::IsOwn) {
         if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) || self.is_own(&place.path)

@@ -13,9 +13,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the path of an agent's request starts with. Behind it: what is asked for; then the module's path, or nothing for the
-/// program.
-pub const REQUEST: &[u8] = b"/.tasting-agent-2/";
+/// What the path of an agent's request starts with. Behind it: the module's path, or nothing for the program.
+pub const REQUEST: &[u8] = b"/.tasting-agent-3/";
 
 const MAGIC: &[u8; 8] = b"TASTETRC";
 const SAMPLES: u64 = 16;
@@ -75,23 +74,11 @@ struct Region {
     identity: FileIdentity,
 }
 
-/// What an agent asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    Region,
-    /// The file to map code from. It is the last thing that is asked for.
-    Code,
-}
-
-impl Wanted {
-    /// What is wanted, and of which module: the program if it has no name.
-    pub fn parse(path: &[u8]) -> Option<(Wanted, &[u8])> {
-        match path.strip_prefix(REQUEST)? {
-            [b'r', name @ ..] => Some((Wanted::Region, name)),
-            [b'c', name @ ..] => Some((Wanted::Code, name)),
-            _ => None,
-        }
-    }
+/// What an agent gets.
+pub struct Given<'t> {
+    pub region: BorrowedFd<'t>,
+    /// The same, to map code from.
+    pub code: BorrowedFd<'t>,
 }
 
 impl Tracer {
@@ -109,30 +96,23 @@ impl Tracer {
         self.programs.entry(program.to_owned()).or_default().0 += 1;
     }
 
-    /// What an agent asks for.
-    pub fn give(
-        &mut self,
-        module: &Path,
-        identity: Option<FileIdentity>,
-        is_program: bool,
-        wanted: Wanted,
-    ) -> Option<BorrowedFd<'_>> {
-        let region = self
-            .regions
-            .entry(module.to_owned())
-            .or_insert_with(|| self.tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok()));
+    /// What there is for an agent that asks about a module.
+    pub fn give(&mut self, module: &Path, identity: Option<FileIdentity>, is_program: bool) -> Option<Given<'_>> {
+        let region = region_of(&mut self.regions, &self.tracing, module);
         // What lies there now may be something else than before.
         if region.as_ref().is_some_and(|region| Some(region.identity) != identity) {
             *region = None;
         }
         let region = region.as_ref()?;
-        if is_program && wanted == Wanted::Code {
+        if is_program {
             self.programs.entry(module.to_owned()).or_default().1 += 1;
         }
-        Some(match wanted {
-            Wanted::Region => region.memory.descriptor(),
-            Wanted::Code => region.code.as_fd(),
-        })
+        Some(Given { region: region.memory.descriptor(), code: region.code.as_fd() })
+    }
+
+    /// Whether there is something for agents that ask about a module.
+    pub fn has(&mut self, module: &Path) -> bool {
+        region_of(&mut self.regions, &self.tracing, module).is_some()
     }
 
     /// An agent does not get what it asks for: nothing is known of the module any more.
@@ -159,6 +139,17 @@ impl Tracer {
         let seen = self.regions.iter().filter(|(path, _)| all(path));
         seen.filter_map(|(path, region)| Some((path.clone(), region.as_ref()?.executed()?))).collect()
     }
+}
+
+/// The region of a module, made if nobody has asked about it yet.
+fn region_of<'r>(
+    regions: &'r mut FxHashMap<PathBuf, Option<Region>>,
+    tracing: &Tracing,
+    module: &Path,
+) -> &'r mut Option<Region> {
+    regions
+        .entry(module.to_owned())
+        .or_insert_with(|| tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok()))
 }
 
 impl Region {
@@ -277,9 +268,9 @@ mod tests {
         Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2) })
     }
 
-    fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool, wanted: Wanted) -> Option<BorrowedFd<'t>> {
+    fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool) -> Option<Given<'t>> {
         let identity = FileIdentity::of(&std::fs::metadata(module).unwrap());
-        tracer.give(Path::new(module), Some(identity), is_program, wanted)
+        tracer.give(Path::new(module), Some(identity), is_program)
     }
 
     const ONCE: &str = "/bin/sh";
@@ -293,10 +284,9 @@ mod tests {
             tracer.starts(Path::new(program));
         }
         for program in [ONCE, TWICE] {
-            assert!(give(&mut tracer, program, true, Wanted::Region).is_some());
-            assert!(give(&mut tracer, program, true, Wanted::Code).is_some());
+            assert!(give(&mut tracer, program, true).is_some());
         }
-        assert!(give(&mut tracer, UNKNOWN, true, Wanted::Region).is_none());
+        assert!(give(&mut tracer, UNKNOWN, true).is_none());
         let executed = tracer.close();
         assert_eq!(executed.keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
     }
@@ -305,26 +295,26 @@ mod tests {
     fn who_did_not_get_what_it_asked_for_is_left_out() {
         let mut tracer = tracer();
         for module in [ONCE, TWICE] {
-            assert!(give(&mut tracer, module, false, Wanted::Region).is_some());
+            assert!(give(&mut tracer, module, false).is_some());
         }
         tracer.gives_up(Path::new(TWICE));
-        assert!(give(&mut tracer, TWICE, false, Wanted::Region).is_none());
+        assert!(give(&mut tracer, TWICE, false).is_none());
         assert_eq!(tracer.close().keys().collect::<Vec<_>>(), [Path::new(ONCE)]);
     }
 
     #[test]
     fn what_is_not_the_same_file_any_more_is_left_out() {
         let mut tracer = tracer();
-        assert!(give(&mut tracer, ONCE, false, Wanted::Region).is_some());
+        assert!(give(&mut tracer, ONCE, false).is_some());
         let other = FileIdentity::of(&std::fs::metadata(TWICE).unwrap());
-        assert!(tracer.give(Path::new(ONCE), Some(other), false, Wanted::Region).is_none());
+        assert!(tracer.give(Path::new(ONCE), Some(other), false).is_none());
         assert!(tracer.close().is_empty());
     }
 
     #[test]
     fn functions_are_breakpoints_and_the_rest_is_as_it_was() {
         let mut tracer = tracer();
-        give(&mut tracer, ONCE, false, Wanted::Region).unwrap();
+        give(&mut tracer, ONCE, false).unwrap();
         let content = tracer.regions[Path::new(ONCE)].as_ref().unwrap().memory.content().unwrap();
         let mut original = std::fs::read(ONCE).unwrap();
         original.resize(LENGTH, 0);
@@ -352,7 +342,7 @@ mod tests {
     #[test]
     fn hits_are_read_and_failures_believed() {
         let mut tracer = tracer();
-        give(&mut tracer, ONCE, false, Wanted::Region).unwrap();
+        give(&mut tracer, ONCE, false).unwrap();
         let region = tracer.regions[Path::new(ONCE)].as_ref().unwrap();
         let mut content = region.memory.content().unwrap().to_vec();
         content[HEAD + FUNCTIONS.len() * 8 + 1] = 1;

@@ -1,0 +1,141 @@
+//! The regions of memory that are shared with the watcher, one for each module.
+
+use super::PAGE;
+use super::processor::{call, syscall};
+use super::system::unmap;
+use core::ffi::c_char;
+use core::ptr::null_mut;
+
+/// The start of a region. Behind it: `count` places (u32, from the module's base, ascending), `count` sizes (u32), `count`
+/// bytes that say what was executed; and from `image` on the image.
+#[repr(C)]
+pub struct Head {
+    magic: u64,
+    count: u32,
+    /// Set when something could not be watched: all counts as executed then.
+    pub failed: u32,
+    pub image: u64,
+    /// Where in the module the image belongs, and its length: whole pages.
+    pub start: u64,
+    pub length: u64,
+    /// Some of the code that is to be there: where in the image, and what.
+    pub samples: [(u64, u64); SAMPLES],
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TASTETRC");
+const SAMPLES: usize = 16;
+
+/// What the path of a request starts with. Behind it: the module's path, or nothing for the program.
+const REQUEST: &[u8] = b"/.tasting-agent-3/";
+
+const LONGEST_PATH: usize = 4096;
+
+impl Head {
+    unsafe fn places(region: *mut Head) -> *const u32 {
+        unsafe { region.add(1).cast() }
+    }
+
+    unsafe fn sizes(region: *mut Head) -> *const u32 {
+        unsafe { Head::places(region).add((*region).count as usize) }
+    }
+
+    pub unsafe fn hits(region: *mut Head) -> *mut u8 {
+        unsafe { Head::sizes(region).add((*region).count as usize).cast_mut().cast() }
+    }
+
+    pub unsafe fn size(region: *mut Head) -> usize {
+        unsafe { ((*region).image + (*region).length) as usize }
+    }
+}
+
+/// What the watcher has for a module.
+pub struct Given {
+    /// Null if there is nothing.
+    pub region: *mut Head,
+    /// The file of the region once more, only to be read: nobody can write to code that is mapped from it.
+    pub code: usize,
+    /// None of the libraries that the loader has opened so far has a region.
+    pub is_alone: bool,
+}
+
+impl Given {
+    pub const NOTHING: Given = Given { region: null_mut(), code: 0, is_alone: false };
+
+    /// Nothing more is wanted.
+    pub unsafe fn close(&self) {
+        if !self.region.is_null() {
+            unsafe { syscall(call::CLOSE, [self.code, 0, 0, 0, 0, 0]) };
+        }
+    }
+}
+
+/// Asks the watcher about a module, or about the program if it has no name. It seems to open a file, and gets two.
+pub unsafe fn request(name: *const c_char) -> Given {
+    const AT_FDCWD: usize = -100isize as usize;
+    const O_PATH: usize = 0o10000000;
+    const NUMBER: isize = 0x7fff_ffff;
+    let mut path = [0u8; LONGEST_PATH];
+    path[..REQUEST.len()].copy_from_slice(REQUEST);
+    let mut length = REQUEST.len();
+    unsafe {
+        let mut from = name.cast::<u8>();
+        while !from.is_null() && *from != 0 && length < LONGEST_PATH - 1 {
+            path[length] = *from;
+            from = from.add(1);
+            length += 1;
+        }
+        let answer = syscall(call::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_PATH, 0, 0, 0]);
+        if answer < 0 {
+            return Given::NOTHING;
+        }
+        let (file, code) = ((answer & NUMBER) as usize, (answer >> 31 & NUMBER) as usize);
+        let region = map(file);
+        syscall(call::CLOSE, [file, 0, 0, 0, 0, 0]);
+        if region.is_null() {
+            syscall(call::CLOSE, [code, 0, 0, 0, 0, 0]);
+        }
+        Given { region, code, is_alone: answer >> 62 != 0 }
+    }
+}
+
+unsafe fn map(file: usize) -> *mut Head {
+    const SEEK_END: usize = 2;
+    const READ_WRITE: usize = 3;
+    const MAP_SHARED: usize = 1;
+    unsafe {
+        let size = syscall(call::LSEEK, [file, 0, SEEK_END, 0, 0, 0]);
+        if size < PAGE as isize {
+            return null_mut();
+        }
+        let region = syscall(call::MMAP, [0, size as usize, READ_WRITE, MAP_SHARED, file, 0]);
+        if region < 0 {
+            return null_mut();
+        }
+        let head = region as *mut Head;
+        if (*head).magic != MAGIC || Head::size(head) != size as usize {
+            (*head).failed = 1;
+            unmap(region as usize, size as usize);
+            return null_mut();
+        }
+        head
+    }
+}
+
+/// The function that lies at a place: its number, place and size.
+pub unsafe fn find(region: *mut Head, place: usize) -> Option<(usize, usize, usize)> {
+    unsafe {
+        let (places, sizes) = (Head::places(region), Head::sizes(region));
+        let (mut low, mut high) = (0, (*region).count as usize);
+        while low < high {
+            let middle = (low + high) / 2;
+            if *places.add(middle) as usize <= place {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let index = low.checked_sub(1)?;
+        let (start, size) = (*places.add(index) as usize, *sizes.add(index) as usize);
+        (place < start + size).then_some((index, start, size))
+    }
+}
