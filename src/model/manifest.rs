@@ -2,19 +2,18 @@
 //! stages after linking know of the binary's inside.
 
 use super::envelope::{Format, FormatError, Payload};
-use super::hash::as_bytes;
-use super::{AtomKind, Hash, Level, Refusal};
+use super::{AtomKind, Hash, Level, Refusal, flat};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
-/// What nodes (beyond their names) and edges take at the most in all but the strangest manifests.
-const BYTES_PER_NODE: usize = 48;
-const BYTES_PER_EDGE: usize = 6;
+/// What nodes (beyond their names) and edges take in all but the strangest manifests.
+const BYTES_PER_NODE: usize = 60;
+const BYTES_PER_EDGE: usize = 8;
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 4 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 5 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,9 +29,10 @@ pub struct Manifest<'a> {
     /// The objects and archive members that were linked, as the linker named them. For people only.
     #[serde(borrow)]
     pub inputs: Vec<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, with = "flat::nodes")]
     pub nodes: Vec<Node<'a>>,
     /// The references of all nodes, one node after the other; `Node::references` says how many are whose.
+    #[serde(with = "flat::edges")]
     pub edges: Vec<Edge>,
     /// Where execution starts, in order: the entry (of a program), constructors, destructors, resolvers.
     pub roots: Vec<Edge>,
@@ -52,14 +52,12 @@ pub struct Manifest<'a> {
 }
 
 /// An atom in its place, or one of the things that stand in for atoms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node<'a> {
-    #[serde(borrow)]
     pub name: Cow<'a, str>,
     pub kind: AtomKind,
     pub level: Level,
     /// The local hash.
-    #[serde(with = "as_bytes")]
     pub hash: Hash,
     /// Index into `Manifest::inputs`, plus one; 0 where no single input holds it.
     pub input: u32,

@@ -4,6 +4,7 @@ pub mod code;
 pub mod decision;
 pub mod envelope;
 pub mod execution;
+mod flat;
 pub mod hash;
 pub mod identity;
 pub mod manifest;
