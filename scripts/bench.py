@@ -268,17 +268,22 @@ int main(int argc, char **argv) {
 """ % FILES_OF_A_TEST
 
 
+def project_with_files(folder):
+    """A project whose test opens many files."""
+    (folder / "t.c").write_text(TEST)
+    (folder / "tasting.toml").write_text("")
+    for number in range(FILES_OF_A_TEST):
+        (folder / f"data{number}").write_text(f"line {number}\n")
+    run(["tasting-cc", "t.c", "-o", "t"], cwd=folder)
+    # Contents of files that are younger are not remembered.
+    time.sleep(3)
+
+
 def bench_run(rounds):
     """`tasting run` as a whole: a test that opens 50 files, reused and executed; among few and among 10,000 stored tests."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "t.c").write_text(TEST)
-        (folder / "tasting.toml").write_text("")
-        for number in range(FILES_OF_A_TEST):
-            (folder / f"data{number}").write_text(f"line {number}\n")
-        run(["tasting-cc", "t.c", "-o", "t"], cwd=folder)
-        # Contents of files that are younger are not remembered.
-        time.sleep(3)
+        project_with_files(folder)
         plain = {**os.environ, "CCACHE_DIR": str(folder / "ccache")}
         small = {**plain, "TASTING_DIR": str(folder / "small")}
         large = {**plain, "TASTING_DIR": str(folder / "large")}
@@ -385,12 +390,7 @@ def bench_remote(rounds):
         folder = Path(folder)
         (folder / "project").mkdir()
         project = folder / "project"
-        (project / "t.c").write_text(TEST)
-        (project / "tasting.toml").write_text("")
-        for number in range(FILES_OF_A_TEST):
-            (project / f"data{number}").write_text(f"line {number}\n")
-        run(["tasting-cc", "t.c", "-o", "t"], cwd=project)
-        time.sleep(3)
+        project_with_files(project)
         port = free_port()
         redis = subprocess.Popen(["redis-server", "--port", str(port), "--save", ""], stdout=subprocess.DEVNULL, cwd=folder)
         try:

@@ -1,5 +1,6 @@
 //! The plain types of the project: no I/O, no ELF, nothing of other folders.
 
+pub mod calendar;
 pub mod code;
 pub mod decision;
 pub mod envelope;

@@ -1,6 +1,6 @@
 //! Times, durations, sizes, shares and commands as people read them.
 
-use crate::model::Origin;
+use crate::model::{Origin, calendar};
 use std::fmt::Write;
 
 const MINUTE: u64 = 60_000;
@@ -39,21 +39,9 @@ pub fn share(part: u64, whole: u64) -> Option<f64> {
 /// A moment: `2025-06-01 10:47:01Z`, from milliseconds since 1970.
 pub fn time(milliseconds: u64) -> String {
     let (days, rest) = (milliseconds / DAY, milliseconds % DAY);
-    let (year, month, day) = date(days);
+    let (year, month, day) = calendar::date(days);
     let (hours, minutes, seconds) = (rest / HOUR, rest % HOUR / MINUTE, rest % MINUTE / 1000);
     format!("{year:04}-{month:02}-{day:02} {hours:02}:{minutes:02}:{seconds:02}Z")
-}
-
-/// The date of a day since 1970, by the cycle of 400 years that starts on the 1st of March.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (cycle, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (cycle * 400 + year + later, month, day)
 }
 
 /// How long ago something was.

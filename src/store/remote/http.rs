@@ -47,6 +47,16 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether the server has done what it was told.
+    pub fn done(&self, what: &str) -> Result<(), String> {
+        if (200..300).contains(&self.status) { Ok(()) } else { Err(self.refusal(what)) }
+    }
+
+    /// Whether something is not there any more.
+    pub fn removed(&self) -> Result<(), String> {
+        if self.status == 404 { Ok(()) } else { self.done("DELETE") }
+    }
+
     /// Why the server has refused; its own words, as far as they are fit to be seen.
     pub fn refusal(&self, what: &str) -> String {
         let body = self.body.as_deref().unwrap_or_default();
@@ -167,22 +177,13 @@ impl Backend for Http {
             if !replace && self.request(Method::HEAD, *name, Vec::new())?.status == 200 {
                 continue;
             }
-            let answer = self.request(Method::PUT, *name, value.clone())?;
-            if !(200..300).contains(&answer.status) {
-                return Err(answer.refusal("PUT"));
-            }
+            self.request(Method::PUT, *name, value.clone())?.done("PUT")?;
         }
         Ok(())
     }
 
     fn remove(&mut self, names: &[Name]) -> Result<(), String> {
-        for name in names {
-            let answer = self.request(Method::DELETE, *name, Vec::new())?;
-            if !(200..300).contains(&answer.status) && answer.status != 404 {
-                return Err(answer.refusal("DELETE"));
-            }
-        }
-        Ok(())
+        names.iter().try_for_each(|name| self.request(Method::DELETE, *name, Vec::new())?.removed())
     }
 
     fn touch(&mut self, _: &[Name]) -> Result<(), String> {

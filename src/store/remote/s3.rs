@@ -183,13 +183,8 @@ impl Backend for S3 {
     }
 
     fn remove(&mut self, names: &[Name]) -> Result<(), String> {
-        for name in names {
-            let answer = self.request("DELETE", &self.object(*name), &[], b"", self.largest)?;
-            if !(200..300).contains(&answer.status) && answer.status != 404 {
-                return Err(answer.refusal("DELETE"));
-            }
-        }
-        Ok(())
+        let remove = |name: &Name| self.request("DELETE", &self.object(*name), &[], b"", self.largest);
+        names.iter().try_for_each(|name| remove(name)?.removed())
     }
 
     fn touch(&mut self, _: &[Name]) -> Result<(), String> {

@@ -2,6 +2,7 @@
 //!
 //! In: a request in parts, a key, a time. Out: the headers to add.
 
+use crate::model::calendar;
 use ring::{digest, hmac};
 use std::fmt::Write;
 
@@ -68,16 +69,8 @@ fn hex(bytes: &[u8]) -> String {
 
 /// A time as S3 wants it, from seconds since 1970.
 pub fn time(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years start in March here, so that the leap day is the last one; by Howard Hinnant's `civil_from_days`.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let rest = seconds % 86_400;
+    let (year, month, day) = calendar::date(seconds / 86_400);
     format!("{year:04}{month:02}{day:02}T{:02}{:02}{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 

@@ -74,7 +74,7 @@ impl Machine {
     }
 
     pub fn checkout(&self) -> PathBuf {
-        self.folder.path().join(format!("home-of-{0}/work/{0}", self.name))
+        self.folder.path().join(format!("home-of-{0}/projects/{0}", self.name))
     }
 
     pub fn store_folder(&self) -> PathBuf {

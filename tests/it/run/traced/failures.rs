@@ -1,0 +1,46 @@
+//! What fails while it is traced.
+
+use crate::run::Bench;
+use std::io::Write;
+
+const SNAPSHOT: &str = r#"
+#include <stdio.h>
+int main(void) {
+    if (fopen("snapshot", "r")) return 0;
+    fclose(fopen("snapshot", "w"));
+    return 1;
+}
+"#;
+
+const READER: &str = r#"
+#include <stdio.h>
+int main(void) { return getchar() == 'x'; }
+"#;
+
+/// A failure while functions are traced is doubted. But the second attempt would find what the first one left, or nothing where
+/// the first one read, and pass.
+#[test]
+fn a_failure_that_cannot_be_repeated_is_believed() {
+    let bench = Bench::with(SNAPSHOT);
+    assert_eq!(bench.run(&["./t"]).outcome.code, Some(1));
+    assert_eq!(bench.run(&["./t"]).outcome.code, Some(0));
+
+    let bench = Bench::with(READER);
+    let (reader, mut writer) = std::io::pipe().expect("a pipe can be made");
+    writer.write_all(b"x").expect("a pipe has room for a letter");
+    drop(writer);
+    assert_eq!(bench.finish(bench.tasting(&["./t"]).stdin(reader)).outcome.code, Some(1));
+
+    bench.write("input", "x");
+    let input = std::fs::File::open(bench.path("input")).expect("it was just written");
+    assert_eq!(bench.finish(bench.tasting(&["./t"]).stdin(input)).outcome.code, Some(1));
+}
+
+/// GoogleTest prints the addresses of mock objects with each failure.
+#[test]
+fn a_failure_is_printed_once() {
+    let source = "#include <stdio.h>\n#include <unistd.h>\nint main(void) { printf(\"%d\\n\", getpid()); return 1; }";
+    let bench = Bench::with(source);
+    let ran = bench.runs(&["./t"]);
+    assert_eq!((ran.outcome.code, ran.text().lines().count()), (Some(1), 1), "{ran:?}");
+}
