@@ -4,6 +4,7 @@ mod files;
 mod systems;
 
 use super::{exit, print};
+use crate::process::Settings;
 use crate::report::setup::{self, Setup};
 use anyhow::Context;
 use std::fs;
@@ -49,6 +50,8 @@ pub struct Place {
     /// The folder with `bin`, `lib` and `share`, as far as it is known.
     prefix: Option<PathBuf>,
     on_path: bool,
+    /// Where results are kept.
+    store: PathBuf,
 }
 
 impl Place {
@@ -56,7 +59,8 @@ impl Place {
         let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
         let prefix = own.parent().and_then(Path::parent).filter(|prefix| prefix.join(CMAKE_FILE).exists());
         let found = which::which("tasting").ok().and_then(|found| fs::canonicalize(found).ok());
-        Place { prefix: prefix.map(Path::to_owned), on_path: found == Some(own) }
+        let store = Settings::from_environment().dir.unwrap_or_default();
+        Place { prefix: prefix.map(Path::to_owned), on_path: found == Some(own), store }
     }
 
     /// A file of the installation, for a command line.

@@ -40,7 +40,8 @@ impl Project {
         let config = Config::read(&root)?;
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let starts = [program.and_then(Path::parent), Some(working)];
-        let build = starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config));
+        let build = bazel_build(&root)
+            .or_else(|| starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config)));
         let logical = logical_root(working, &root);
         let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name)));
         let spelled = [(Base::Root, given), (Base::Root, logical)]
@@ -61,7 +62,7 @@ impl Project {
     /// The root of the project that a folder belongs to.
     pub fn root(working: &Path, settings: &Settings) -> PathBuf {
         let given = settings.root.as_deref().and_then(|root| fs::canonicalize(root).ok());
-        given.or_else(|| nearest_root(working)).unwrap_or(working.to_owned())
+        given.or_else(|| bazel_root(working)).or_else(|| nearest_root(working)).unwrap_or(working.to_owned())
     }
 
     /// The place that a path means. The path has to be absolute and free of links.
@@ -198,6 +199,20 @@ fn logical_root(working: &Path, root: &Path) -> Option<PathBuf> {
     logical.ends_with(inside).then(|| logical.ancestors().nth(inside.components().count()).map(Path::to_owned))?
 }
 
+/// Where Bazel runs a test, the project is there anew each time, in a folder with a number of its own.
+fn bazel_root(working: &Path) -> Option<PathBuf> {
+    let is_output = |folder: &&Path| folder.ends_with("bazel-out");
+    let root = working.ancestors().find(is_output)?.parent()?;
+    root.parent()?.ends_with("execroot").then(|| root.to_owned())
+}
+
+/// What is linked to from there: `BASE/execroot/NAME` for a root `BASE/sandbox/KIND/NUMBER/execroot/NAME`.
+fn bazel_build(root: &Path) -> Option<PathBuf> {
+    let sandbox = root.ancestors().nth(4).filter(|folder| folder.ends_with("sandbox"))?;
+    let inside = root.strip_prefix(root.ancestors().nth(2)?).ok().filter(|inside| inside.starts_with("execroot"))?;
+    Some(sandbox.parent()?.join(inside)).filter(|build| build.is_dir())
+}
+
 /// The nearest folder that is the top of a project.
 fn nearest_root(working: &Path) -> Option<PathBuf> {
     let is_root = |folder: &&Path| [config::FILE, ".git"].iter().any(|mark| folder.join(mark).exists());
@@ -291,5 +306,16 @@ mod tests {
         fs::create_dir(&declared).unwrap();
         assert_eq!(find(&declared).place(&declared), Place { base: Base::Build, path: Vec::new() });
         assert_eq!(find(&top).root, top, "without a mark it is the working folder");
+        let [sandbox, build] =
+            ["b/sandbox/linux-sandbox/17/execroot/main", "b/execroot/main"].map(|name| top.join(name));
+        assert_eq!(bazel_build(&sandbox), None);
+        fs::create_dir_all(&build).unwrap();
+        assert_eq!((bazel_build(&sandbox), bazel_build(&build)), (Some(build.clone()), None));
+        for (inside, root) in
+            [("17/execroot/main/bazel-out/k8/bin/t.runfiles/main", "17/execroot/main"), ("p/bazel-out/x", "p")]
+        {
+            fs::create_dir_all(top.join(inside)).unwrap();
+            assert_eq!(find(&top.join(inside)).root, top.join(root));
+        }
     }
 }

@@ -184,16 +184,17 @@ fn cargo(_: &Path, _: &Place) -> Lines {
 }
 
 fn bazel(_: &Path, place: &Place) -> Lines {
-    // What is linked in a sandbox leaves its manifest outside of it.
+    // What is linked in a sandbox leaves its manifest outside of it, and tests keep their results there.
     let manifests = "/var/tmp/tasting-manifests";
     let (compiler, tasting) = (place.file("bin/tasting-cc"), place.file("bin/tasting"));
+    let store = place.store.display();
     let text = format!(
         "build:tasting --repo_env=CC={compiler} --action_env=TASTING_MANIFEST_DIR={manifests}\n\
-         build:tasting --sandbox_writable_path={manifests}\n\
-         test:tasting --run_under='{tasting} run --' --test_env=TASTING_MANIFEST_DIR={manifests} --test_env=HOME\n"
+         build:tasting --sandbox_writable_path={manifests} --sandbox_writable_path={store}\n\
+         test:tasting --run_under='{tasting} run --' --test_env=TASTING_MANIFEST_DIR={manifests} --test_env=TASTING_DIR={store}\n"
     );
     Lines {
-        build: vec![format!("mkdir -p {manifests}"), "bazel build --config=tasting //...".to_owned()],
+        build: vec![format!("mkdir -p {manifests} {store}"), "bazel build --config=tasting //...".to_owned()],
         test: lines(["bazel test --config=tasting //..."]),
         files: vec![file(".bazelrc", text, ":tasting")],
     }
