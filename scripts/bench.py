@@ -335,6 +335,7 @@ def functions_program():
                       "int main(int argc, char **argv) {",
                       "    unsigned x = 1, step = argc > 2 ? atoi(argv[2]) : 1, at = argc > 3 ? atoi(argv[3]) : 0;",
                       f"    for (int i = 0; i < atoi(argv[1]); i++, at = step ? at + step : at * 1103515245 + 12345) x = all[(step ? at : at >> 8) % {FUNCTIONS}](x);",
+                      "    for (volatile long rounds = argc > 4 ? atol(argv[4]) : 0; rounds > 0; rounds--);",
                       '    return !printf("%u\\n", x); }'])
 
 
@@ -344,7 +345,7 @@ def bench_trace(rounds):
         folder = Path(folder)
         (folder / "tasting.toml").write_text("")
         (folder / "t.c").write_text(functions_program())
-        (folder / "processes.sh").write_text(f"#!/bin/sh\nfor i in $(seq {PROCESSES}); do ./t {CALLED // PROCESSES} $i || exit 1; done\n")
+        (folder / "processes.sh").write_text(f"#!/bin/sh\nfor i in $(seq {PROCESSES}); do ./t {CALLED // PROCESSES} $i 0 $1 || exit 1; done\n")
         (folder / "processes.sh").chmod(0o755)
         run(["tasting-cc", "-O2", "t.c", "-o", "t"], cwd=folder)
         time.sleep(3)
@@ -353,7 +354,8 @@ def bench_trace(rounds):
         tests = {
             f"calls {CALLED:,} of {FUNCTIONS:,} functions": ["./t", CALLED, FUNCTIONS // CALLED],
             f"calls none of {FUNCTIONS:,} functions": ["./t", 0],
-            f"{PROCESSES} processes": ["./processes.sh"],
+            f"{PROCESSES} processes that do next to nothing": ["./processes.sh", 0],
+            f"{PROCESSES} processes that do a little more": ["./processes.sh", 3_000_000],
         }
         rows = []
         for title, command in tests.items():
