@@ -1,0 +1,121 @@
+//! How a program is built: compiler, optimisation, linker, kind of binary, level of hashing.
+
+use crate::dice::Dice;
+use crate::program::Language;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The tools under test.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    pub tasting: PathBuf,
+    pub cc: PathBuf,
+    pub cxx: PathBuf,
+}
+
+impl Tools {
+    /// The binaries in a folder that cargo builds into.
+    pub fn in_folder(folder: &Path) -> anyhow::Result<Tools> {
+        let file = |name: &str| {
+            let path = folder.join(name);
+            anyhow::ensure!(path.is_file(), "there is no {name} in {}: build Tasting first, or name the folder with --built", folder.display());
+            Ok(std::fs::canonicalize(path)?)
+        };
+        Ok(Tools { tasting: file("tasting")?, cc: file("tasting-cc")?, cxx: file("tasting-cxx")? })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    Gcc,
+    Clang,
+}
+
+impl Compiler {
+    pub fn name(self) -> &'static str {
+        match self {
+            Compiler::Gcc => "gcc",
+            Compiler::Clang => "clang",
+        }
+    }
+
+    pub fn command(self, language: Language) -> &'static str {
+        match (self, language) {
+            (Compiler::Gcc, Language::C) => "gcc",
+            (Compiler::Gcc, Language::Cxx) => "g++",
+            (Compiler::Clang, Language::C) => "clang",
+            (Compiler::Clang, Language::Cxx) => "clang++",
+        }
+    }
+}
+
+/// One way to build.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub compiler: Compiler,
+    /// Who leads the link: it need not be the one that compiled.
+    pub driver: Compiler,
+    pub optimisation: &'static str,
+    pub linker: &'static str,
+    pub pie: bool,
+    pub debug: bool,
+    /// The linker drops what cannot be reached, and says so.
+    pub collects: bool,
+    pub level: String,
+}
+
+impl Setup {
+    /// A random one. `level` is given, or `mixed`.
+    pub fn new(dice: &mut Dice, level: &str) -> Setup {
+        let compiler = if dice.percent(50) { Compiler::Gcc } else { Compiler::Clang };
+        Setup {
+            compiler,
+            // Clang is slow to start, and what links is the linker.
+            driver: if dice.percent(80) { Compiler::Gcc } else { compiler },
+            optimisation: *dice.pick(&["-O0", "-O0", "-O1", "-O1", "-O2", "-O3", "-Os"]),
+            linker: *dice.pick(&["bfd", "bfd", "gold", "gold", "mold", "mold", "lld"]),
+            pie: dice.percent(70),
+            debug: dice.percent(10),
+            collects: dice.percent(50),
+            level: if level == "mixed" { dice.pick(&["code", "code", "code", "file"]).to_string() } else { level.to_owned() },
+        }
+    }
+
+    pub fn describe(&self) -> String {
+        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level } = self;
+        format!(
+            "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}",
+            compiler.name(),
+            if *pie { " -fPIE" } else { " -fno-pie" },
+            if *debug { " -g" } else { "" },
+            driver.name(),
+            if *collects { " --gc-sections" } else { "" }
+        )
+    }
+
+    pub fn compile_flags(&self) -> Vec<String> {
+        let pic = if self.pie { "-fPIE" } else { "-fno-pie" };
+        let debug = self.debug.then_some("-g");
+        [self.optimisation, pic].into_iter().chain(debug).map(str::to_owned).collect()
+    }
+
+    pub fn link_flags(&self) -> Vec<String> {
+        let mut flags = vec![format!("-fuse-ld={}", self.linker), if self.pie { "-pie" } else { "-no-pie" }.to_owned()];
+        if self.collects {
+            flags.push("-Wl,--gc-sections,--print-gc-sections".to_owned());
+        }
+        flags
+    }
+}
+
+/// A command in an environment of which everything is known.
+pub fn command(program: &Path, folder: &Path, root: &Path, level: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir(folder);
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    for (name, value) in [("LC_ALL", Path::new("C")), ("HOME", root), ("TASTING_ROOT", root), ("TASTING_LEVEL", Path::new(level))] {
+        command.env(name, value);
+    }
+    command.env("TASTING_DIR", root.join("store"));
+    command
+}
