@@ -51,7 +51,7 @@ impl<'b> Bench<'b> {
             }
         }
         let order: Vec<usize> = (0..program.units.len()).collect();
-        let Some(removed) = bench.link(&|index| bench.object("obj", index), &order, &[], [true; 2])? else { return Ok(None) };
+        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])? else { return Ok(None) };
         for name in fs::read_dir(bench.folder.join("bin"))? {
             let path = name?.path();
             fs::copy(&path, bench.folder.join("base").join(path.file_name().unwrap_or_default()))?;
@@ -61,7 +61,7 @@ impl<'b> Bench<'b> {
     }
 
     fn object(&self, folder: &str, index: usize) -> PathBuf {
-        self.folder.join(folder).join(Program::object(index))
+        self.folder.join(relative(folder, index))
     }
 
     fn shim(&self, language: Language) -> Command {
@@ -80,11 +80,12 @@ impl<'b> Bench<'b> {
             command.arg("-fPIC");
         }
         command.args(more).args(["-w", "-Imut", "-Isrc", "-c"]).arg(Path::new(from).join(&unit.file.name));
-        command.arg("-o").arg(self.object(to, index));
+        command.arg("-o").arg(relative(to, index));
         Ok(self.run(&mut command, PATIENCE)?.is_good())
     }
 
     /// Links the library and the program, or one of them. Gives what was left out of the program; nothing if it fails.
+    /// All paths are relative to the folder, as build systems have them.
     fn link(&self, object: &dyn Fn(usize) -> PathBuf, order: &[usize], more: &[String], which: [bool; 2]) -> io::Result<Option<BTreeSet<String>>> {
         let of = |place: Place| order.iter().filter(move |index| self.program.units[**index].place == place).map(|index| object(*index));
         let driver = || {
@@ -109,10 +110,9 @@ impl<'b> Bench<'b> {
         let mut command = driver();
         command.args(of(Place::Object)).args(["-o", "bin/prog"]).args(self.setup.link_flags());
         if self.program.has(Place::Archive) {
-            let archive = self.folder.join("out/libmore.a");
-            let _ = fs::remove_file(&archive);
+            let _ = fs::remove_file(self.folder.join("out/libmore.a"));
             let mut make = Command::new("ar");
-            make.arg("qcs").arg(&archive).args(of(Place::Archive));
+            make.current_dir(&self.folder).args(["qcs", "out/libmore.a"]).args(of(Place::Archive));
             if !self.run(&mut make, PATIENCE)?.is_good() {
                 return Ok(None);
             }
@@ -122,7 +122,7 @@ impl<'b> Bench<'b> {
             command.args(["bin/libpart.so", "-Wl,-rpath,$ORIGIN"]);
         }
         let linked = self.run(command.args(more), PATIENCE)?;
-        Ok(linked.is_good().then(|| removed(&String::from_utf8_lossy(&linked.stderr))))
+        Ok(linked.is_good().then(|| removed(&linked.describe())))
     }
 
     /// Builds with a change. `None` if that does not work.
@@ -171,7 +171,7 @@ impl<'b> Bench<'b> {
             [compiled.iter().any(in_library), compiled.iter().any(|index| !in_library(index))]
         };
         self.changed = which;
-        let object = |index: usize| self.object(if compiled.contains(&index) { "mut" } else { "obj" }, index);
+        let object = |index: usize| relative(if compiled.contains(&index) { "mut" } else { "obj" }, index);
         let removed = self.link(&object, &order, &more, which)?;
         let objects = compiled.iter().map(|index| (*index, self.object("mut", *index))).collect();
         Ok(removed.map(|removed| Built { objects, removed }))
@@ -198,18 +198,14 @@ impl<'b> Bench<'b> {
         self.object("obj", index)
     }
 
-    pub fn binary(&self) -> PathBuf {
-        self.folder.join("bin").join(PROGRAM)
-    }
-
     fn run(&self, command: &mut Command, patience: Duration) -> io::Result<Ended> {
         process::run(command, &self.folder.join("out"), patience)
     }
 
     /// What the program does by itself.
     pub fn run_plainly(&self, patience: Duration) -> io::Result<Ended> {
-        let mut command = command(&self.binary(), &self.folder.join("bin"), &self.folder, &self.setup.level);
-        // As `tasting run` starts it.
+        // As `tasting run` starts it: programs see their names.
+        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
         self.run(&mut command, patience)
     }
 
@@ -228,6 +224,10 @@ impl<'b> Bench<'b> {
         let said = self.tasting(&["fingerprint", "./prog"], None, PATIENCE)?;
         Ok(said.is_good().then(|| said.text().split(' ').next().unwrap_or_default().to_owned()))
     }
+}
+
+fn relative(folder: &str, index: usize) -> PathBuf {
+    Path::new(folder).join(Program::object(index))
 }
 
 /// The sections that a linker says it has left out, as `object:section`. Each linker has its own words.

@@ -65,7 +65,9 @@ pub fn run(plan: &Plan, number: u64) -> io::Result<Sums> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let sums = in_folder(plan, number, &mut dice, &folder);
-    fs::remove_dir_all(&folder)?;
+    if std::env::var_os("LAB_KEEP").is_none() {
+        fs::remove_dir_all(&folder)?;
+    }
     sums
 }
 
@@ -76,6 +78,7 @@ fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Re
     let grows = dice.percent(40);
     let Some((bench, built)) = Bench::new(&plan.tools, &program, setup, folder.to_owned())? else { return left_out() };
     let Some(mut trial) = Trial::new(plan, number, bench, built, grows)? else { return left_out() };
+    if std::env::var_os("LAB_DEBUG").is_some() { eprintln!("{number} {}", trial.bench.setup.describe()); }
     for _ in 0..plan.mutants {
         if let Some(mutant) = mutate::mutant(dice, &program) {
             trial.mutant(&mutant)?;
@@ -192,6 +195,7 @@ impl<'t> Trial<'t> {
                 difference.certain.extend(found.certain);
             }
         }
+        if std::env::var_os("LAB_DEBUG").is_some() { eprintln!("{} {:?} any {} certain {:?} removed {}", self.bench.setup.describe(), mutant.kind, difference.any, difference.certain, built.removed.len()); }
         let is_other = fingerprint != self.base_fingerprint;
         if !difference.any && !changed {
             self.sums.untouched += 1;

@@ -31,6 +31,11 @@ impl Draft {
         format!("{sort}_{}", self.count)
     }
 
+    /// Makes a function known to all units, which do not call it of their own accord.
+    pub fn declare_only(&mut self, name: &str) {
+        self.declarations += &format!("unsigned {name}(unsigned a, unsigned b);\n");
+    }
+
     /// Makes a function known to all units.
     pub fn declare(&mut self, name: &str) {
         self.declarations += &format!("unsigned {name}(unsigned a, unsigned b);\n");
@@ -41,10 +46,12 @@ impl Draft {
     pub fn call(&mut self, dice: &mut Dice, name: &str) {
         let (a, b) = (dice.below(200), dice.below(200));
         let call = format!("note(\"{name}\", {name}({a}, {b}u));");
-        self.main += &match dice.below(10) {
+        self.main += &match dice.below(12) {
             0 => String::new(),
             1 => format!("    if (count > 5) {call}\n"),
-            _ => format!("    {call}\n"),
+            2..5 => format!("    {call}\n"),
+            // With several numbers, so that it goes more than one way.
+            _ => format!("    for (unsigned i = 0; i < {}; i++) note(\"{name}\", {name}({a} + i * {}u, {b}u ^ i));\n", dice.between(2, 5), dice.between(1, 70)),
         };
     }
 
@@ -86,7 +93,7 @@ impl Draft {
         let linkage = if language == Language::Cxx { "extern \"C\" " } else { "" };
         let ending = if language == Language::Cxx { "cc" } else { "c" };
         self.units[0] += &format!(
-            "unsigned lab_fuel = 20000;\n{linkage}void note(const char *what, unsigned value)\n{{\n    TICK;\n    printf(\"%s %u\\n\", what, value);\n}}\n\nint main(int count, char **words)\n{{\n{}    note(\"words\", words[0] != 0);\n    return 0;\n}}\n",
+            "unsigned lab_fuel = 100000;\n{linkage}void note(const char *what, unsigned value)\n{{\n    TICK;\n    printf(\"%s %u\\n\", what, value);\n}}\n\nint main(int count, char **words)\n{{\n{}    note(\"words\", words[0] != 0);\n    return 0;\n}}\n",
             self.main
         );
         let places = super::places(dice, self.units.len());
@@ -106,7 +113,7 @@ impl Draft {
 pub fn program(dice: &mut Dice) -> Program {
     let count = dice.between(3, 5);
     let mut draft = Draft::new(count);
-    for _ in 0..dice.between(5, 9) {
+    for _ in 0..dice.between(8, 14) {
         let unit = dice.below(count);
         if dice.percent(45) {
             let name = draft.function(dice, unit);

@@ -70,7 +70,7 @@ fn exceptions(draft: &mut Draft, dice: &mut Dice, unit: usize) {
         dice.below(99),
         dice.below(99)
     );
-    draft.declare(&thrower);
+    draft.declare_only(&thrower);
     let mut catches = [
         format!("catch (const {error}Worse &e) {{ sum += e.code * {}u; }}", dice.between(2, 20)),
         format!("catch (const {error} &e) {{ sum ^= e.code + {}; }}", dice.below(99)),
