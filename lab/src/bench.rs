@@ -2,7 +2,7 @@
 
 use crate::mutate::Change;
 use crate::process::{self, Ended};
-use crate::program::{Language, Place, Program};
+use crate::program::{Language, Place, Program, Test};
 use crate::setup::{Setup, Tools, command};
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tasting::process::Settings;
 
 /// Compilers and linkers never take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,6 +28,7 @@ pub struct Bench<'b> {
 }
 
 /// A build that worked.
+#[derive(Debug, Default)]
 pub struct Built {
     /// The objects that were compiled for it, by unit.
     pub objects: Vec<(usize, PathBuf)>,
@@ -41,8 +43,7 @@ impl<'b> Bench<'b> {
         for name in ["src", "obj", "mut", "bin", "base", "out"] {
             fs::create_dir_all(bench.folder.join(name))?;
         }
-        let files = program.headers.iter().chain(program.units.iter().map(|unit| &unit.file));
-        for file in files {
+        for file in program.files() {
             fs::write(bench.folder.join("src").join(&file.name), &file.text)?;
         }
         for index in 0..program.units.len() {
@@ -79,7 +80,7 @@ impl<'b> Bench<'b> {
         if unit.place == Place::Library {
             command.arg("-fPIC");
         }
-        command.args(more).args(["-w", "-Imut", "-Isrc", "-c"]).arg(Path::new(from).join(&unit.file.name));
+        command.args(more).args(["-w", "-Imut", "-Isrc", "-c"]).arg(Path::new(from).join(&unit.name));
         command.arg("-o").arg(relative(to, index));
         Ok(self.run(&mut command, PATIENCE)?.is_good())
     }
@@ -125,55 +126,68 @@ impl<'b> Bench<'b> {
         Ok(linked.is_good().then(|| removed(&linked.describe())))
     }
 
-    /// Builds with a change. `None` if that does not work.
+    /// Compiles another text of a unit. Gives the lines that the compiler complains about, if it refuses it.
+    pub fn compile_text(&self, index: usize, text: &str) -> io::Result<Result<(), Vec<usize>>> {
+        fs::write(self.folder.join("mut").join(&self.program.units[index].name), text)?;
+        if self.compile("mut", index, &[], "mut")? {
+            return Ok(Ok(()));
+        }
+        let said = String::from_utf8_lossy(&fs::read(self.folder.join("out/stderr"))?).into_owned();
+        let errors = said.lines().filter(|line| line.contains("error:"));
+        let number = |line: &str| line.split(':').nth(1).and_then(|number| number.parse().ok());
+        Ok(Err(errors.filter_map(number).collect()))
+    }
+
+    /// Builds with a change of something else. `None` if that does not work.
     pub fn build(&mut self, change: &Change) -> io::Result<Option<Built>> {
-        self.restore()?;
-        let all: Vec<usize> = (0..self.program.units.len()).collect();
-        let (mut order, mut more, mut flags) = (all.clone(), Vec::new(), Vec::new());
-        let mut compiled = Vec::new();
-        match change {
+        let (index, flags, from) = match change {
             Change::Unit { index, text } => {
-                fs::write(self.folder.join("mut").join(&self.program.units[*index].file.name), text)?;
-                compiled.push(*index);
+                let compiled = self.compile_text(*index, text)?.is_ok();
+                return if compiled { self.relink(vec![*index], None, &[]) } else { Ok(None) };
             }
-            Change::Header { index, text } => {
-                fs::write(self.folder.join("mut").join(&self.program.headers[*index].name), text)?;
-                // A header is looked for beside the file that includes it, first of all.
-                for unit in &self.program.units {
-                    fs::write(self.folder.join("mut").join(&unit.file.name), &unit.file.text)?;
-                }
-                compiled = all;
+            Change::Header { index, text } => return self.build_header(*index, text),
+            Change::Order(order) => {
+                return self.relink(Vec::new(), Some(order), &[]);
             }
-            Change::Options { index, flags: given } => {
-                flags.clone_from(given);
-                compiled.push(*index);
+            Change::Link(more) => {
+                return self.relink(Vec::new(), None, more);
             }
-            Change::Order(given) => order.clone_from(given),
-            Change::Link(given) => more.clone_from(given),
-        }
-        let from = if matches!(change, Change::Unit { .. } | Change::Header { .. }) { "mut" } else { "src" };
-        let is_compiled = |index: &usize| self.compile(from, *index, &flags, "mut");
-        let mut works = true;
-        for index in &compiled {
-            works = works && is_compiled(index)?;
-        }
-        if let Change::Header { index, .. } = change {
-            // It would be in the way of the next one.
-            fs::remove_file(self.folder.join("mut").join(&self.program.headers[*index].name))?;
-        }
-        if !works {
+            Change::Options { index, flags } => (*index, flags, "src"),
+        };
+        if !self.compile(from, index, flags, "mut")? {
             return Ok(None);
         }
+        self.relink(vec![index], None, &[])
+    }
+
+    fn build_header(&mut self, index: usize, text: &str) -> io::Result<Option<Built>> {
+        let header = self.folder.join("mut").join(&self.program.headers[index].name);
+        fs::write(&header, text)?;
+        let all: Vec<usize> = (0..self.program.units.len()).collect();
+        let mut works = true;
+        for index in &all {
+            // A header is looked for beside the file that includes it, first of all.
+            let unit = &self.program.units[*index];
+            fs::write(self.folder.join("mut").join(&unit.name), unit.text())?;
+            works = works && self.compile("mut", *index, &[], "mut")?;
+        }
+        // It would be in the way of the next change.
+        fs::remove_file(header)?;
+        if works { self.relink(all, None, &[]) } else { Ok(None) }
+    }
+
+    /// Links what the units in the folder `mut` are part of, or everything if there are none.
+    pub fn relink(&mut self, compiled: Vec<usize>, order: Option<&[usize]>, more: &[String]) -> io::Result<Option<Built>> {
+        self.restore()?;
+        let given: Vec<usize> = (0..self.program.units.len()).collect();
         let in_library = |index: &usize| self.program.units[*index].place == Place::Library;
-        let which = if compiled.is_empty() {
-            [true; 2]
-        } else {
-            [compiled.iter().any(in_library), compiled.iter().any(|index| !in_library(index))]
-        };
+        let which = [compiled.iter().any(in_library), !compiled.iter().all(in_library)];
+        let which = if compiled.is_empty() { [true; 2] } else { which };
         self.changed = which;
         let object = |index: usize| relative(if compiled.contains(&index) { "mut" } else { "obj" }, index);
-        let removed = self.link(&object, &order, &more, which)?;
+        let removed = self.link(&object, order.unwrap_or(&given), more, which)?;
         let objects = compiled.iter().map(|index| (*index, self.object("mut", *index))).collect();
+        // Where only the library was linked anew, the program is as it was; what it leaves out is not told again.
         Ok(removed.map(|removed| Built { objects, removed }))
     }
 
@@ -202,27 +216,28 @@ impl<'b> Bench<'b> {
         process::run(command, &self.folder.join("out"), patience)
     }
 
-    /// What the program does by itself.
-    pub fn run_plainly(&self, patience: Duration) -> io::Result<Ended> {
+    /// What a test does by itself.
+    pub fn run_plainly(&self, test: &Test, patience: Duration) -> io::Result<Ended> {
         // As `tasting run` starts it: programs see their names.
         let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
-        self.run(&mut command, patience)
+        self.run(command.args(&test.argument), patience)
     }
 
-    /// `tasting`, in the folder of the program.
-    pub fn tasting(&self, words: &[&str], variable: Option<&str>, patience: Duration) -> io::Result<Ended> {
+    /// `tasting`, about a test.
+    pub fn tasting(&self, words: &[&str], test: &Test, variable: Option<&str>, patience: Duration) -> io::Result<Ended> {
         let mut command = command(&self.tools.tasting, &self.folder.join("bin"), &self.folder, &self.setup.level);
-        command.args(words);
+        command.args(words).args(["--", "./prog"]).args(&test.argument);
         if let Some(variable) = variable {
             command.env(variable, "1");
         }
         self.run(&mut command, patience)
     }
 
-    /// The fingerprint of the program with its libraries.
-    pub fn fingerprint(&self) -> io::Result<Option<String>> {
-        let said = self.tasting(&["fingerprint", "./prog"], None, PATIENCE)?;
-        Ok(said.is_good().then(|| said.text().split(' ').next().unwrap_or_default().to_owned()))
+    /// The fingerprint of a test with its libraries: what `tasting fingerprint` prints, for it is the same function.
+    pub fn fingerprint(&self, test: &Test) -> Option<String> {
+        let settings = Settings::default();
+        let path = self.folder.join("bin").join(PROGRAM);
+        tasting::fingerprint::fingerprint(&path, test.entry.as_deref(), &settings).ok().map(|hash| hash.to_string())
     }
 }
 

@@ -73,13 +73,19 @@ pub struct Difference {
     pub any: bool,
 }
 
-/// Compares two builds. `is_removed` says whether the linker left a section out, in the first or the second build.
-pub fn compare(one: &Sections, other: &Sections, is_removed: &dyn Fn(&str, usize) -> bool) -> Difference {
+/// Compares two builds. `is_removed` says whether the linker left a section out, in the first or the second build; `is_others`
+/// whether nobody who is asked about can use it.
+pub fn compare(
+    one: &Sections,
+    other: &Sections,
+    is_removed: &dyn Fn(&str, usize) -> bool,
+    is_others: &dyn Fn(&str) -> bool,
+) -> Difference {
     let mut difference = Difference::default();
     let names = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in names {
         let (before, after) = (one.get(key), other.get(key));
-        if before == after {
+        if before == after || is_others(&key.0) {
             continue;
         }
         let dropped = (before.is_none() || is_removed(&key.0, 0)) && (after.is_none() || is_removed(&key.0, 1));
@@ -118,9 +124,9 @@ mod tests {
     #[test]
     fn a_changed_function_is_certain_unless_the_linker_drops_it() {
         let (before, after) = (one(".text.f", 1), one(".text.f", 2));
-        assert_eq!(compare(&before, &after, &|_, _| false), Difference { certain: vec![".text.f".to_owned()], any: true });
-        assert_eq!(compare(&before, &after, &|_, _| true), Difference::default());
-        assert!(compare(&one(".text.f.constprop.0", 1), &one(".text.f.constprop.0", 2), &|_, _| false).certain.is_empty());
+        assert_eq!(compare(&before, &after, &|_, _| false, &|_| false), Difference { certain: vec![".text.f".to_owned()], any: true });
+        assert_eq!(compare(&before, &after, &|_, _| true, &|_| false), Difference::default());
+        assert!(compare(&one(".text.f.constprop.0", 1), &one(".text.f.constprop.0", 2), &|_, _| false, &|_| false).certain.is_empty());
     }
 
 }

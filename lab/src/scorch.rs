@@ -7,6 +7,8 @@
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, SectionFlags};
 use serde::Deserialize;
+use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -90,6 +92,25 @@ impl Module {
         }
         Some(Scorched { bytes, destroyed, of })
     }
+}
+
+/// Does something with copies in the place of files, and puts these back.
+pub fn with_copies<T>(copies: &[(PathBuf, Vec<u8>)], act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let aside = |path: &PathBuf| {
+        let mut name = path.clone().into_os_string();
+        name.push(".whole");
+        PathBuf::from(name)
+    };
+    for (path, bytes) in copies {
+        fs::rename(path, aside(path))?;
+        fs::write(path, bytes)?;
+        fs::set_permissions(path, fs::metadata(aside(path))?.permissions())?;
+    }
+    let done = act();
+    for (path, _) in copies {
+        fs::rename(aside(path), path)?;
+    }
+    done
 }
 
 /// Sections in which atoms of the program lie. What is executed without a call of its own (`.init`, `.plt`) is the linker's.

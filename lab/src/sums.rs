@@ -10,10 +10,13 @@ pub struct Sums {
     pub programs: u64,
     /// Programs that were not built, or that run too long or unsteadily.
     pub programs_left_out: u64,
+    /// Builds of changed programs; one holds a mutation of each of its tests.
+    pub builds: u64,
     /// Mutants that were built.
     pub mutants: u64,
     /// Mutants that the compiler or linker refused.
     pub refused: u64,
+    pub refused_kinds: BTreeMap<String, u64>,
     /// Mutants that end differently, in the same way each time.
     pub changing: u64,
     pub changing_by_compiler: BTreeMap<String, u64>,
@@ -27,7 +30,9 @@ pub struct Sums {
     pub unsteady: u64,
     /// Mutants that were stopped after their time.
     pub hangs: u64,
-    /// Mutants that end as before.
+    /// Tests of changed programs that were asked about.
+    pub judged: u64,
+    /// … and end as before.
     pub equal: u64,
     /// … and have another fingerprint.
     pub equal_selected_by_fingerprint: u64,
@@ -67,7 +72,7 @@ impl Sums {
         macro_rules! add {
             ($($field:ident)*) => { $( self.$field += other.$field; )* };
         }
-        add!(programs programs_left_out mutants refused changing unsteady hangs equal equal_selected_by_fingerprint equal_asked
+        add!(programs programs_left_out builds mutants refused changing unsteady hangs judged equal equal_selected_by_fingerprint equal_asked
             equal_selected_by_execution untouched untouched_selected touched static_misses executed_misses object_misses
             disturbed scorched scorched_differ not_traced seconds);
         self.scorched_bytes.0 += other.scorched_bytes.0;
@@ -83,6 +88,7 @@ impl Sums {
             (&mut self.changing_by_compiler, &other.changing_by_compiler),
             (&mut self.changing_by_level, &other.changing_by_level),
             (&mut self.linkers, &other.linkers),
+            (&mut self.refused_kinds, &other.refused_kinds),
         ] {
             others.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
         }

@@ -1,18 +1,20 @@
 //! One program and its mutants under the oracle.
 //!
-//! In: the number of a program. Out: sums; and whatever contradicts them in a folder of its own, with all that is needed to see
-//! it again. What the oracle says:
+//! In: the number of a program. Out: sums; and whatever contradicts them in a folder of its own (`evidence`). What the oracle
+//! says of each test of the program:
 //! - behaviours differ → fingerprints differ, and `tasting run` gives the behaviour at hand, whatever it remembers;
 //! - object code differs where the linker kept it → fingerprints differ;
 //! - nothing differs that the linker kept → the fingerprint should be the same; what is not is counted.
 
 use crate::bench::{Bench, Built};
 use crate::dice::Dice;
+use crate::evidence::Evidence;
 use crate::generate;
-use crate::mutate::{self, Change, Mutant};
-use crate::objects::{self, Sections};
+use crate::mutate::{self, Mutation, Step};
+use crate::objects::{self, Difference, Sections};
 use crate::process::{End, Ended};
-use crate::program::{Place, Program};
+use crate::program::{Place, Program, Segment, Unit};
+use crate::scorch;
 use crate::setup::{Setup, Tools};
 use crate::sums::Sums;
 use std::collections::HashMap;
@@ -22,10 +24,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A program that takes longer hangs. Those with fuel never do, but for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LITTLE_PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_secs(20);
+const LITTLE_PATIENCE: Duration = Duration::from_millis(1500);
 /// How often a program is run again before two of its ends are said to contradict each other.
 const RERUNS: usize = 20;
+
+const RUN: [&str; 2] = ["run", "--reuse-failures"];
+const EXPLAIN: [&str; 3] = ["explain", "--reuse-failures", "--json"];
 
 /// What to try, and where.
 #[derive(Clone, Debug)]
@@ -33,29 +38,37 @@ pub struct Plan {
     pub tools: Tools,
     pub seed: u64,
     pub level: String,
-    pub mutants: usize,
+    /// How many times a program is changed.
+    pub steps: usize,
     /// Memory rather than a disk.
     pub scratch: PathBuf,
     /// Where contradictions are kept.
     pub misses: PathBuf,
     /// Take every mutant for unchanged, to see that the oracle finds what is wrong then.
     pub blind: bool,
+    /// Leave the folders of the programs.
+    pub keep: bool,
 }
 
 struct Trial<'t> {
     plan: &'t Plan,
     number: u64,
     bench: Bench<'t>,
-    base: Ended,
+    tests: Vec<Known>,
     patience: Duration,
-    /// The first behaviour that was seen with each fingerprint.
-    seen: HashMap<String, Ended>,
-    base_fingerprint: String,
     base_sections: Vec<Option<Sections>>,
     base_built: Built,
     /// The store grows with each mutant, or stays that of the first version.
     grows: bool,
     sums: Sums,
+}
+
+/// What is known of a test.
+struct Known {
+    base: Ended,
+    fingerprint: Option<String>,
+    /// The first behaviour that was seen with each fingerprint.
+    seen: HashMap<String, Ended>,
 }
 
 /// Tries the program of a number.
@@ -65,7 +78,7 @@ pub fn run(plan: &Plan, number: u64) -> io::Result<Sums> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let sums = in_folder(plan, number, &mut dice, &folder);
-    if std::env::var_os("LAB_KEEP").is_none() {
+    if !plan.keep {
         fs::remove_dir_all(&folder)?;
     }
     sums
@@ -74,17 +87,22 @@ pub fn run(plan: &Plan, number: u64) -> io::Result<Sums> {
 fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Result<Sums> {
     let left_out = || Ok(Sums { programs_left_out: 1, ..Sums::default() });
     let setup = Setup::new(dice, &plan.level);
-    let Some(program) = generate::program(dice, folder) else { return left_out() };
-    let grows = dice.percent(40);
+    let Some(mut program) = generate::program(dice, folder) else { return left_out() };
+    if setup.level == "file" {
+        // There are no functions to start from.
+        program.tests.iter_mut().for_each(|test| test.entry = None);
+    }
+    let grows = dice.percent(30);
     let Some((bench, built)) = Bench::new(&plan.tools, &program, setup, folder.to_owned())? else { return left_out() };
     let Some(mut trial) = Trial::new(plan, number, bench, built, grows)? else { return left_out() };
-    if std::env::var_os("LAB_DEBUG").is_some() { eprintln!("{number} {}", trial.bench.setup.describe()); }
-    for _ in 0..plan.mutants {
-        if let Some(mutant) = mutate::mutant(dice, &program) {
-            trial.mutant(&mutant)?;
+    if trial.bench.setup.level == "code" {
+        trial.scorch()?;
+    }
+    for _ in 0..plan.steps {
+        if let Some(step) = mutate::step(dice, &program) {
+            trial.step(&step)?;
         }
     }
-    trial.bench.restore()?;
     Ok(trial.sums)
 }
 
@@ -92,205 +110,350 @@ impl<'t> Trial<'t> {
     /// Runs the program as it is, and lets `tasting run` remember it. `None` if it is not fit for a trial.
     fn new(plan: &'t Plan, number: u64, bench: Bench<'t>, base_built: Built, grows: bool) -> io::Result<Option<Trial<'t>>> {
         let patience = if bench.program.has_fuel { PATIENCE } else { LITTLE_PATIENCE };
-        let base = bench.run_plainly(patience)?;
-        let is_steady = (0..2).try_fold(true, |same, _| Ok::<bool, io::Error>(same && bench.run_plainly(patience)? == base))?;
-        if !is_steady || base.end == End::Hang {
-            return Ok(None);
-        }
-        let remembered = bench.tasting(&["run", "--reuse-failures", "--", "./prog"], None, PATIENCE)?;
-        let Some(base_fingerprint) = bench.fingerprint()? else { return Ok(None) };
         let sections = |index: usize| fs::read(bench.base_object(index)).ok().and_then(|bytes| objects::sections(&bytes));
         let base_sections = (0..bench.program.units.len()).map(sections).collect();
         let mut sums = Sums { programs: 1, ..Sums::default() };
         sums.sorts.insert(bench.program.sort.to_owned(), (1, 0));
-        let seen = HashMap::from([(base_fingerprint.clone(), base.clone())]);
-        let mut trial =
-            Trial { plan, number, bench, base, patience, seen, base_fingerprint, base_sections, base_built, grows, sums };
-        if remembered != trial.base {
-            trial.sums.disturbed += 1;
-            trial.contradiction("disturbed", None, &trial.base, &remembered)?;
+        let mut trial = Trial { plan, number, bench, tests: Vec::new(), patience, base_sections, base_built, grows, sums };
+        for test in &trial.bench.program.tests {
+            let base = trial.bench.run_plainly(test, patience)?;
+            if base.end == End::Hang || trial.bench.run_plainly(test, patience)? != base {
+                return Ok(None);
+            }
+            let given = trial.bench.tasting(&RUN, test, None, PATIENCE)?;
+            let fingerprint = trial.bench.fingerprint(test);
+            if given != base && trial.is_steady(trial.tests.len(), &base)? {
+                trial.sums.disturbed += 1;
+                trial.evidence("disturbed", "the program as it is", &base, &given)?;
+            }
+            let seen = fingerprint.iter().map(|fingerprint| (fingerprint.clone(), base.clone())).collect();
+            trial.tests.push(Known { base, fingerprint, seen });
         }
         Ok(Some(trial))
     }
 
-    fn mutant(&mut self, mutant: &Mutant) -> io::Result<()> {
-        let Some(built) = self.bench.build(&mutant.change)? else {
-            self.sums.refused += 1;
-            return Ok(());
-        };
-        self.sums.mutants += 1;
-        self.sums.kinds.entry(mutant.kind.to_owned()).or_default().0 += 1;
-        let plain = self.bench.run_plainly(self.patience)?;
-        let changed = plain != self.base;
-        if plain.end == End::Hang {
-            self.sums.hangs += 1;
+    fn step(&mut self, step: &Step) -> io::Result<()> {
+        match step {
+            Step::Each(mutations) => self.mutations(mutations),
+            Step::Whole { kind, change } => {
+                let Some(built) = self.bench.build(change)? else {
+                    self.sums.refused += 1;
+                    return Ok(());
+                };
+                (self.sums.mutants, self.sums.builds) = (self.sums.mutants + 1, self.sums.builds + 1);
+                let mut any = false;
+                for test in 0..self.tests.len() {
+                    any |= self.judge(test, &Change { kind, mutation: None, step, built: &built })?.is_some_and(|changed| changed);
+                }
+                self.count(kind, any);
+                Ok(())
+            }
+        }
+    }
+
+    /// One mutation of each test, built together: no test has code of another.
+    fn mutations(&mut self, mutations: &[Mutation]) -> io::Result<()> {
+        let (alive, compiled) = self.compile(mutations)?;
+        self.sums.refused += (mutations.len() - alive.len()) as u64;
+        for mutation in mutations.iter().filter(|mutation| !alive.iter().any(|alive| alive.owner == mutation.owner)) {
+            *self.sums.refused_kinds.entry(mutation.kind.to_owned()).or_default() += 1;
+        }
+        if alive.is_empty() {
             return Ok(());
         }
-        if changed && self.bench.run_plainly(self.patience)? != plain {
-            self.sums.unsteady += 1;
+        let Some(built) = self.bench.relink(compiled, None, &[])? else {
+            self.sums.refused += alive.len() as u64;
             return Ok(());
-        }
-        let fingerprint = match self.plan.blind {
-            true => self.base_fingerprint.clone(),
-            // A program that nobody can know is one that nobody reuses.
-            false => self.bench.fingerprint()?.unwrap_or_else(|| format!("none {}", self.sums.mutants)),
         };
-        self.judge_fingerprint(mutant, &plain, &fingerprint)?;
-        self.judge_objects(mutant, &built, &fingerprint, changed)?;
-        self.judge_execution(mutant, &plain, changed)?;
-        if changed {
-            self.count_change(mutant);
-        } else {
-            self.sums.equal += 1;
-            self.sums.equal_selected_by_fingerprint += u64::from(fingerprint != self.base_fingerprint);
+        self.sums.builds += 1;
+        let step = &Step::Each(alive.clone());
+        for test in 0..self.tests.len() {
+            let Some(mutation) = alive.iter().find(|mutation| mutation.owner == test) else {
+                // Others may have something to say that all tests hear: constructors, weak definitions.
+                let plain = self.bench.run_plainly(&self.bench.program.tests[test], self.patience)?;
+                if plain != self.tests[test].base {
+                    self.judge(test, &Change { kind: "of another test", mutation: None, step, built: &built })?;
+                }
+                continue;
+            };
+            self.sums.mutants += 1;
+            let change = Change { kind: mutation.kind, mutation: Some(mutation), step, built: &built };
+            let changed = self.judge(test, &change)?;
+            self.count(mutation.kind, changed.unwrap_or(false));
         }
         Ok(())
     }
 
-    fn count_change(&mut self, mutant: &Mutant) {
+    /// Compiles the units of mutations, less those mutations that the compiler complains about. Gives the others, and the units.
+    fn compile(&self, mutations: &[Mutation]) -> io::Result<(Vec<Mutation>, Vec<usize>)> {
+        let (mut alive, mut compiled) = (mutations.to_vec(), Vec::new());
+        for (index, unit) in self.bench.program.units.iter().enumerate() {
+            while alive.iter().any(|mutation| mutation.unit == index) {
+                let texts = texts(unit, index, &alive);
+                let Err(lines) = self.bench.compile_text(index, &texts.concat())? else {
+                    compiled.push(index);
+                    break;
+                };
+                let faulty = segments_of(&texts, &lines);
+                let is_faulty = |mutation: &Mutation| mutation.unit == index && faulty.contains(&mutation.segment);
+                let known = alive.iter().any(is_faulty);
+                alive.retain(|mutation| if known { !is_faulty(mutation) } else { mutation.unit != index });
+            }
+        }
+        Ok((alive, compiled))
+    }
+
+    fn count(&mut self, kind: &str, changed: bool) {
+        let kinds = self.sums.kinds.entry(kind.to_owned()).or_default();
+        kinds.0 += 1;
+        if !changed {
+            return;
+        }
+        kinds.1 += 1;
         let setup = &self.bench.setup;
         self.sums.changing += 1;
-        self.sums.kinds.entry(mutant.kind.to_owned()).or_default().1 += 1;
         self.sums.sorts.entry(self.bench.program.sort.to_owned()).or_default().1 += 1;
         *self.sums.changing_by_compiler.entry(setup.compiler.name().to_owned()).or_default() += 1;
         *self.sums.changing_by_level.entry(setup.level.clone()).or_default() += 1;
         *self.sums.linkers.entry(setup.linker.to_owned()).or_default() += 1;
     }
 
-    /// One fingerprint, one behaviour: of the first version and of all mutants.
-    fn judge_fingerprint(&mut self, mutant: &Mutant, plain: &Ended, fingerprint: &str) -> io::Result<()> {
-        match self.seen.get(fingerprint) {
-            None => _ = self.seen.insert(fingerprint.to_owned(), plain.clone()),
-            Some(before) if before == plain => {}
-            Some(before) => {
-                let before = before.clone();
-                if self.is_steady(plain)? {
-                    self.sums.static_misses += 1;
-                    self.contradiction("static", Some(mutant), plain, &before)?;
-                } else {
-                    self.sums.unsteady += 1;
-                }
-            }
+    /// Asks all that is to be asked about a test of a changed program. Whether it behaves otherwise; `None` if that cannot
+    /// be told.
+    fn judge(&mut self, test: usize, change: &Change) -> io::Result<Option<bool>> {
+        let program = self.bench.program;
+        let plain = self.bench.run_plainly(&program.tests[test], self.patience)?;
+        if plain.end == End::Hang {
+            self.sums.hangs += 1;
+            return Ok(None);
         }
-        Ok(())
+        let changed = plain != self.tests[test].base;
+        let fingerprint = match self.plan.blind {
+            true => self.tests[test].fingerprint.clone(),
+            false => self.bench.fingerprint(&program.tests[test]),
+        };
+        if let Some(fingerprint) = &fingerprint
+            && !self.judge_fingerprint(test, change, &plain, fingerprint)?
+        {
+            return Ok(None);
+        }
+        self.judge_objects(test, change, fingerprint.as_deref(), changed)?;
+        if !self.judge_execution(test, change, &plain, changed)? {
+            return Ok(None);
+        }
+        self.sums.judged += 1;
+        if !changed {
+            self.sums.equal += 1;
+            self.sums.equal_selected_by_fingerprint += u64::from(fingerprint != self.tests[test].fingerprint);
+        }
+        Ok(Some(changed))
     }
 
-    /// Only where the text of a unit was changed: another option may change what no section says, and another order what no
-    /// object does.
-    fn judge_objects(&mut self, mutant: &Mutant, built: &Built, fingerprint: &str, changed: bool) -> io::Result<()> {
-        if !matches!(mutant.change, Change::Unit { .. }) {
-            return Ok(());
-        }
-        let mut difference = objects::Difference::default();
-        for (index, object) in &built.objects {
-            let now = objects::sections(&fs::read(object)?);
-            let (Some(before), Some(now)) = (&self.base_sections[*index], now) else { return Ok(()) };
-            let is_removed = |section: &str, which: usize| {
-                let removed = if which == 0 { &self.base_built.removed } else { &built.removed };
-                removed.contains(&format!("{}:{section}", Program::object(*index)))
-            };
-            let found = objects::compare(before, &now, &is_removed);
-            difference.any |= found.any;
-            if self.bench.setup.collects && self.bench.program.units[*index].place == Place::Object {
-                difference.certain.extend(found.certain);
+    /// One fingerprint, one behaviour: of the first version and of all mutants. `false` if the test is unsteady.
+    fn judge_fingerprint(&mut self, test: usize, change: &Change, plain: &Ended, fingerprint: &str) -> io::Result<bool> {
+        let before = match self.tests[test].seen.get(fingerprint) {
+            None => {
+                self.tests[test].seen.insert(fingerprint.to_owned(), plain.clone());
+                return Ok(true);
             }
+            Some(before) if before == plain => return Ok(true),
+            Some(before) => before.clone(),
+        };
+        if !self.is_steady(test, plain)? {
+            self.sums.unsteady += 1;
+            return Ok(false);
         }
-        if std::env::var_os("LAB_DEBUG").is_some() { eprintln!("{} {:?} any {} certain {:?} removed {}", self.bench.setup.describe(), mutant.kind, difference.any, difference.certain, built.removed.len()); }
-        let is_other = fingerprint != self.base_fingerprint;
+        self.sums.static_misses += 1;
+        self.evidence("static", &change.describe(self.bench.program, test), plain, &before)?;
+        Ok(true)
+    }
+
+    /// What the objects say, compared without Tasting. Only where the text of the test itself was changed: another option may
+    /// change what no section says, and another order what no object does.
+    fn judge_objects(&mut self, test: usize, change: &Change, fingerprint: Option<&str>, changed: bool) -> io::Result<()> {
+        let (Some(_), Some(fingerprint)) = (change.mutation, fingerprint) else { return Ok(()) };
+        let is_other = Some(fingerprint) != self.tests[test].fingerprint.as_deref();
+        let Some(difference) = self.difference(test, change.built)? else { return Ok(()) };
         if !difference.any && !changed {
             self.sums.untouched += 1;
             self.sums.untouched_selected += u64::from(is_other);
         }
-        if !difference.certain.is_empty() {
+        // What has another name everywhere is the same program, with other sections.
+        let is_renamed = ["functions exchanged", "function renamed"].contains(&change.kind);
+        if !difference.certain.is_empty() && !is_renamed {
             self.sums.touched += 1;
             if !is_other {
                 self.sums.object_misses += 1;
                 let named = Ended { end: End::Code(0), stdout: difference.certain.join(" ").into_bytes(), stderr: Vec::new() };
-                self.contradiction("object", Some(mutant), &named, &self.base)?;
+                self.evidence("object", &change.describe(self.bench.program, test), &named, &self.tests[test].base)?;
             }
         }
         Ok(())
     }
 
-    /// Whatever `tasting run` remembers, what it gives is what the program does.
-    fn judge_execution(&mut self, mutant: &Mutant, plain: &Ended, changed: bool) -> io::Result<()> {
-        if !changed && !self.grows {
-            let said = self.bench.tasting(&["explain", "--reuse-failures", "--json", "--", "./prog"], None, PATIENCE)?.text();
+    /// How the objects differ in what belongs to a test. `None` if they cannot be read.
+    fn difference(&self, test: usize, built: &Built) -> io::Result<Option<Difference>> {
+        let program = self.bench.program;
+        // Constructors and destructors run in every test.
+        let is_everybodys = |section: &str| ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name));
+        let is_others = |section: &str| {
+            !is_everybodys(section)
+                && program.tests.iter().enumerate().any(|(index, other)| index != test && section.contains(&other.mark))
+        };
+        let mut difference = Difference::default();
+        for (index, object) in &built.objects {
+            let now = objects::sections(&fs::read(object)?);
+            let (Some(before), Some(now)) = (&self.base_sections[*index], now) else { return Ok(None) };
+            let is_removed = |section: &str, which: usize| {
+                let removed = if which == 0 { &self.base_built.removed } else { &built.removed };
+                removed.contains(&format!("{}:{section}", Program::object(*index)))
+            };
+            let found = objects::compare(before, &now, &is_removed, &is_others);
+            difference.any |= found.any;
+            let own = |section: &String| section.contains(&program.tests[test].mark);
+            // What the linker drops from a library, and what it takes from an archive, it does not say.
+            if self.bench.setup.collects && program.units[*index].place == Place::Object {
+                difference.certain.extend(found.certain.into_iter().filter(own));
+            }
+        }
+        Ok(Some(difference))
+    }
+
+    /// Whatever `tasting run` remembers, what it gives is what the program does. `false` if the test is unsteady.
+    fn judge_execution(&mut self, test: usize, change: &Change, plain: &Ended, changed: bool) -> io::Result<bool> {
+        let described = &self.bench.program.tests[test];
+        if !changed && !self.grows && !self.plan.blind {
+            // It is asked for the sake of a share only.
+            if !self.sums.equal.is_multiple_of(4) {
+                return Ok(true);
+            }
+            let said = self.bench.tasting(&EXPLAIN, described, None, PATIENCE)?.text();
             self.sums.equal_asked += 1;
-            self.sums.equal_selected_by_execution += u64::from(said.contains("\"decision\": \"executed\"") || said.contains("\"decision\":\"executed\""));
-            return Ok(());
+            self.sums.equal_selected_by_execution += u64::from(said.replace(' ', "").contains("\"decision\":\"executed\""));
+            return Ok(true);
         }
         let given = match self.plan.blind {
-            true => self.base.clone(),
+            true => self.tests[test].base.clone(),
             false => {
                 let variable = (!self.grows).then_some("TASTING_READONLY");
-                self.bench.tasting(&["run", "--reuse-failures", "--", "./prog"], variable, PATIENCE)?
+                self.bench.tasting(&RUN, described, variable, PATIENCE)?
             }
         };
         if given == *plain {
-            return Ok(());
+            return Ok(true);
         }
-        if !self.is_steady(plain)? {
+        if !self.is_steady(test, plain)? {
             self.sums.unsteady += 1;
-            return Ok(());
+            return Ok(false);
         }
         // What was seen before can have been reused; anything else is new, and has come of running it.
-        let is_known = self.seen.values().any(|known| *known == given);
-        if is_known {
-            self.sums.executed_misses += 1;
-        } else {
-            self.sums.disturbed += 1;
-        }
-        self.contradiction(if is_known { "executed" } else { "disturbed" }, Some(mutant), plain, &given)
+        let is_known = given == self.tests[test].base || self.tests[test].seen.values().any(|known| *known == given);
+        *(if is_known { &mut self.sums.executed_misses } else { &mut self.sums.disturbed }) += 1;
+        let sort = if is_known { "executed" } else { "disturbed" };
+        self.evidence(sort, &change.describe(self.bench.program, test), plain, &given)?;
+        Ok(true)
     }
 
-    fn is_steady(&self, plain: &Ended) -> io::Result<bool> {
+    fn is_steady(&self, test: usize, plain: &Ended) -> io::Result<bool> {
         for _ in 0..RERUNS {
-            if self.bench.run_plainly(self.patience)? != *plain {
+            if self.bench.run_plainly(&self.bench.program.tests[test], self.patience)? != *plain {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Keeps all that is needed to see a contradiction again.
-    fn contradiction(&self, sort: &str, mutant: Option<&Mutant>, plain: &Ended, given: &Ended) -> io::Result<()> {
-        let folder = self.plan.misses.join(format!("{}-{}-{}-{sort}", self.plan.seed, self.number, self.sums.mutants));
-        fs::create_dir_all(&folder)?;
-        let program = self.bench.program;
-        for file in program.headers.iter().chain(program.units.iter().map(|unit| &unit.file)) {
-            fs::write(folder.join(&file.name), &file.text)?;
+    /// Destroys what the tests of the program as it is have not used, and runs them again.
+    fn scorch(&mut self) -> io::Result<()> {
+        for (index, test) in self.bench.program.tests.iter().enumerate() {
+            let cover = self.bench.tasting(&["cover"], test, None, PATIENCE)?;
+            let Ok(modules) = scorch::modules(&cover.text()) else { continue };
+            let mut scorched = Vec::new();
+            for module in &modules {
+                self.sums.not_traced += u64::from(!module.narrowed);
+                let Some(copy) = module.scorch(&fs::read(&module.path)?) else { continue };
+                self.sums.scorched_bytes.0 += copy.destroyed;
+                self.sums.scorched_bytes.1 += copy.of;
+                scorched.push((module.path.clone(), copy.bytes));
+            }
+            let given = scorch::with_copies(&scorched, || self.bench.run_plainly(test, self.patience))?;
+            self.sums.scorched += 1;
+            if given != self.tests[index].base {
+                self.sums.scorched_differ += 1;
+                self.evidence("scorched", &format!("test {index}, destroyed outside of\n{}", cover.text()), &self.tests[index].base, &given)?;
+            }
         }
-        let what = mutant.map_or("the program as it is".to_owned(), |mutant| self.describe(mutant, &folder));
-        let places: Vec<Place> = program.units.iter().map(|unit| unit.place).collect();
-        let text = format!(
-            "{sort}: seed {}, program {} ({}), mutant {}\n{}\nunits: {places:?}\nstore: {}\n\n{what}\n\n== plainly\n{}\n== given\n{}\n",
-            self.plan.seed,
-            self.number,
-            program.sort,
-            self.sums.mutants,
-            self.bench.setup.describe(),
-            if self.grows { "grows" } else { "of the first version" },
-            plain.describe(),
-            given.describe()
-        );
-        fs::write(folder.join("README"), &text)?;
-        eprintln!("lab: {sort}: {}", folder.display());
         Ok(())
     }
 
-    fn describe(&self, mutant: &Mutant, folder: &Path) -> String {
-        let program = self.bench.program;
-        let changed = match &mutant.change {
-            Change::Unit { index, text } => Some((&program.units[*index].file, text)),
-            Change::Header { index, text } => Some((&program.headers[*index], text)),
-            _ => None,
+    fn evidence(&self, sort: &str, what: &str, plain: &Ended, given: &Ended) -> io::Result<()> {
+        let name = format!("{}-{}-{}-{sort}", self.plan.seed, self.number, self.sums.mutants);
+        let places: Vec<Place> = self.bench.program.units.iter().map(|unit| unit.place).collect();
+        let store = if self.grows { "grows" } else { "of the first version" };
+        let setup = format!("{}\nflags: {:?}\nunits: {places:?}\nstore: {store}", self.bench.setup.describe(), self.bench.program.flags);
+        Evidence { sort, name: &name, setup: &setup, what, plain, given }.keep(&self.plan.misses, &self.bench.folder, self.bench.program)
+    }
+}
+
+/// The parts of a unit, with mutations.
+fn texts<'m>(unit: &'m Unit, index: usize, mutations: &'m [Mutation]) -> Vec<&'m str> {
+    let text = |(number, segment): (usize, &'m Segment)| {
+        let other = mutations.iter().find(|mutation| (mutation.unit, mutation.segment) == (index, number));
+        other.map_or(segment.text.as_str(), |mutation| mutation.text.as_str())
+    };
+    unit.segments.iter().enumerate().map(text).collect()
+}
+
+/// The parts that hold these lines, which are counted from one.
+fn segments_of(texts: &[&str], lines: &[usize]) -> Vec<usize> {
+    let mut end = 0;
+    let mut found = Vec::new();
+    for (number, text) in texts.iter().enumerate() {
+        let start = end;
+        end += text.matches('\n').count();
+        if lines.iter().any(|line| (start + 1..=end).contains(line)) {
+            found.push(number);
+        }
+    }
+    found
+}
+
+/// What was done, as a test sees it.
+struct Change<'c> {
+    kind: &'static str,
+    /// The mutation of this very test.
+    mutation: Option<&'c Mutation>,
+    step: &'c Step,
+    built: &'c Built,
+}
+
+impl Change<'_> {
+    fn describe(&self, program: &Program, test: usize) -> String {
+        let head = format!("test {test} ({:?}), {}", program.tests[test].argument, self.kind);
+        let lines = |mutation: &Mutation| {
+            let before = &program.units[mutation.unit].segments[mutation.segment].text;
+            let pairs = before.lines().zip(mutation.text.lines()).filter(|(before, after)| before != after);
+            let shown: Vec<String> = pairs.take(6).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
+            format!("{} in {} (test {}):\n{}", mutation.kind, program.units[mutation.unit].name, mutation.owner, shown.join("\n"))
         };
-        let Some((file, text)) = changed else { return format!("{}: {:?}", mutant.kind, mutant.change) };
-        let name = format!("mutated-{}", file.name);
-        let _ = fs::write(folder.join(&name), text);
-        let lines = file.text.lines().zip(text.lines()).filter(|(before, after)| before != after);
-        let shown: Vec<String> = lines.take(5).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
-        format!("{} in {}:\n{}", mutant.kind, file.name, shown.join("\n"))
+        let what = match (self.mutation, self.step) {
+            (Some(mutation), _) => lines(mutation),
+            (None, Step::Each(mutations)) => mutations.iter().map(lines).collect::<Vec<_>>().join("\n"),
+            (None, Step::Whole { change, .. }) => format!("{change:?}"),
+        };
+        format!("{head}\n{what}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_belong_to_parts() {
+        let texts = ["one\ntwo\n", "", "three\n", "four\nfive\n"];
+        assert_eq!(segments_of(&texts, &[2, 4]), [0, 3]);
+        assert_eq!(segments_of(&texts, &[3]), [2]);
+        assert_eq!(segments_of(&texts, &[9]), Vec::<usize>::new());
     }
 }

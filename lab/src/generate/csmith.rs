@@ -3,7 +3,7 @@
 
 use crate::dice::Dice;
 use crate::process;
-use crate::program::{File, Language, Place, Program, Unit};
+use crate::program::{File, Language, Place, Program, Segment, Test, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -95,13 +95,16 @@ fn split(dice: &mut Dice, parts: Parts) -> Program {
     for piece in parts.variables.iter().chain(&parts.functions) {
         *texts.get_mut(dice.below(count)).expect("below the count") += &format!("{piece}\n");
     }
-    let unit = |(index, text)| Unit { file: File { name: format!("u{index}.c"), text }, place: Place::Object };
+    let unit = |(index, text)| {
+        let segments = vec![Segment { owner: Some(0), text }];
+        Unit { name: format!("u{index}.c"), segments, place: Place::Object }
+    };
     Program {
         sort: "csmith",
         language: Language::C,
         headers: vec![File { name: "all.h".to_owned(), text: header }],
         units: texts.into_iter().enumerate().map(unit).collect(),
-        alike: Vec::new(),
+        tests: vec![Test { argument: None, entry: None, mark: String::new(), alike: Vec::new() }],
         flags: vec!["-I/usr/include/csmith".to_owned(), "-w".to_owned()],
         has_fuel: false,
     }

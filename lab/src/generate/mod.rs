@@ -20,6 +20,11 @@ pub fn program(dice: &mut Dice, scratch: &Path) -> Option<Program> {
     }
 }
 
+/// A program in C or C++ that is quickly built.
+pub fn small(dice: &mut Dice) -> Program {
+    if dice.percent(50) { c::program(dice) } else { cxx::program(dice) }
+}
+
 /// What all our units include. `knobs.h` and `knobs_other.h` are the same but for the values.
 fn headers(declarations: &str) -> Vec<File> {
     let common = format!("{COMMON}{declarations}#ifdef __cplusplus\n}}\n#endif\n");

@@ -255,7 +255,7 @@ pub fn added_casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn types(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        let is_start = [";", "{", "}", "(", "static"].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
+        let is_start = [";", "{", "}", "static"].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
         if is_start && TYPE_WORDS.contains(&source.word(at)) {
             let end = (at..source.tokens.len()).find(|end| !TYPE_WORDS.contains(&source.word(*end))).unwrap_or(at + 1);
             let range = source.tokens[at].range.start..source.tokens[end - 1].range.end;
@@ -353,7 +353,10 @@ pub fn qualifiers(source: &Source, _: &mut Dice) -> Vec<Edits> {
             "static" | "const" | "inline" | "volatile" | "noexcept" | "virtual" | "override" => found.push(source.replace(at, "")),
             "unsigned" if source.tokens[at].depth > 0 && at > 0 && [";", "{", "}"].contains(&source.word(at - 1)) => {
                 found.push(source.replace(at, "volatile unsigned"));
-                found.push(source.replace(at, "static unsigned"));
+                // Others start with what is not known before the program runs.
+                if source.word(at + 2) == "[" {
+                    found.push(source.replace(at, "static unsigned"));
+                }
             }
             "mutable" => found.push(source.replace(at, "")),
             _ => {}
@@ -455,7 +458,7 @@ mod tests {
         has(swapped_entries, "{2, 1}");
         has(exchanged_functions, "static unsigned h(unsigned a");
         has(renamed_functions, "return f_renamed(b, a)");
-        has(qualifiers, "{\n    static unsigned x");
+        has(qualifiers, "{\n    volatile unsigned x");
         has(includes, "knobs_other.h");
         has(attributes, "__attribute__((");
     }
