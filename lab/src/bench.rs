@@ -201,7 +201,7 @@ impl<'b> Bench<'b> {
                 let (from, to) = (self.folder.join("base").join(&name), self.folder.join("bin").join(&name));
                 let _ = fs::remove_file(&to);
                 if from.exists() {
-                    fs::copy(from, to)?;
+                    process::writing(|| fs::copy(from, to))?;
                 }
             }
         }

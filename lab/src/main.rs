@@ -7,6 +7,7 @@
 mod bench;
 mod dice;
 mod evidence;
+mod faults;
 mod fuzz;
 mod generate;
 mod hunt;
@@ -19,6 +20,7 @@ mod report;
 mod scorch;
 mod seeds;
 mod setup;
+mod stored;
 mod sums;
 mod trial;
 
@@ -84,6 +86,8 @@ enum Part {
     Programs,
     /// Damaged inputs for all readers
     Fuzz,
+    /// Killed processes, a full disk, a read-only store, clocks, versions, many processes
+    Faults,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -115,6 +119,9 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
     let time = Duration::from_secs_f64(60.0 * if arguments.short { 2.0 } else { arguments.minutes });
     let workers = arguments.workers.or(std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let tools = Tools::in_folder(&built)?;
+    if wants(Part::Faults) {
+        report.faults = Some(faults::run(&tools, scratch, arguments.seed, if arguments.short { 1 } else { 5 })?);
+    }
     if wants(Part::Fuzz) {
         let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
         let seeds = seeds::make(&tools, scratch, &repository.join("fixtures"), arguments.seed)?;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 /// How a program ended, and what it wrote.
@@ -41,11 +42,23 @@ impl Ended {
     }
 }
 
+/// Whoever is started while a program is being written keeps that open for a moment, and it cannot be started.
+static WRITING: RwLock<()> = RwLock::new(());
+
+/// Writes a program while nobody is started.
+pub fn writing<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let _alone = WRITING.write().unwrap_or_else(PoisonError::into_inner);
+    write()
+}
+
 /// Runs a command to its end. Output goes to files in `folder`, so that nobody waits for a reader.
 pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Result<Ended> {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-    let mut child = command.spawn()?;
+    let mut child = {
+        let _nobody_writes = WRITING.read().unwrap_or_else(PoisonError::into_inner);
+        command.spawn()?
+    };
     let end = match wait(&mut child, patience)? {
         None => End::Hang,
         Some(status) => end_of(status),

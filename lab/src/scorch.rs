@@ -4,6 +4,7 @@
 //! Destroyed are the atoms that do not count, and the gaps between atoms of code. What linkers make themselves (tables of the
 //! dynamic loader, unwind tables) and merged literals, which have no place of their own, stay.
 
+use crate::process;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, SectionFlags};
 use serde::Deserialize;
@@ -103,7 +104,7 @@ pub fn with_copies<T>(copies: &[(PathBuf, Vec<u8>)], act: impl FnOnce() -> io::R
     };
     for (path, bytes) in copies {
         fs::rename(path, aside(path))?;
-        fs::write(path, bytes)?;
+        process::writing(|| fs::write(path, bytes))?;
         fs::set_permissions(path, fs::metadata(aside(path))?.permissions())?;
     }
     let done = act();

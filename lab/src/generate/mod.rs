@@ -25,6 +25,11 @@ pub fn small(dice: &mut Dice) -> Program {
     if dice.percent(50) { c::program(dice) } else { cxx::program(dice) }
 }
 
+/// A program in C.
+pub fn small_c(dice: &mut Dice) -> Program {
+    c::program(dice)
+}
+
 /// What all our units include. `knobs.h` and `knobs_other.h` are the same but for the values.
 fn headers(declarations: &str) -> Vec<File> {
     let common = format!("{COMMON}{declarations}#ifdef __cplusplus\n}}\n#endif\n");
