@@ -7,6 +7,7 @@ mod readers;
 use crate::dice::Dice;
 use crate::progress::Progress;
 use crate::report::Fuzzed;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -23,11 +24,20 @@ const LARGEST: usize = 1 << 16;
 /// Seeds by reader.
 pub type Seeds = BTreeMap<String, Vec<Vec<u8>>>;
 
-/// Feeds the readers for a while. Inputs that harm one are kept in `folder`.
+thread_local! {
+    /// Where the last panic was.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Feeds the readers for a while. A failure is told once, whatever number of inputs lead to it.
+/// The first of these is kept in `folder`.
 pub fn run(seeds: &Seeds, seed: u64, workers: usize, time: Duration, folder: &Path) -> io::Result<Fuzzed> {
     fs::create_dir_all(folder)?;
     // A panic is a finding, and is told once, with its input.
-    panic::set_hook(Box::new(|_| {}));
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        PANIC.with_borrow_mut(|told| *told = place);
+    }));
     let progress = Progress::new("fuzz", time);
     let all = Mutex::new(Fuzzed::default());
     std::thread::scope(|scope| {
@@ -53,15 +63,20 @@ fn worker_loop(seeds: &Seeds, mut dice: Dice, time: Duration, folder: &Path, all
             let started = Instant::now();
             let harmed = panic::catch_unwind(|| reader(&input)).is_err();
             if harmed || started.elapsed() > LONGEST {
-                let file = folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
-                let what = if harmed { "panics" } else { "takes too long" };
-                let kept = fs::write(&file, &input).map_or_else(|error| error.to_string(), |()| file.display().to_string());
-                failures.push(format!("the reader `{name}` {what}: {kept}"));
+                let what = if harmed { format!("panics at {}", PANIC.with_borrow(String::clone)) } else { "takes too long".to_owned() };
+                failures.push((format!("the reader `{name}` {what}"), input));
             }
         }
         let mut all = all.lock().expect("no worker panics while it counts");
         *all.inputs.entry(name.to_owned()).or_default() += turns;
-        all.failures.extend(failures);
+        for (what, input) in failures {
+            if all.failures.iter().any(|known| known.starts_with(&what)) {
+                continue;
+            }
+            let file = folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
+            let kept = fs::write(&file, &input).map_or_else(|error| error.to_string(), |()| file.display().to_string());
+            all.failures.push(format!("{what}: {kept}"));
+        }
         progress.tell(&format!("{} inputs, {} failures", all.inputs.values().sum::<u64>(), all.failures.len()));
     }
 }
