@@ -38,7 +38,12 @@ pub struct Built {
 
 impl<'b> Bench<'b> {
     /// Builds the program as it is. `None` if that does not work.
-    pub fn new(tools: &'b Tools, program: &'b Program, setup: Setup, folder: PathBuf) -> io::Result<Option<(Bench<'b>, Built)>> {
+    pub fn new(
+        tools: &'b Tools,
+        program: &'b Program,
+        setup: Setup,
+        folder: PathBuf,
+    ) -> io::Result<Option<(Bench<'b>, Built)>> {
         let bench = Bench { tools, program, setup, folder, changed: [false; 2] };
         for name in ["src", "obj", "mut", "bin", "base", "out"] {
             fs::create_dir_all(bench.folder.join(name))?;
@@ -52,7 +57,9 @@ impl<'b> Bench<'b> {
             }
         }
         let order: Vec<usize> = (0..program.units.len()).collect();
-        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])? else { return Ok(None) };
+        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])? else {
+            return Ok(None);
+        };
         for name in fs::read_dir(bench.folder.join("bin"))? {
             let path = name?.path();
             fs::copy(&path, bench.folder.join("base").join(path.file_name().unwrap_or_default()))?;
@@ -87,8 +94,16 @@ impl<'b> Bench<'b> {
 
     /// Links the library and the program, or one of them. Gives what was left out of the program; nothing if it fails.
     /// All paths are relative to the folder, as build systems have them.
-    fn link(&self, object: &dyn Fn(usize) -> PathBuf, order: &[usize], more: &[String], which: [bool; 2]) -> io::Result<Option<BTreeSet<String>>> {
-        let of = |place: Place| order.iter().filter(move |index| self.program.units[**index].place == place).map(|index| object(*index));
+    fn link(
+        &self,
+        object: &dyn Fn(usize) -> PathBuf,
+        order: &[usize],
+        more: &[String],
+        which: [bool; 2],
+    ) -> io::Result<Option<BTreeSet<String>>> {
+        let of = |place: Place| {
+            order.iter().filter(move |index| self.program.units[**index].place == place).map(|index| object(*index))
+        };
         let driver = || {
             let mut command = self.shim(self.program.language);
             for variable in ["TASTING_CC", "TASTING_CXX"] {
@@ -177,7 +192,12 @@ impl<'b> Bench<'b> {
     }
 
     /// Links what the units in the folder `mut` are part of, or everything if there are none.
-    pub fn relink(&mut self, compiled: Vec<usize>, order: Option<&[usize]>, more: &[String]) -> io::Result<Option<Built>> {
+    pub fn relink(
+        &mut self,
+        compiled: Vec<usize>,
+        order: Option<&[usize]>,
+        more: &[String],
+    ) -> io::Result<Option<Built>> {
         self.restore()?;
         let given: Vec<usize> = (0..self.program.units.len()).collect();
         let in_library = |index: &usize| self.program.units[*index].place == Place::Library;
@@ -224,7 +244,13 @@ impl<'b> Bench<'b> {
     }
 
     /// `tasting`, about a test.
-    pub fn tasting(&self, words: &[&str], test: &Test, variable: Option<&str>, patience: Duration) -> io::Result<Ended> {
+    pub fn tasting(
+        &self,
+        words: &[&str],
+        test: &Test,
+        variable: Option<&str>,
+        patience: Duration,
+    ) -> io::Result<Ended> {
         let mut command = command(&self.tools.tasting, &self.folder.join("bin"), &self.folder, &self.setup.level);
         command.args(words).args(["--", "./prog"]).args(&test.argument);
         if let Some(variable) = variable {

@@ -33,7 +33,10 @@ impl Evidence<'_> {
         }
         let Evidence { sort, name, setup, what, plain, given } = self;
         let (plain, given) = (plain.describe(), given.describe());
-        fs::write(folder.join("README"), format!("{sort}: {name}\n{setup}\n\n{what}\n\n== plainly\n{plain}\n== given\n{given}\n"))?;
+        fs::write(
+            folder.join("README"),
+            format!("{sort}: {name}\n{setup}\n\n{what}\n\n== plainly\n{plain}\n== given\n{given}\n"),
+        )?;
         eprintln!("lab: {sort}: {}", folder.display());
         Ok(())
     }

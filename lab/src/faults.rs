@@ -37,7 +37,10 @@ pub fn run(tools: &Tools, scratch: &Path, seed: u64, amount: u64) -> io::Result<
     let program = program(&mut dice);
     let folder = scratch.join("faults");
     let Some(mut ground) = Ground::new(tools, &program, &folder, dice)? else {
-        return Ok(Faults { left_out: vec!["the program for the faults is not built: try another seed".to_owned()], ..Faults::default() });
+        return Ok(Faults {
+            left_out: vec!["the program for the faults is not built: try another seed".to_owned()],
+            ..Faults::default()
+        });
     };
     ground.kill_runners(60 * amount)?;
     ground.kill_shims(20 * amount)?;
@@ -85,11 +88,20 @@ impl<'g> Ground<'g> {
                     let Some(mutation) = mutations.first() else { continue };
                     let unit = &program.units[mutation.unit];
                     let texts = unit.segments.iter().enumerate();
-                    let text: String = texts.map(|(number, segment)| if number == mutation.segment { &*mutation.text } else { &*segment.text }).collect();
+                    let text: String = texts
+                        .map(
+                            |(number, segment)| {
+                                if number == mutation.segment { &*mutation.text } else { &*segment.text }
+                            },
+                        )
+                        .collect();
                     if bench.compile_text(mutation.unit, &text)?.is_ok() {
                         bench.relink(vec![mutation.unit], None, &[])?;
                         fs::write(checkout.join("src").join(&unit.name), text)?;
-                        fs::copy(checkout.join("mut").join(Program::object(mutation.unit)), checkout.join("obj").join(Program::object(mutation.unit)))?;
+                        fs::copy(
+                            checkout.join("mut").join(Program::object(mutation.unit)),
+                            checkout.join("obj").join(Program::object(mutation.unit)),
+                        )?;
                     }
                 }
             }
@@ -123,19 +135,27 @@ impl<'g> Ground<'g> {
         for version in 0..2 {
             for test in 0..self.program.tests.len() {
                 for turn in 0..2 {
-                    let given = process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                    let given =
+                        process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
                     if given != self.expected[version][test] {
-                        self.found.lost.push(format!("after {after}: test {test} of version {version} gives {}", given.describe()));
+                        self.found.lost.push(format!(
+                            "after {after}: test {test} of version {version} gives {}",
+                            given.describe()
+                        ));
                     }
                     if turn == 1 && is_kept && !self.is_reused(version, test)? {
-                        self.found.lost.push(format!("after {after}: the result of test {test} of version {version} is not there"));
+                        self.found.lost.push(format!(
+                            "after {after}: the result of test {test} of version {version} is not there"
+                        ));
                     }
                 }
             }
         }
         let stored = stored::read(&self.store)?;
         self.found.entries += stored.whole;
-        self.found.lost.extend(stored.damaged.iter().map(|path| format!("after {after}: {} is damaged", path.display())));
+        self.found
+            .lost
+            .extend(stored.damaged.iter().map(|path| format!("after {after}: {} is damaged", path.display())));
         Ok(())
     }
 
@@ -201,8 +221,16 @@ impl<'g> Ground<'g> {
     fn compiler(&self, version: usize, unit: usize) -> Command {
         let (checkout, name) = (&self.checkouts[version], &self.program.units[unit].name);
         let mut command = command(&self.tools.cc, checkout, checkout, "code");
-        command.env("TASTING_CC", "gcc").env("TASTING_DIR", &self.store).args(setup().compile_flags()).args(&self.program.flags);
-        command.args(["-w", "-Isrc", "-c"]).arg(Path::new("src").join(name)).arg("-o").arg(Path::new("obj").join(Program::object(unit)));
+        command
+            .env("TASTING_CC", "gcc")
+            .env("TASTING_DIR", &self.store)
+            .args(setup().compile_flags())
+            .args(&self.program.flags);
+        command
+            .args(["-w", "-Isrc", "-c"])
+            .arg(Path::new("src").join(name))
+            .arg("-o")
+            .arg(Path::new("obj").join(Program::object(unit)));
         command
     }
 
@@ -224,14 +252,19 @@ impl<'g> Ground<'g> {
             let folder = self.store.with_file_name(format!("out-{number}"));
             fs::create_dir_all(&folder)?;
             let mut command = self.runner(version, test);
-            command.stdin(Stdio::null()).stdout(File::create(folder.join("stdout"))?).stderr(File::create(folder.join("stderr"))?);
+            command
+                .stdin(Stdio::null())
+                .stdout(File::create(folder.join("stdout"))?)
+                .stderr(File::create(folder.join("stderr"))?);
             running.push((version, test, folder, command.spawn()?));
         }
         for (version, test, folder, mut child) in running {
             let end = process::wait(&mut child, PATIENCE)?.map_or(process::End::Hang, process::end_of);
             let [stdout, stderr] = [fs::read(folder.join("stdout"))?, fs::read(folder.join("stderr"))?];
             if (Ended { end, stdout, stderr }) != self.expected[version][test] {
-                self.found.lost.push(format!("one of {count} processes: test {test} of version {version} gives another result"));
+                self.found
+                    .lost
+                    .push(format!("one of {count} processes: test {test} of version {version} gives another result"));
             }
             fs::remove_dir_all(folder)?;
         }
@@ -249,10 +282,15 @@ impl<'g> Ground<'g> {
                 fs::copy(self.checkouts[version].join("bin").join(name), place.join("bin").join(name))?;
             }
             let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
-            command.env("TASTING_DIR", &self.store).args(["run", "--reuse-failures", "--", "./prog"]).args(&self.program.tests[test].argument);
+            command
+                .env("TASTING_DIR", &self.store)
+                .args(["run", "--reuse-failures", "--", "./prog"])
+                .args(&self.program.tests[test].argument);
             let given = process::run(&mut command, &place, PATIENCE)?;
             if given != self.expected[version][test] {
-                self.found.lost.push(format!("two versions: test {test} of version {version} gives {}", given.describe()));
+                self.found
+                    .lost
+                    .push(format!("two versions: test {test} of version {version} gives {}", given.describe()));
             }
         }
         self.injected("versions exchanged", count);
@@ -276,7 +314,10 @@ impl<'g> Ground<'g> {
                 stored::for_each(&self.store, &mut |path| set_time(path, time))?;
             }
             let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
-            command.env("TASTING_DIR", &self.store).args(["run", "--reuse-failures", "--", "./prog"]).args(&self.program.tests[test].argument);
+            command
+                .env("TASTING_DIR", &self.store)
+                .args(["run", "--reuse-failures", "--", "./prog"])
+                .args(&self.program.tests[test].argument);
             let given = process::run(&mut command, &place, PATIENCE)?;
             if given != self.expected[version][test] {
                 self.found.lost.push(format!("clocks: test {test} of version {version} gives {}", given.describe()));
@@ -310,9 +351,12 @@ impl<'g> Ground<'g> {
         self.injected("entries damaged, or of another version", count);
         for version in 0..2 {
             for test in 0..self.program.tests.len() {
-                let given = process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                let given =
+                    process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
                 if given != self.expected[version][test] {
-                    self.found.lost.push(format!("strange entries: test {test} of version {version} gives {}", given.describe()));
+                    self.found
+                        .lost
+                        .push(format!("strange entries: test {test} of version {version} gives {}", given.describe()));
                 }
             }
         }
@@ -333,12 +377,16 @@ impl<'g> Ground<'g> {
             let read_only = mount(&["-o", "remount,ro"], &self.store);
             let written = if read_only { self.check("a read-only store", false) } else { Ok(()) };
             let unmounted = Command::new("umount").arg(&self.store).status()?.success();
-            (full?, written?);
+            full?;
+            written?;
             if !unmounted {
                 return Err(io::Error::other("the small disk cannot be unmounted"));
             }
             self.injected("runs with a full disk", 4 * self.program.tests.len() as u64);
-            self.injected("runs with a read-only store", if read_only { 4 * self.program.tests.len() as u64 } else { 0 });
+            self.injected(
+                "runs with a read-only store",
+                if read_only { 4 * self.program.tests.len() as u64 } else { 0 },
+            );
         }
         Ok(())
     }

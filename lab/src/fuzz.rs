@@ -43,7 +43,9 @@ pub fn run(seeds: &Seeds, seed: u64, workers: usize, time: Duration, folder: &Pa
     std::thread::scope(|scope| {
         for worker in 0..workers {
             let (all, progress) = (&all, &progress);
-            scope.spawn(move || worker_loop(seeds, Dice::new(seed, &format!("fuzz {worker}")), time, folder, all, progress));
+            scope.spawn(move || {
+                worker_loop(seeds, Dice::new(seed, &format!("fuzz {worker}")), time, folder, all, progress)
+            });
         }
     });
     progress.end();
@@ -63,7 +65,11 @@ fn worker_loop(seeds: &Seeds, mut dice: Dice, time: Duration, folder: &Path, all
             let started = Instant::now();
             let harmed = panic::catch_unwind(|| reader(&input)).is_err();
             if harmed || started.elapsed() > LONGEST {
-                let what = if harmed { format!("panics at {}", PANIC.with_borrow(String::clone)) } else { "takes too long".to_owned() };
+                let what = if harmed {
+                    format!("panics at {}", PANIC.with_borrow(String::clone))
+                } else {
+                    "takes too long".to_owned()
+                };
                 failures.push((format!("the reader `{name}` {what}"), input));
             }
         }
@@ -92,7 +98,8 @@ fn damaged(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Numbers that readers stumble over.
-const NUMBERS: [u64; 12] = [0, 1, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
+const NUMBERS: [u64; 12] =
+    [0, 1, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
 
 fn damage(dice: &mut Dice, input: &mut Vec<u8>, seeds: &[Vec<u8>]) {
     if input.is_empty() {

@@ -31,7 +31,9 @@ impl State {
     pub fn read(path: &Path, plan: &Plan) -> State {
         let known = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
         let begin = State { seed: plan.seed, level: plan.level.clone(), steps: plan.steps, ..State::default() };
-        known.filter(|state| (state.seed, &state.level, state.steps) == (begin.seed, &begin.level, begin.steps)).unwrap_or(begin)
+        known
+            .filter(|state| (state.seed, &state.level, state.steps) == (begin.seed, &begin.level, begin.steps))
+            .unwrap_or(begin)
     }
 
     fn is_done(&self, number: u64) -> bool {
@@ -48,7 +50,8 @@ impl State {
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
         let aside = path.with_extension("new");
-        fs::write(&aside, serde_json::to_vec_pretty(self)?).with_context(|| format!("cannot write {}", aside.display()))?;
+        fs::write(&aside, serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("cannot write {}", aside.display()))?;
         Ok(fs::rename(aside, path)?)
     }
 }
@@ -71,7 +74,12 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most:
             shared.0.sums.seconds = before + start.elapsed().as_secs();
             shared.0.write(state_file)?;
             let sums = &shared.0.sums;
-            progress.tell(&format!("{} mutants, {} behaviour-changing, {} misses", sums.mutants, sums.changing, sums.misses()));
+            progress.tell(&format!(
+                "{} mutants, {} behaviour-changing, {} misses",
+                sums.mutants,
+                sums.changing,
+                sums.misses()
+            ));
         }
         Ok(())
     };

@@ -21,6 +21,7 @@ mod scorch;
 mod seeds;
 mod setup;
 mod stored;
+mod suites;
 mod sums;
 mod trial;
 
@@ -40,7 +41,7 @@ use trial::Plan;
 /// The same seed tries the same. A hunt that was interrupted goes on where it was. The exit status is 1 if anything was found.
 #[derive(Parser)]
 struct Arguments {
-    /// What to do; everything but `suites` if nothing is named
+    /// What to do; everything but `suites` and `mutations` if nothing is named
     #[arg(value_enum)]
     parts: Vec<Part>,
     #[arg(long, default_value_t = 1)]
@@ -51,7 +52,7 @@ struct Arguments {
     /// A run of two minutes with little of everything
     #[arg(long)]
     short: bool,
-    /// How many programs to try, at the most
+    /// How many random programs to try, at the most
     #[arg(long)]
     programs: Option<u64>,
     /// How many times each program is changed
@@ -60,6 +61,12 @@ struct Arguments {
     /// The level of hashing: code, file, ast, or mixed (code and file)
     #[arg(long, default_value = "mixed")]
     level: String,
+    /// The projects whose tests are scorched
+    #[arg(long, value_delimiter = ',', default_value = "jansson,yaml-cpp")]
+    projects: Vec<String>,
+    /// How many mutations of each real project to try
+    #[arg(long, default_value_t = 20)]
+    mutations: u64,
     /// Programs at the same time [default: one for each processor]
     #[arg(long)]
     workers: Option<usize>,
@@ -80,6 +87,9 @@ struct Arguments {
     keep: bool,
 }
 
+/// Minutes of a short run, less the faults.
+const SHORT: f64 = 1.5;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Random programs, their mutations, and scorched copies of them
@@ -88,6 +98,10 @@ enum Part {
     Fuzz,
     /// Killed processes, a full disk, a read-only store, clocks, versions, many processes
     Faults,
+    /// Real projects: their tests with scorched binaries
+    Suites,
+    /// Real projects: mutations of them
+    Mutations,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -112,20 +126,47 @@ fn main() -> anyhow::Result<ExitCode> {
 
 fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Path) -> anyhow::Result<Report> {
     let own = std::env::current_exe()?;
-    let built = arguments.built.clone().or_else(|| own.parent().map(PathBuf::from)).context("this program is in no folder")?;
+    let built =
+        arguments.built.clone().or_else(|| own.parent().map(PathBuf::from)).context("this program is in no folder")?;
     let command = std::env::args().skip(1).fold("lab".to_owned(), |all, word| format!("{all} {word}"));
     let mut report = Report { command, seed: arguments.seed, ..Report::default() };
-    let wants = |part: Part| arguments.parts.is_empty() || arguments.parts.contains(&part);
-    let time = Duration::from_secs_f64(60.0 * if arguments.short { 2.0 } else { arguments.minutes });
+    let is_slow = |part: Part| matches!(part, Part::Suites | Part::Mutations);
+    let wants = |part: Part| if arguments.parts.is_empty() { !is_slow(part) } else { arguments.parts.contains(&part) };
+    let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Faults take as long as they take.
+    let shares = [(Part::Programs, 6.0), (Part::Fuzz, 1.0), (Part::Suites, 3.0)];
+    let all: f64 = shares.iter().filter(|(part, _)| wants(*part)).map(|(_, share)| share).sum();
+    let minutes = if arguments.short { SHORT } else { arguments.minutes };
+    let time = |wanted: Part| {
+        let share = shares.iter().find(|(part, _)| *part == wanted).map_or(1.0, |(_, share)| *share);
+        Duration::from_secs_f64(60.0 * minutes * share / all)
+    };
     let workers = arguments.workers.or(std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let tools = Tools::in_folder(&built)?;
     if wants(Part::Faults) {
         report.faults = Some(faults::run(&tools, scratch, arguments.seed, if arguments.short { 1 } else { 5 })?);
     }
     if wants(Part::Fuzz) {
-        let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
         let seeds = seeds::make(&tools, scratch, &repository.join("fixtures"), arguments.seed)?;
-        report.fuzz = Some(fuzz::run(&seeds, arguments.seed, workers, time / 6, &folder.join("crashes"))?);
+        report.fuzz = Some(fuzz::run(&seeds, arguments.seed, workers, time(Part::Fuzz), &folder.join("crashes"))?);
+    }
+    if wants(Part::Suites) {
+        let suites = report.suites.get_or_insert_default();
+        for project in &arguments.projects {
+            suites::scorch(
+                &tools,
+                &repository,
+                project,
+                &folder.join("suites"),
+                time(Part::Suites) / arguments.projects.len() as u32,
+                suites,
+            )?;
+        }
+    }
+    if wants(Part::Mutations) {
+        let clean =
+            suites::mutate(&tools, &repository, arguments.seed, arguments.mutations, &folder.join("mutations"))?;
+        report.suites.get_or_insert_default().mutations = Some(clean);
     }
     if wants(Part::Programs) {
         let plan = Plan {
@@ -139,7 +180,7 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
             keep: arguments.keep,
         };
         let state = folder.join(format!("state-{}.json", arguments.seed));
-        report.programs = Some(hunt::run(&plan, &state, workers, time, arguments.programs)?);
+        report.programs = Some(hunt::run(&plan, &state, workers, time(Part::Programs), arguments.programs)?);
     }
     Ok(report)
 }

@@ -39,7 +39,10 @@ pub fn sections(bytes: &[u8]) -> Option<Sections> {
         let mut content = section.data().unwrap_or_default().to_vec();
         content.extend([section.size(), section.align(), sh_flags.0].map(u64::to_le_bytes).concat());
         let is_shared = sh_flags.0 & (SHF_MERGE | SHF_GROUP) != 0;
-        found.insert((name, *number), Section { content: xxh3_64(&content), references: references(&file, &section), is_shared });
+        found.insert(
+            (name, *number),
+            Section { content: xxh3_64(&content), references: references(&file, &section), is_shared },
+        );
     }
     Some(found)
 }
@@ -110,7 +113,9 @@ pub fn compare(
 fn is_certain(name: &str) -> bool {
     let parts = [".text.", ".data.rel.ro.local.", ".data.rel.ro.", ".data.rel.local.", ".data.", ".bss.", ".tdata."];
     let own = parts.iter().find_map(|part| name.strip_prefix(part));
-    own.is_some_and(|name| !name.is_empty() && name.split(['.', '$']).all(|part| part.parse::<u64>().is_err()) && !name.contains('.'))
+    own.is_some_and(|name| {
+        !name.is_empty() && name.split(['.', '$']).all(|part| part.parse::<u64>().is_err()) && !name.contains('.')
+    })
 }
 
 #[cfg(test)]
@@ -124,9 +129,15 @@ mod tests {
     #[test]
     fn a_changed_function_is_certain_unless_the_linker_drops_it() {
         let (before, after) = (one(".text.f", 1), one(".text.f", 2));
-        assert_eq!(compare(&before, &after, &|_, _| false, &|_| false), Difference { certain: vec![".text.f".to_owned()], any: true });
+        assert_eq!(
+            compare(&before, &after, &|_, _| false, &|_| false),
+            Difference { certain: vec![".text.f".to_owned()], any: true }
+        );
         assert_eq!(compare(&before, &after, &|_, _| true, &|_| false), Difference::default());
-        assert!(compare(&one(".text.f.constprop.0", 1), &one(".text.f.constprop.0", 2), &|_, _| false, &|_| false).certain.is_empty());
+        assert!(
+            compare(&one(".text.f.constprop.0", 1), &one(".text.f.constprop.0", 2), &|_, _| false, &|_| false)
+                .certain
+                .is_empty()
+        );
     }
-
 }

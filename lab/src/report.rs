@@ -56,7 +56,9 @@ impl Report {
     /// Whether anything was found that must not be.
     pub fn is_clean(&self) -> bool {
         self.programs.as_ref().is_none_or(|sums| sums.misses() == 0)
-            && self.suites.as_ref().is_none_or(|suites| suites.scorched.values().all(|(_, noticed)| *noticed == 0) && suites.mutations != Some(false))
+            && self.suites.as_ref().is_none_or(|suites| {
+                suites.scorched.values().all(|(_, noticed)| *noticed == 0) && suites.mutations != Some(false)
+            })
             && self.fuzz.as_ref().is_none_or(|fuzzed| fuzzed.failures.is_empty())
             && self.faults.as_ref().is_none_or(|faults| faults.lost.is_empty())
     }

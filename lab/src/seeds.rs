@@ -42,7 +42,9 @@ pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Re
         add(&mut seeds, "options", text.as_bytes().to_vec());
         add(&mut seeds, "remote", text.as_bytes().to_vec());
     }
-    for (folder, readers) in [("maps", &["map"][..]), ("damaged", &["object", "append", "archive", "binary", "name", "record", "manifest"])] {
+    for (folder, readers) in
+        [("maps", &["map"][..]), ("damaged", &["object", "append", "archive", "binary", "name", "record", "manifest"])]
+    {
         for file in fs::read_dir(fixtures.join(folder))? {
             let path = file?.path();
             let bytes = if path.is_file() { fs::read(path)? } else { continue };

@@ -18,7 +18,11 @@ impl Tools {
     pub fn in_folder(folder: &Path) -> anyhow::Result<Tools> {
         let file = |name: &str| {
             let path = folder.join(name);
-            anyhow::ensure!(path.is_file(), "there is no {name} in {}: build Tasting first, or name the folder with --built", folder.display());
+            anyhow::ensure!(
+                path.is_file(),
+                "there is no {name} in {}: build Tasting first, or name the folder with --built",
+                folder.display()
+            );
             Ok(std::fs::canonicalize(path)?)
         };
         Ok(Tools { tasting: file("tasting")?, cc: file("tasting-cc")?, cxx: file("tasting-cxx")? })
@@ -49,6 +53,10 @@ impl Compiler {
     }
 }
 
+/// What is quick comes more often.
+const OPTIMISATIONS: [&str; 7] = ["-O0", "-O0", "-O1", "-O1", "-O2", "-O3", "-Os"];
+const LINKERS: [&str; 7] = ["bfd", "bfd", "gold", "gold", "mold", "mold", "lld"];
+
 /// One way to build.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -72,12 +80,16 @@ impl Setup {
             compiler,
             // Clang is slow to start, and what links is the linker.
             driver: if dice.percent(80) { Compiler::Gcc } else { compiler },
-            optimisation: *dice.pick(&["-O0", "-O0", "-O1", "-O1", "-O2", "-O3", "-Os"]),
-            linker: *dice.pick(&["bfd", "bfd", "gold", "gold", "mold", "mold", "lld"]),
+            optimisation: OPTIMISATIONS[dice.below(OPTIMISATIONS.len())],
+            linker: LINKERS[dice.below(LINKERS.len())],
             pie: dice.percent(70),
             debug: dice.percent(10),
             collects: dice.percent(50),
-            level: if level == "mixed" { dice.pick(&["code", "code", "code", "file"]).to_string() } else { level.to_owned() },
+            level: if level == "mixed" {
+                dice.pick(&["code", "code", "code", "file"]).to_string()
+            } else {
+                level.to_owned()
+            },
         }
     }
 
@@ -113,7 +125,9 @@ pub fn command(program: &Path, folder: &Path, root: &Path, level: &str) -> Comma
     let mut command = Command::new(program);
     command.env_clear().current_dir(folder);
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    for (name, value) in [("LC_ALL", Path::new("C")), ("HOME", root), ("TASTING_ROOT", root), ("TASTING_LEVEL", Path::new(level))] {
+    for (name, value) in
+        [("LC_ALL", Path::new("C")), ("HOME", root), ("TASTING_ROOT", root), ("TASTING_LEVEL", Path::new(level))]
+    {
         command.env(name, value);
     }
     command.env("TASTING_DIR", root.join("store"));

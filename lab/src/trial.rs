@@ -108,13 +108,21 @@ fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Re
 
 impl<'t> Trial<'t> {
     /// Runs the program as it is, and lets `tasting run` remember it. `None` if it is not fit for a trial.
-    fn new(plan: &'t Plan, number: u64, bench: Bench<'t>, base_built: Built, grows: bool) -> io::Result<Option<Trial<'t>>> {
+    fn new(
+        plan: &'t Plan,
+        number: u64,
+        bench: Bench<'t>,
+        base_built: Built,
+        grows: bool,
+    ) -> io::Result<Option<Trial<'t>>> {
         let patience = if bench.program.has_fuel { PATIENCE } else { LITTLE_PATIENCE };
-        let sections = |index: usize| fs::read(bench.base_object(index)).ok().and_then(|bytes| objects::sections(&bytes));
+        let sections =
+            |index: usize| fs::read(bench.base_object(index)).ok().and_then(|bytes| objects::sections(&bytes));
         let base_sections = (0..bench.program.units.len()).map(sections).collect();
         let mut sums = Sums { programs: 1, ..Sums::default() };
         sums.sorts.insert(bench.program.sort.to_owned(), (1, 0));
-        let mut trial = Trial { plan, number, bench, tests: Vec::new(), patience, base_sections, base_built, grows, sums };
+        let mut trial =
+            Trial { plan, number, bench, tests: Vec::new(), patience, base_sections, base_built, grows, sums };
         for test in &trial.bench.program.tests {
             let base = trial.bench.run_plainly(test, patience)?;
             if base.end == End::Hang || trial.bench.run_plainly(test, patience)? != base {
@@ -143,7 +151,9 @@ impl<'t> Trial<'t> {
                 (self.sums.mutants, self.sums.builds) = (self.sums.mutants + 1, self.sums.builds + 1);
                 let mut any = false;
                 for test in 0..self.tests.len() {
-                    any |= self.judge(test, &Change { kind, mutation: None, step, built: &built })?.is_some_and(|changed| changed);
+                    any |= self
+                        .judge(test, &Change { kind, mutation: None, step, built: &built })?
+                        .is_some_and(|changed| changed);
                 }
                 self.count(kind, any);
                 Ok(())
@@ -250,7 +260,13 @@ impl<'t> Trial<'t> {
     }
 
     /// One fingerprint, one behaviour: of the first version and of all mutants. `false` if the test is unsteady.
-    fn judge_fingerprint(&mut self, test: usize, change: &Change, plain: &Ended, fingerprint: &str) -> io::Result<bool> {
+    fn judge_fingerprint(
+        &mut self,
+        test: usize,
+        change: &Change,
+        plain: &Ended,
+        fingerprint: &str,
+    ) -> io::Result<bool> {
         let before = match self.tests[test].seen.get(fingerprint) {
             None => {
                 self.tests[test].seen.insert(fingerprint.to_owned(), plain.clone());
@@ -270,7 +286,13 @@ impl<'t> Trial<'t> {
 
     /// What the objects say, compared without Tasting. Only where the text of the test itself was changed: another option may
     /// change what no section says, and another order what no object does.
-    fn judge_objects(&mut self, test: usize, change: &Change, fingerprint: Option<&str>, changed: bool) -> io::Result<()> {
+    fn judge_objects(
+        &mut self,
+        test: usize,
+        change: &Change,
+        fingerprint: Option<&str>,
+        changed: bool,
+    ) -> io::Result<()> {
         let (Some(_), Some(fingerprint)) = (change.mutation, fingerprint) else { return Ok(()) };
         let is_other = Some(fingerprint) != self.tests[test].fingerprint.as_deref();
         let Some(difference) = self.difference(test, change.built)? else { return Ok(()) };
@@ -284,7 +306,8 @@ impl<'t> Trial<'t> {
             self.sums.touched += 1;
             if !is_other {
                 self.sums.object_misses += 1;
-                let named = Ended { end: End::Code(0), stdout: difference.certain.join(" ").into_bytes(), stderr: Vec::new() };
+                let named =
+                    Ended { end: End::Code(0), stdout: difference.certain.join(" ").into_bytes(), stderr: Vec::new() };
                 self.evidence("object", &change.describe(self.bench.program, test), &named, &self.tests[test].base)?;
             }
         }
@@ -295,7 +318,8 @@ impl<'t> Trial<'t> {
     fn difference(&self, test: usize, built: &Built) -> io::Result<Option<Difference>> {
         let program = self.bench.program;
         // Constructors and destructors run in every test.
-        let is_everybodys = |section: &str| ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name));
+        let is_everybodys =
+            |section: &str| ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name));
         let is_others = |section: &str| {
             !is_everybodys(section)
                 && program.tests.iter().enumerate().any(|(index, other)| index != test && section.contains(&other.mark))
@@ -329,7 +353,8 @@ impl<'t> Trial<'t> {
             }
             let said = self.bench.tasting(&EXPLAIN, described, None, PATIENCE)?.text();
             self.sums.equal_asked += 1;
-            self.sums.equal_selected_by_execution += u64::from(said.replace(' ', "").contains("\"decision\":\"executed\""));
+            self.sums.equal_selected_by_execution +=
+                u64::from(said.replace(' ', "").contains("\"decision\":\"executed\""));
             return Ok(true);
         }
         let given = match self.plan.blind {
@@ -380,7 +405,12 @@ impl<'t> Trial<'t> {
             self.sums.scorched += 1;
             if given != self.tests[index].base {
                 self.sums.scorched_differ += 1;
-                self.evidence("scorched", &format!("test {index}, destroyed outside of\n{}", cover.text()), &self.tests[index].base, &given)?;
+                self.evidence(
+                    "scorched",
+                    &format!("test {index}, destroyed outside of\n{}", cover.text()),
+                    &self.tests[index].base,
+                    &given,
+                )?;
             }
         }
         Ok(())
@@ -390,8 +420,16 @@ impl<'t> Trial<'t> {
         let name = format!("{}-{}-{}-{sort}", self.plan.seed, self.number, self.sums.mutants);
         let places: Vec<Place> = self.bench.program.units.iter().map(|unit| unit.place).collect();
         let store = if self.grows { "grows" } else { "of the first version" };
-        let setup = format!("{}\nflags: {:?}\nunits: {places:?}\nstore: {store}", self.bench.setup.describe(), self.bench.program.flags);
-        Evidence { sort, name: &name, setup: &setup, what, plain, given }.keep(&self.plan.misses, &self.bench.folder, self.bench.program)
+        let setup = format!(
+            "{}\nflags: {:?}\nunits: {places:?}\nstore: {store}",
+            self.bench.setup.describe(),
+            self.bench.program.flags
+        );
+        Evidence { sort, name: &name, setup: &setup, what, plain, given }.keep(
+            &self.plan.misses,
+            &self.bench.folder,
+            self.bench.program,
+        )
     }
 }
 
@@ -434,7 +472,13 @@ impl Change<'_> {
             let before = &program.units[mutation.unit].segments[mutation.segment].text;
             let pairs = before.lines().zip(mutation.text.lines()).filter(|(before, after)| before != after);
             let shown: Vec<String> = pairs.take(6).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
-            format!("{} in {} (test {}):\n{}", mutation.kind, program.units[mutation.unit].name, mutation.owner, shown.join("\n"))
+            format!(
+                "{} in {} (test {}):\n{}",
+                mutation.kind,
+                program.units[mutation.unit].name,
+                mutation.owner,
+                shown.join("\n")
+            )
         };
         let what = match (self.mutation, self.step) {
             (Some(mutation), _) => lines(mutation),

@@ -27,7 +27,8 @@ struct Module {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    let covers = cover::of(&arguments.command).context("no execution of this test is remembered that could be reused")?;
+    let covers =
+        cover::of(&arguments.command).context("no execution of this test is remembered that could be reused")?;
     let modules = covers.into_iter().map(|cover| Module {
         path: cover.path.to_string_lossy().into_owned(),
         narrowed: cover.is_narrowed,

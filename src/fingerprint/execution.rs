@@ -124,7 +124,8 @@ impl Program {
             counts: *counts,
         };
         let modules = self.modules.iter().zip(entered);
-        let atoms = |nodes: Vec<(&Node, bool)>| nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect();
+        let atoms =
+            |nodes: Vec<(&Node, bool)>| nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect();
         modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()
     }
 }

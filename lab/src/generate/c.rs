@@ -44,7 +44,10 @@ impl Draft {
         let (mark, owner) = (self.mark(), Some(self.tests.len()));
         let entry = format!("{mark}main");
         self.declarations += &format!("int {entry}(int count);\n");
-        self.units[0] += &format!("int {entry}(int count)\n{{\n{}    note(\"count\", (unsigned)count);\n    return 0;\n}}\n\n", self.main);
+        self.units[0] += &format!(
+            "int {entry}(int count)\n{{\n{}    note(\"count\", (unsigned)count);\n    return 0;\n}}\n\n",
+            self.main
+        );
         for (unit, finished) in self.units.iter_mut().zip(&mut self.finished) {
             finished.push(Segment { owner, text: std::mem::take(unit) });
         }
@@ -73,7 +76,11 @@ impl Draft {
             1 => format!("    if (count > 5) {call}\n"),
             2..6 => format!("    {call}\n"),
             // With several numbers, so that it goes more than one way.
-            _ => format!("    for (unsigned i = 0; i < {}; i++) note(\"{name}\", {name}({a} + i * {}u, {b}u ^ i));\n", dice.between(2, 5), dice.between(1, 70)),
+            _ => format!(
+                "    for (unsigned i = 0; i < {}; i++) note(\"{name}\", {name}({a} + i * {}u, {b}u ^ i));\n",
+                dice.between(2, 5),
+                dice.between(1, 70)
+            ),
         };
     }
 
@@ -87,8 +94,12 @@ impl Draft {
         for _ in 0..earlier.min(3) {
             callees.push(dice.pick(&self.functions).clone());
         }
-        let mut scope =
-            Scope { read: ["a", "b", "x", "y"].map(str::to_owned).to_vec(), written: ["x", "y"].map(str::to_owned).to_vec(), callees: &callees, calls: 2 };
+        let mut scope = Scope {
+            read: ["a", "b", "x", "y"].map(str::to_owned).to_vec(),
+            written: ["x", "y"].map(str::to_owned).to_vec(),
+            callees: &callees,
+            calls: 2,
+        };
         let count = dice.between(2, 5);
         let body = expression::statements(dice, &mut scope, count, "    ");
         let result = expression::expression(dice, &mut scope, 2);
@@ -103,10 +114,12 @@ impl Draft {
     /// A static function.
     fn helper(&mut self, dice: &mut Dice, unit: usize) -> String {
         let name = self.name("helper");
-        let mut scope = Scope { read: vec!["p".to_owned(), "q".to_owned()], written: vec!["p".to_owned()], callees: &[], calls: 0 };
+        let mut scope =
+            Scope { read: vec!["p".to_owned(), "q".to_owned()], written: vec!["p".to_owned()], callees: &[], calls: 0 };
         let body = expression::statements(dice, &mut scope, 1, "    ");
         let result = expression::expression(dice, &mut scope, 2);
-        self.units[unit] += &format!("static unsigned {name}(unsigned p, unsigned q)\n{{\n{body}    return {result} + p;\n}}\n\n");
+        self.units[unit] +=
+            &format!("static unsigned {name}(unsigned p, unsigned q)\n{{\n{body}    return {result} + p;\n}}\n\n");
         name
     }
 

@@ -54,7 +54,8 @@ fn entries(draft: &mut Draft, dice: &mut Dice, unit: usize, count: usize) -> Vec
             }
             let name = draft.name("entry");
             let (operator, number) = (*dice.pick(&["+", "-", "^", "*"]), dice.between(1, 99));
-            draft.units[unit] += &format!("static unsigned {name}(unsigned a, unsigned b) {{ return a {operator} b + {number}; }}\n");
+            draft.units[unit] +=
+                &format!("static unsigned {name}(unsigned a, unsigned b) {{ return a {operator} b + {number}; }}\n");
             name
         })
         .collect()
@@ -77,7 +78,9 @@ fn table_of_functions(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 fn table_of_items(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (table, name, count) = (draft.name("items"), draft.name("weigh"), dice.between(2, 5));
     let rows: Vec<String> = (0..count)
-        .map(|_| format!("{{{}, {}, {}, \"label{}\"}}", dice.below(500), dice.below(90), dice.below(200), dice.below(50)))
+        .map(|_| {
+            format!("{{{}, {}, {}, \"label{}\"}}", dice.below(500), dice.below(90), dice.below(200), dice.below(50))
+        })
         .collect();
     let constness = dice.pick(&["static const ", "static ", "const ", ""]);
     draft.units[unit] += &format!(
@@ -89,7 +92,8 @@ fn table_of_items(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 }
 
 fn table_of_numbers(draft: &mut Draft, dice: &mut Dice, unit: usize) {
-    let (table, pointer, name, count) = (draft.name("row"), draft.name("cursor"), draft.name("pick"), dice.between(4, 8));
+    let (table, pointer, name, count) =
+        (draft.name("row"), draft.name("cursor"), draft.name("pick"), dice.between(4, 8));
     let kind = dice.pick(&["unsigned", "short", "unsigned char", "long"]);
     let (list, at) = (numbers(dice, count), dice.below(count));
     draft.units[unit] += &format!(
@@ -124,9 +128,13 @@ fn clique(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 fn weak_default(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let name = draft.name("policy");
     let strong = other(draft, dice, unit);
-    draft.units[unit] += &format!("__attribute__((weak)) unsigned {name}(unsigned a, unsigned b) {{ return a + b * {}u; }}\n", dice.below(99));
+    draft.units[unit] += &format!(
+        "__attribute__((weak)) unsigned {name}(unsigned a, unsigned b) {{ return a + b * {}u; }}\n",
+        dice.below(99)
+    );
     if dice.percent(60) {
-        draft.units[strong] += &format!("unsigned {name}(unsigned a, unsigned b) {{ return a ^ b + {}u; }}\n", dice.below(99));
+        draft.units[strong] +=
+            &format!("unsigned {name}(unsigned a, unsigned b) {{ return a ^ b + {}u; }}\n", dice.below(99));
     }
     draft.declare(&name);
     draft.call(dice, &name);
@@ -153,10 +161,14 @@ fn weak_missing(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (name, asking) = (draft.name("maybe"), draft.name("ask"));
     if dice.percent(50) {
         let home = other(draft, dice, unit);
-        draft.units[home] += &format!("unsigned {name}(unsigned a, unsigned b) {{ return a - b * {}u; }}\n", dice.below(99));
+        draft.units[home] +=
+            &format!("unsigned {name}(unsigned a, unsigned b) {{ return a - b * {}u; }}\n", dice.below(99));
     }
     draft.declarations += &format!("__attribute__((weak)) unsigned {name}(unsigned a, unsigned b);\n");
-    draft.units[unit] += &format!("unsigned {asking}(unsigned a, unsigned b) {{ return {name} ? {name}(a, b) : a + {}; }}\n", dice.below(99));
+    draft.units[unit] += &format!(
+        "unsigned {asking}(unsigned a, unsigned b) {{ return {name} ? {name}(a, b) : a + {}; }}\n",
+        dice.below(99)
+    );
     draft.declare(&asking);
     draft.call(dice, &asking);
 }
@@ -168,7 +180,10 @@ fn constructor(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     for home in [unit, other(draft, dice, unit)] {
         let (name, number) = (draft.name("first"), dice.between(2, 40));
         let priority = if dice.percent(40) { format!("({})", dice.between(200, 210)) } else { String::new() };
-        draft.units[home] += &format!("__attribute__((constructor{priority})) static void {name}(void) {{ {order} = {order} * {number}u + {}; }}\n", dice.below(9));
+        draft.units[home] += &format!(
+            "__attribute__((constructor{priority})) static void {name}(void) {{ {order} = {order} * {number}u + {}; }}\n",
+            dice.below(9)
+        );
     }
     draft.main += &format!("    note(\"order\", {order});\n");
 }
@@ -256,7 +271,8 @@ fn set(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     for home in [unit, other(draft, dice, unit)] {
         for _ in 0..dice.between(1, 2) {
             let member = draft.name("member");
-            draft.units[home] += &format!("__attribute__((section(\"{set}\"), used)) static unsigned {member} = {};\n", dice.below(999));
+            draft.units[home] +=
+                &format!("__attribute__((section(\"{set}\"), used)) static unsigned {member} = {};\n", dice.below(999));
         }
     }
     // Whoever walks over the set is in one module with the members; a library has a set of its own.
@@ -292,7 +308,8 @@ fn computed_goto(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 }
 
 fn varargs(draft: &mut Draft, dice: &mut Dice, unit: usize) {
-    let (sum, name, compare, sorted) = (draft.name("sum"), draft.name("spread"), draft.name("compare"), draft.name("sorted"));
+    let (sum, name, compare, sorted) =
+        (draft.name("sum"), draft.name("spread"), draft.name("compare"), draft.name("sorted"));
     draft.units[unit] += &format!(
         "static unsigned {sum}(int count, ...)\n{{\n    __builtin_va_list list;\n    unsigned total = {};\n    __builtin_va_start(list, count);\n    for (int i = 0; i < count; i++) {{\n        TICK;\n        total = MIX(total, __builtin_va_arg(list, unsigned));\n    }}\n    __builtin_va_end(list);\n    return total;\n}}\nunsigned {name}(unsigned a, unsigned b) {{ return {sum}({}, a, b, a + b, {}u); }}\n",
         dice.below(99),
@@ -326,7 +343,7 @@ fn bits_and_copies(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let name = draft.name("pack");
     let widths = [dice.between(3, 9), dice.between(3, 9)];
     draft.units[unit] += &format!(
-        "struct {name}_bits {{ unsigned low : {}; unsigned high : {}; int rest; }};\nunion {name}_view {{ struct {name}_bits bits; unsigned words[2]; }};\nunsigned {name}(unsigned a, unsigned b)\n{{\n    union {name}_view view = {{{{0, 0, {}}}}}, copy;\n    view.bits.low = a;\n    view.bits.high = b;\n    memcpy(&copy, &view, sizeof copy);\n    return copy.words[0] * 3u + (unsigned)copy.bits.rest;\n}}\n\n",
+        "struct {name}_bits {{ unsigned low : {}; unsigned high : {}; int rest; }};\nunion {name}_view {{ struct {name}_bits bits; unsigned words[2]; }};\nunsigned {name}(unsigned a, unsigned b)\n{{\n    union {name}_view view, copy;\n    view.words[0] = 0;\n    view.bits.rest = {};\n    view.bits.low = a;\n    view.bits.high = b;\n    memcpy(&copy, &view, sizeof copy);\n    return copy.words[0] * 3u + (unsigned)copy.bits.rest;\n}}\n\n",
         widths[0],
         widths[1],
         dice.below(999)

@@ -93,7 +93,9 @@ fn statement(dice: &mut Dice, scope: &mut Scope, indent: &str) -> String {
             let inside = statements(dice, scope, 2, &deeper);
             scope.calls = calls;
             scope.read.pop();
-            format!("{indent}for (unsigned {variable} = 0; {variable} < {end}; {variable}++) {{\n{deeper}TICK;\n{inside}{indent}}}\n")
+            format!(
+                "{indent}for (unsigned {variable} = 0; {variable} < {end}; {variable}++) {{\n{deeper}TICK;\n{inside}{indent}}}\n"
+            )
         }
         7 => switch(dice, scope, indent),
         _ => {
@@ -101,7 +103,9 @@ fn statement(dice: &mut Dice, scope: &mut Scope, indent: &str) -> String {
             let numbers: Vec<String> = (0..size).map(|_| constant(dice)).collect();
             let place = expression(dice, scope, 1);
             let list = numbers.join(", ");
-            format!("{indent}{{\n{deeper}unsigned row[{size}] = {{{list}}};\n{deeper}row[{target} % {size}u] += {target};\n{deeper}{target} += row[{place} % {size}u];\n{indent}}}\n")
+            format!(
+                "{indent}{{\n{deeper}unsigned row[{size}] = {{{list}}};\n{deeper}row[{target} % {size}u] += {target};\n{deeper}{target} += row[{place} % {size}u];\n{indent}}}\n"
+            )
         }
     }
 }

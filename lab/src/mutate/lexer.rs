@@ -22,8 +22,8 @@ pub struct Token {
 }
 
 const SIGNS: [&str; 26] = [
-    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "|=", "&=", "++", "--",
-    "->", "::", "##", ".*", "?:",
+    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "|=",
+    "&=", "++", "--", "->", "::", "##", ".*", "?:",
 ];
 
 /// The tokens of a text; comments and spaces lie between them.
@@ -99,8 +99,27 @@ mod tests {
         let text = "#include \"a.h\"\nint f(int a) { /* no */ return a<<=1u ? 'x' : \"q\\\"r\"[0]; } // end";
         let found: Vec<&str> = tokens(text).iter().map(|token| &text[token.range.clone()]).collect();
         let expected = [
-            "#include \"a.h\"", "int", "f", "(", "int", "a", ")", "{", "return", "a", "<<=", "1u", "?", "'x'", ":", "\"q\\\"r\"", "[",
-            "0", "]", ";", "}",
+            "#include \"a.h\"",
+            "int",
+            "f",
+            "(",
+            "int",
+            "a",
+            ")",
+            "{",
+            "return",
+            "a",
+            "<<=",
+            "1u",
+            "?",
+            "'x'",
+            ":",
+            "\"q\\\"r\"",
+            "[",
+            "0",
+            "]",
+            ";",
+            "}",
         ];
         assert_eq!(found, expected);
         assert_eq!(tokens("a { b } c").iter().map(|token| token.depth).collect::<Vec<_>>(), [0, 0, 1, 0, 0]);

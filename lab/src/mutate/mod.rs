@@ -187,9 +187,10 @@ fn compiler_options(dice: &mut Dice, program: &Program) -> Step {
 }
 
 fn link_options(dice: &mut Dice, program: &Program) -> Step {
-    let mut choices: Vec<Vec<String>> = ["-Wl,-z,now", "-Wl,-z,norelro", "-rdynamic", "-Wl,-Bsymbolic", "-s", "-no-pie", "-Wl,--gc-sections"]
-        .map(|option| vec![option.to_owned()])
-        .to_vec();
+    let mut choices: Vec<Vec<String>> =
+        ["-Wl,-z,now", "-Wl,-z,norelro", "-rdynamic", "-Wl,-Bsymbolic", "-s", "-no-pie", "-Wl,--gc-sections"]
+            .map(|option| vec![option.to_owned()])
+            .to_vec();
     let alike = &dice.pick(&program.tests).alike;
     if alike.len() > 1 {
         let [one, other] = [dice.pick(alike), dice.pick(alike)];

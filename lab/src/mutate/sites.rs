@@ -18,8 +18,8 @@ const NUMBER_TYPES: [&str; 8] =
     ["unsigned char", "short", "signed char", "unsigned short", "int", "unsigned", "long", "unsigned long"];
 /// What a statement that can be left out does not start with.
 const KEPT: [&str; 22] = [
-    "return", "case", "default", "break", "goto", "if", "else", "for", "while", "do", "switch", "static", "struct", "const", "union", "throw",
-    "try", "catch", "using", "typedef", "extern", "TICK",
+    "return", "case", "default", "break", "goto", "if", "else", "for", "while", "do", "switch", "static", "struct",
+    "const", "union", "throw", "try", "catch", "using", "typedef", "extern", "TICK",
 ];
 
 impl<'s> Source<'s> {
@@ -36,7 +36,9 @@ impl<'s> Source<'s> {
         let Some(before) = at.checked_sub(1) else { return false };
         let ends = [")", "]"].contains(&self.word(before));
         ends || self.tokens[before].kind == Kind::Number
-            || self.tokens[before].kind == Kind::Word && !["return", "case"].contains(&self.word(before)) && !TYPE_WORDS.contains(&self.word(before))
+            || self.tokens[before].kind == Kind::Word
+                && !["return", "case"].contains(&self.word(before))
+                && !TYPE_WORDS.contains(&self.word(before))
     }
 
     fn replace(&self, at: usize, with: impl Into<String>) -> Edits {
@@ -90,8 +92,13 @@ impl<'s> Source<'s> {
         while at < self.tokens.len() {
             let is_start = at > 0 && [";", "{", "}", ":"].contains(&self.word(at - 1)) && self.tokens[at].depth > 0;
             let first = self.word(at);
-            let fits = is_start && self.tokens[at].kind == Kind::Word && !KEPT.contains(&first) && !TYPE_WORDS.contains(&first);
-            if fits && let Some(end) = (at..self.tokens.len()).find(|end| [";", "{", "}", ":"].contains(&self.word(*end))) {
+            let fits = is_start
+                && self.tokens[at].kind == Kind::Word
+                && !KEPT.contains(&first)
+                && !TYPE_WORDS.contains(&first);
+            if fits
+                && let Some(end) = (at..self.tokens.len()).find(|end| [";", "{", "}", ":"].contains(&self.word(*end)))
+            {
                 if self.word(end) == ";" {
                     found.push(self.tokens[at].range.start..self.tokens[end].range.end);
                 }
@@ -109,7 +116,11 @@ impl<'s> Source<'s> {
                 && self.word(at + 1) == "("
                 && self.closing(at + 1).is_some_and(|close| self.word(close + 1) == "{")
         };
-        self.of_kind(Kind::Word).filter(is_one).map(|at| self.word(at)).filter(|name| *name != "main" && *name != "note").collect()
+        self.of_kind(Kind::Word)
+            .filter(is_one)
+            .map(|at| self.word(at))
+            .filter(|name| *name != "main" && *name != "note")
+            .collect()
     }
 
     fn renamed(&self, from: &str, to: &str, also: bool) -> Edits {
@@ -192,7 +203,9 @@ pub fn constants(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 /// Numbers of variables, and of what stands in braces behind them.
 pub fn initialisers(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let is_value = |at: &usize| {
-        let start = (0..*at).rev().find(|before| source.tokens[*before].depth == 0 && [";", "}", ")"].contains(&source.word(*before)));
+        let start = (0..*at)
+            .rev()
+            .find(|before| source.tokens[*before].depth == 0 && [";", "}", ")"].contains(&source.word(*before)));
         let start = start.map_or(0, |before| before + 1);
         (start..*at).any(|before| source.tokens[before].depth == 0 && source.word(before) == "=")
     };
@@ -209,7 +222,9 @@ pub fn strings(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     for at in source.of_kind(Kind::Text) {
         let text = source.word(at);
         let letters: Vec<usize> = (2..text.len().saturating_sub(1))
-            .filter(|place| text.as_bytes()[*place].is_ascii_alphanumeric() && !b"%\\".contains(&text.as_bytes()[place - 1]))
+            .filter(|place| {
+                text.as_bytes()[*place].is_ascii_alphanumeric() && !b"%\\".contains(&text.as_bytes()[place - 1])
+            })
             .collect();
         if letters.is_empty() || !text.starts_with('"') {
             continue;
@@ -241,8 +256,11 @@ pub fn casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn added_casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        let is_place = ["return", "=", "+", "^", "*", "("].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
-        let is_value = source.tokens[at].kind == Kind::Word && !TYPE_WORDS.contains(&source.word(at)) && !KEPT.contains(&source.word(at));
+        let is_place =
+            ["return", "=", "+", "^", "*", "("].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
+        let is_value = source.tokens[at].kind == Kind::Word
+            && !TYPE_WORDS.contains(&source.word(at))
+            && !KEPT.contains(&source.word(at));
         if is_place && is_value {
             let start = source.tokens[at].range.start;
             found.push(vec![(start..start, format!("({})", dice.pick(&NUMBER_TYPES)))]);
@@ -280,13 +298,15 @@ fn swapped(source: &Source, one: &std::ops::Range<usize>, other: &std::ops::Rang
 }
 
 pub fn swapped_arguments(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let opens = (1..source.tokens.len()).filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == Kind::Word);
+    let opens =
+        (1..source.tokens.len()).filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == Kind::Word);
     neighbours(source, opens.collect())
 }
 
 /// Entries of lists in braces.
 pub fn swapped_entries(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let opens = (1..source.tokens.len()).filter(|at| source.word(*at) == "{" && ["=", ",", "{"].contains(&source.word(at - 1)));
+    let opens =
+        (1..source.tokens.len()).filter(|at| source.word(*at) == "{" && ["=", ",", "{"].contains(&source.word(at - 1)));
     neighbours(source, opens.collect())
 }
 
@@ -318,7 +338,8 @@ pub fn exchanged_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 
 /// Static functions: nobody else knows their names.
 pub fn renamed_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let own: Vec<&str> = source.defined().into_iter().filter(|name| !source.alike.iter().any(|known| known == name)).collect();
+    let own: Vec<&str> =
+        source.defined().into_iter().filter(|name| !source.alike.iter().any(|known| known == name)).collect();
     if own.is_empty() {
         return Vec::new();
     }
@@ -332,7 +353,9 @@ const ATTRIBUTES: [&str; 9] =
 pub fn attributes(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        let begins = source.tokens[at].depth == 0 && [";", "}"].contains(&source.word(at - 1)) && source.tokens[at].kind == Kind::Word;
+        let begins = source.tokens[at].depth == 0
+            && [";", "}"].contains(&source.word(at - 1))
+            && source.tokens[at].kind == Kind::Word;
         if begins {
             let start = source.tokens[at].range.start;
             found.push(vec![(start..start, format!("__attribute__(({})) ", dice.pick(&ATTRIBUTES)))]);
@@ -350,7 +373,9 @@ pub fn qualifiers(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 0..source.tokens.len() {
         match source.word(at) {
-            "static" | "const" | "inline" | "volatile" | "noexcept" | "virtual" | "override" => found.push(source.replace(at, "")),
+            "static" | "const" | "inline" | "volatile" | "noexcept" | "virtual" | "override" => {
+                found.push(source.replace(at, ""))
+            }
             "unsigned" if source.tokens[at].depth > 0 && at > 0 && [";", "{", "}"].contains(&source.word(at - 1)) => {
                 found.push(source.replace(at, "volatile unsigned"));
                 // Others start with what is not known before the program runs.
@@ -385,7 +410,8 @@ pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
             found.extend(other.map(|other| vec![(range, other)]));
         }
     }
-    let enumerators = source.of_kind(Kind::Number).filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
+    let enumerators =
+        source.of_kind(Kind::Number).filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
     let places = enumerators.filter(|at| [",", "}"].contains(&source.word(at + 1))).collect();
     found.extend(numbers(source, dice, places));
     found
@@ -393,7 +419,11 @@ pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 
 pub fn includes(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let is_knobs = |at: &usize| source.word(*at) == "#include \"knobs.h\"";
-    source.of_kind(Kind::Directive).filter(is_knobs).map(|at| source.replace(at, "#include \"knobs_other.h\"")).collect()
+    source
+        .of_kind(Kind::Directive)
+        .filter(is_knobs)
+        .map(|at| source.replace(at, "#include \"knobs_other.h\""))
+        .collect()
 }
 
 pub fn returns(source: &Source, dice: &mut Dice) -> Vec<Edits> {
