@@ -21,6 +21,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// As large as small real files are.
 const LARGEST: usize = 1 << 16;
 
+pub use readers::{ALL, Reader};
+
 /// Seeds by reader.
 pub type Seeds = BTreeMap<String, Vec<Vec<u8>>>;
 
@@ -31,7 +33,14 @@ thread_local! {
 
 /// Feeds the readers for a while. A failure is told once, whatever number of inputs lead to it.
 /// The first of these is kept in `folder`.
-pub fn run(seeds: &Seeds, seed: u64, workers: usize, time: Duration, folder: &Path) -> io::Result<Fuzzed> {
+pub fn run(
+    readers: &[Reader],
+    seeds: &Seeds,
+    seed: u64,
+    workers: usize,
+    time: Duration,
+    folder: &Path,
+) -> io::Result<Fuzzed> {
     fs::create_dir_all(folder)?;
     // A panic is a finding, and is told once, with its input.
     panic::set_hook(Box::new(|info| {
@@ -44,7 +53,8 @@ pub fn run(seeds: &Seeds, seed: u64, workers: usize, time: Duration, folder: &Pa
         for worker in 0..workers {
             let (all, progress) = (&all, &progress);
             scope.spawn(move || {
-                worker_loop(seeds, Dice::new(seed, &format!("fuzz {worker}")), time, folder, all, progress)
+                let feed = Feed { readers, seeds, time, folder };
+                feed.run(Dice::new(seed, &format!("fuzz {worker}")), all, progress)
             });
         }
     });
@@ -53,37 +63,48 @@ pub fn run(seeds: &Seeds, seed: u64, workers: usize, time: Duration, folder: &Pa
     Ok(all.into_inner().expect("no worker panics while it counts"))
 }
 
-fn worker_loop(seeds: &Seeds, mut dice: Dice, time: Duration, folder: &Path, all: &Mutex<Fuzzed>, progress: &Progress) {
-    let start = Instant::now();
-    while start.elapsed() < time {
-        let (name, reader) = *dice.pick(&readers::ALL);
-        let Some(own) = seeds.get(name).filter(|own| !own.is_empty()) else { continue };
-        let mut failures = Vec::new();
-        let turns = 32;
-        for _ in 0..turns {
-            let input = damaged(&mut dice, own);
-            let started = Instant::now();
-            let harmed = panic::catch_unwind(|| reader(&input)).is_err();
-            if harmed || started.elapsed() > LONGEST {
-                let what = if harmed {
-                    format!("panics at {}", PANIC.with_borrow(String::clone))
-                } else {
-                    "takes too long".to_owned()
-                };
-                failures.push((format!("the reader `{name}` {what}"), input));
+/// What one worker does.
+struct Feed<'f> {
+    readers: &'f [Reader],
+    seeds: &'f Seeds,
+    time: Duration,
+    folder: &'f Path,
+}
+
+impl Feed<'_> {
+    fn run(&self, mut dice: Dice, all: &Mutex<Fuzzed>, progress: &Progress) {
+        let start = Instant::now();
+        while start.elapsed() < self.time {
+            let (name, reader) = *dice.pick(self.readers);
+            let Some(own) = self.seeds.get(name).filter(|own| !own.is_empty()) else { continue };
+            let mut failures = Vec::new();
+            let turns = 32;
+            for _ in 0..turns {
+                let input = damaged(&mut dice, own);
+                let started = Instant::now();
+                let harmed = panic::catch_unwind(|| reader(&input)).is_err();
+                if harmed || started.elapsed() > LONGEST {
+                    let what = if harmed {
+                        format!("panics at {}", PANIC.with_borrow(String::clone))
+                    } else {
+                        "takes too long".to_owned()
+                    };
+                    failures.push((format!("the reader `{name}` {what}"), input));
+                }
             }
-        }
-        let mut all = all.lock().expect("no worker panics while it counts");
-        *all.inputs.entry(name.to_owned()).or_default() += turns;
-        for (what, input) in failures {
-            if all.failures.iter().any(|known| known.starts_with(&what)) {
-                continue;
+            let mut all = all.lock().expect("no worker panics while it counts");
+            *all.inputs.entry(name.to_owned()).or_default() += turns;
+            for (what, input) in failures {
+                if all.failures.iter().any(|known| known.starts_with(&what)) {
+                    continue;
+                }
+                let file = self.folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
+                let kept =
+                    fs::write(&file, &input).map_or_else(|error| error.to_string(), |()| file.display().to_string());
+                all.failures.push(format!("{what}: {kept}"));
             }
-            let file = folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
-            let kept = fs::write(&file, &input).map_or_else(|error| error.to_string(), |()| file.display().to_string());
-            all.failures.push(format!("{what}: {kept}"));
+            progress.tell(&format!("{} inputs, {} failures", all.inputs.values().sum::<u64>(), all.failures.len()));
         }
-        progress.tell(&format!("{} inputs, {} failures", all.inputs.values().sum::<u64>(), all.failures.len()));
     }
 }
 
@@ -147,11 +168,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_panics_is_found_and_its_input_kept() {
+    fn inputs_are_damaged_and_stay_small() {
         let mut dice = Dice::new(1, "");
         let seeds = vec![b"abcdef".to_vec()];
         let all: Vec<Vec<u8>> = (0..200).map(|_| damaged(&mut dice, &seeds)).collect();
         assert!(all.iter().filter(|input| **input != seeds[0]).count() > 190);
         assert!(all.iter().all(|input| input.len() <= LARGEST));
+    }
+
+    #[test]
+    fn a_reader_that_panics_is_told_once_and_its_input_kept() {
+        fn picky(bytes: &[u8]) {
+            assert!(bytes.starts_with(b"abc"), "the beginning is wrong");
+        }
+        let folder = std::env::temp_dir().join(format!("tasting-lab-fuzz-{}", std::process::id()));
+        let seeds = Seeds::from([("picky".to_owned(), vec![b"abcdef".to_vec()])]);
+        let found = run(&[("picky", picky)], &seeds, 1, 1, Duration::from_millis(200), &folder).unwrap();
+        assert!(found.inputs["picky"] > 100);
+        assert_eq!(found.failures.len(), 1, "{:?}", found.failures);
+        let kept: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+        assert!(kept.len() == 1 && !kept[0].starts_with(b"abc"));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

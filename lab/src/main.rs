@@ -148,7 +148,8 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
     }
     if wants(Part::Fuzz) {
         let seeds = seeds::make(&tools, scratch, &repository.join("fixtures"), arguments.seed)?;
-        report.fuzz = Some(fuzz::run(&seeds, arguments.seed, workers, time(Part::Fuzz), &folder.join("crashes"))?);
+        report.fuzz =
+            Some(fuzz::run(&fuzz::ALL, &seeds, arguments.seed, workers, time(Part::Fuzz), &folder.join("crashes"))?);
     }
     if wants(Part::Suites) {
         let suites = report.suites.get_or_insert_default();

@@ -56,3 +56,32 @@ fn is_whole(path: &Path, bytes: &[u8]) -> bool {
         _ => entry::decode(&SHAPE, name, bytes).is_ok_and(|raw| Shape::from_bytes(&raw).is_ok()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tasting::store::{FileStore, Options, Store};
+
+    #[test]
+    fn a_damaged_entry_is_seen() {
+        let folder = std::env::temp_dir().join(format!("tasting-lab-stored-{}", std::process::id()));
+        let store = FileStore::new(&folder, Options { limit: 1 << 20, read_only: false });
+        for name in [b"one", b"two"] {
+            store.put_blob(Hash::of(name), name).unwrap();
+        }
+        let found = read(&folder).unwrap();
+        assert_eq!((found.whole, found.damaged.len()), (2, 0));
+        let mut count = 0;
+        for_each(&folder, &mut |path| {
+            let mut bytes = fs::read(path)?;
+            let last = bytes.len() - 1;
+            bytes[last] ^= u8::from(count == 0);
+            count += 1;
+            fs::write(path, bytes)
+        })
+        .unwrap();
+        let found = read(&folder).unwrap();
+        assert_eq!((found.whole, found.damaged.len()), (1, 1));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -392,7 +392,10 @@ impl<'t> Trial<'t> {
     fn scorch(&mut self) -> io::Result<()> {
         for (index, test) in self.bench.program.tests.iter().enumerate() {
             let cover = self.bench.tasting(&["cover"], test, None, PATIENCE)?;
-            let Ok(modules) = scorch::modules(&cover.text()) else { continue };
+            let Ok(mut modules) = scorch::modules(&cover.text()) else { continue };
+            if self.plan.blind {
+                modules.iter_mut().for_each(scorch::Module::forget);
+            }
             let mut scorched = Vec::new();
             for module in &modules {
                 self.sums.not_traced += u64::from(!module.narrowed);
