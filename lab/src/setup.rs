@@ -115,6 +115,10 @@ impl Setup {
         let mut flags = vec![format!("-fuse-ld={}", self.linker), if self.pie { "-pie" } else { "-no-pie" }.to_owned()];
         if self.collects {
             flags.push("-Wl,--gc-sections,--print-gc-sections".to_owned());
+            if self.linker == "lld" {
+                // It would drop the sets that programs walk over.
+                flags.push("-Wl,-z,nostart-stop-gc".to_owned());
+            }
         }
         flags
     }

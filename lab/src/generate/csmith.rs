@@ -24,13 +24,17 @@ const OPTIONS: [&str; 11] = [
 
 /// A split program; `None` if csmith is not there, takes too long, or writes what is not understood.
 pub fn program(dice: &mut Dice, scratch: &Path) -> Option<Program> {
+    // Programs that do next to nothing teach nothing.
+    let parts = (0..5).find_map(|_| parts(dice, scratch).filter(|parts| parts.functions.len() >= 2))?;
+    Some(split(dice, parts))
+}
+
+fn parts(dice: &mut Dice, scratch: &Path) -> Option<Parts> {
     let seed = dice.number() % 1_000_000_000;
     let mut command = Command::new("csmith");
     command.args(OPTIONS).arg("--seed").arg(seed.to_string()).current_dir(scratch);
     let made = process::run(&mut command, scratch, Duration::from_secs(10)).ok().filter(process::Ended::is_good)?;
-    let parts = Parts::of(&made.text())?;
-    // Programs that do next to nothing teach nothing.
-    (parts.functions.len() >= 2).then(|| split(dice, parts))
+    Parts::of(&made.text())
 }
 
 /// The pieces of a program.
