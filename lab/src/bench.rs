@@ -243,6 +243,18 @@ impl<'b> Bench<'b> {
         self.run(command.args(&test.argument), patience)
     }
 
+    /// The same under circumstances that no sound program notices: what lies on the stack is another.
+    pub fn run_otherwise(&self, test: &Test, turn: usize, patience: Duration) -> io::Result<Ended> {
+        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
+        match turn % 4 {
+            0 => command.env("LD_BIND_NOW", "1"),
+            1 => command.env("FILLER", "x".repeat(8 + 24 * turn)),
+            2 => command.env("LD_PRELOAD", "libm.so.6"),
+            _ => &mut command,
+        };
+        self.run(command.args(&test.argument), patience)
+    }
+
     /// `tasting`, about a test.
     pub fn tasting(
         &self,
