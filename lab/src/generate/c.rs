@@ -155,7 +155,7 @@ impl Draft {
 pub fn program(dice: &mut Dice) -> Program {
     let count = dice.between(3, 4);
     let mut draft = Draft::new(count);
-    for _ in 0..dice.between(7, 10) {
+    for _ in 0..dice.between(12, 16) {
         for _ in 0..dice.between(2, 4) {
             let unit = dice.below(count);
             if dice.percent(40) {

@@ -141,7 +141,7 @@ pub fn operators(source: &Source, _: &mut Dice) -> Vec<Edits> {
             "-" if source.is_binary(at) => &["+"],
             "*" if source.is_binary(at) && source.tokens[at].depth > 0 => &["+", "/"],
             "/" => &["*", "%"],
-            "%" => &["/", "*", "&"],
+            "%" => &["/", "*"],
             "&" if source.is_binary(at) => &["|", "^"],
             "|" => &["&", "^"],
             "^" => &["|", "&", "+"],
