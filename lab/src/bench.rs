@@ -83,7 +83,11 @@ impl<'b> Bench<'b> {
         for variable in ["TASTING_CC", "TASTING_CXX"] {
             command.env(variable, self.setup.compiler.command(self.program.language));
         }
-        command.args(self.setup.compile_flags()).args(&self.program.flags);
+        // What a library hides, the program does not find.
+        let is_in_the_way = |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
+        command
+            .args(self.setup.compile_flags().into_iter().filter(|flag| !is_in_the_way(flag)))
+            .args(&self.program.flags);
         if unit.place == Place::Library {
             command.arg("-fPIC");
         }

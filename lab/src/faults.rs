@@ -402,6 +402,7 @@ fn setup() -> Setup {
         debug: false,
         collects: false,
         level: "code".to_owned(),
+        more: [None; 2],
     }
 }
 

@@ -57,6 +57,24 @@ impl Compiler {
 const OPTIMISATIONS: [&str; 7] = ["-O0", "-O0", "-O1", "-O1", "-O2", "-O3", "-Os"];
 const LINKERS: [&str; 7] = ["bfd", "bfd", "gold", "gold", "mold", "mold", "lld"];
 
+const COMPILING: [&str; 6] = [
+    "-fno-plt",
+    "-fno-asynchronous-unwind-tables",
+    "-fstack-protector-strong",
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    "-fwrapv",
+];
+const LINKING: [&str; 6] =
+    ["-Wl,-O2", "-Wl,-z,now", "-Wl,--icf=all", "-rdynamic", "-Wl,-z,norelro", "-Wl,--build-id=none"];
+
+/// Options that are not in the way of the program.
+fn more(dice: &mut Dice, linker: &str) -> [Option<&'static str>; 2] {
+    let compiling = dice.percent(30).then(|| COMPILING[dice.below(COMPILING.len())]);
+    let linking = dice.percent(30).then(|| LINKING[dice.below(LINKING.len())]);
+    [compiling, linking.filter(|option| linker != "bfd" || !option.contains("icf"))]
+}
+
 /// One way to build.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -70,21 +88,25 @@ pub struct Setup {
     /// The linker drops what cannot be reached, and says so.
     pub collects: bool,
     pub level: String,
+    /// Further options, of the compiler and of the link.
+    pub more: [Option<&'static str>; 2],
 }
 
 impl Setup {
     /// A random one. `level` is given, or `mixed`.
     pub fn new(dice: &mut Dice, level: &str) -> Setup {
+        let linker = LINKERS[dice.below(LINKERS.len())];
         let compiler = if dice.percent(50) { Compiler::Gcc } else { Compiler::Clang };
         Setup {
             compiler,
             // Clang is slow to start, and what links is the linker.
             driver: if dice.percent(80) { Compiler::Gcc } else { compiler },
             optimisation: OPTIMISATIONS[dice.below(OPTIMISATIONS.len())],
-            linker: LINKERS[dice.below(LINKERS.len())],
+            linker,
             pie: dice.percent(70),
             debug: dice.percent(10),
             collects: dice.percent(50),
+            more: more(dice, linker),
             level: if level == "mixed" {
                 dice.pick(&["code", "code", "code", "file"]).to_string()
             } else {
@@ -94,9 +116,10 @@ impl Setup {
     }
 
     pub fn describe(&self) -> String {
-        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level } = self;
+        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level, more } = self;
+        let more: Vec<&str> = more.iter().flatten().copied().collect();
         format!(
-            "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}",
+            "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}, {more:?}",
             compiler.name(),
             if *pie { " -fPIE" } else { " -fno-pie" },
             if *debug { " -g" } else { "" },
@@ -108,11 +131,12 @@ impl Setup {
     pub fn compile_flags(&self) -> Vec<String> {
         let pic = if self.pie { "-fPIE" } else { "-fno-pie" };
         let debug = self.debug.then_some("-g");
-        [self.optimisation, pic].into_iter().chain(debug).map(str::to_owned).collect()
+        [self.optimisation, pic].into_iter().chain(debug).chain(self.more[0]).map(str::to_owned).collect()
     }
 
     pub fn link_flags(&self) -> Vec<String> {
         let mut flags = vec![format!("-fuse-ld={}", self.linker), if self.pie { "-pie" } else { "-no-pie" }.to_owned()];
+        flags.extend(self.more[1].map(str::to_owned));
         if self.collects {
             flags.push("-Wl,--gc-sections,--print-gc-sections".to_owned());
             if self.linker == "lld" {

@@ -45,6 +45,13 @@ extern \"C\" {
 int printf(const char *, ...);
 int atexit(void (*)(void));
 void exit(int);
+void _exit(int);
+int fork(void);
+int waitpid(int, int *, int);
+void (*signal(int, void (*)(int)))(int);
+int raise(int);
+int pthread_create(unsigned long *, const void *, void *(*)(void *), void *);
+int pthread_join(unsigned long, void **);
 void *memcpy(void *, const void *, __SIZE_TYPE__);
 void qsort(void *, __SIZE_TYPE__, __SIZE_TYPE__, int (*)(const void *, const void *));
 extern unsigned lab_fuel;
