@@ -165,18 +165,13 @@ impl<'t> Trial<'t> {
 
     /// One mutation of each test, built together: no test has code of another.
     fn mutations(&mut self, mutations: &[Mutation]) -> io::Result<()> {
-        let (alive, compiled) = self.compile(mutations)?;
+        let (mut alive, compiled) = self.compile(mutations)?;
+        let built = self.link(&mut alive, compiled)?;
         self.sums.refused += (mutations.len() - alive.len()) as u64;
         for mutation in mutations.iter().filter(|mutation| !alive.iter().any(|alive| alive.owner == mutation.owner)) {
             *self.sums.refused_kinds.entry(mutation.kind.to_owned()).or_default() += 1;
         }
-        if alive.is_empty() {
-            return Ok(());
-        }
-        let Some(built) = self.bench.relink(compiled, None, &[])? else {
-            self.sums.refused += alive.len() as u64;
-            return Ok(());
-        };
+        let Some(built) = built else { return Ok(()) };
         self.sums.builds += 1;
         let step = &Step::Each(alive.clone());
         for test in 0..self.tests.len() {
@@ -194,6 +189,29 @@ impl<'t> Trial<'t> {
             self.count(mutation.kind, changed.unwrap_or(false));
         }
         Ok(())
+    }
+
+    /// Links the units of mutations; if that does not work, without one of them. Gives nothing, and takes all mutations for
+    /// refused, if that does not work either.
+    fn link(&mut self, alive: &mut Vec<Mutation>, compiled: Vec<usize>) -> io::Result<Option<Built>> {
+        if alive.is_empty() {
+            return Ok(None);
+        }
+        if let Some(built) = self.bench.relink(compiled.clone(), None, &[])? {
+            return Ok(Some(built));
+        }
+        for unit in &compiled {
+            let rest: Vec<usize> = compiled.iter().copied().filter(|other| other != unit).collect();
+            if rest.is_empty() {
+                break;
+            }
+            if let Some(built) = self.bench.relink(rest, None, &[])? {
+                alive.retain(|mutation| mutation.unit != *unit);
+                return Ok(Some(built));
+            }
+        }
+        alive.clear();
+        Ok(None)
     }
 
     /// Compiles the units of mutations, less those mutations that the compiler complains about. Gives the others, and the units.
