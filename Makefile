@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test subjects bench lab fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test lab-short subjects bench lab fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -18,21 +18,25 @@ demo: build ## fingerprints of a small project before and after three edits
 	@BUILT='$(BUILT)' scripts/demo.sh
 
 check: test-tools ## install what the tests need, then run everything
-	@$(MAKE) --no-print-directory lint deny test
+	@$(MAKE) --no-print-directory lint deny test lab-short
 
 test-tools: ## compilers, linkers and build systems, where they are missing
 	@scripts/install-test-tools.sh
 
 lint: ## rustfmt and clippy
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 deny: ## licences, bans and sources of the dependencies, where cargo-deny is installed
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check licenses bans sources; \
 	else echo 'cargo-deny is not installed: licences, bans and sources are not checked'; fi
 
 test: ## all tests (`make check` installs the tools they need)
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace
+
+lab-short: ## two minutes of the laboratory: random programs and their mutants, damaged inputs, faults
+	$(CARGO) build --locked --workspace --bins
+	@$(TARGET)/debug/lab --short --folder $(TARGET)/lab/short
 
 subjects: build test-tools ## real projects, plainly and with Tasting: the same results, and what is reused; a table
 	@BUILT='$(BUILT)' scripts/subjects.py $(SUBJECTS)
@@ -40,8 +44,11 @@ subjects: build test-tools ## real projects, plainly and with Tasting: the same 
 bench: build test-tools ## what Tasting costs, as ratios measured in one run
 	@BUILT='$(BUILT)' scripts/bench.py
 
-lab: build test-tools ## mutate real projects and look for results that were wrongly reused; MUTATIONS (100), SEED (1), PROJECTS
-	@BUILT='$(BUILT)' scripts/lab/mutate.py $(if $(SEED),--seed $(SEED)) $(if $(MUTATIONS),--mutations $(MUTATIONS)) $(PROJECTS)
+lab: build test-tools ## hunt for missed changes: MINUTES (60), SEED (1), LEVEL (mixed), MUTATIONS of real projects (20); goes on where it was
+	$(CARGO) build --release --locked -p lab
+	@$(TARGET)/release/lab programs fuzz faults suites mutations --built '$(BUILT)' --folder $(TARGET)/lab \
+		--minutes $(or $(MINUTES),60) --seed $(or $(SEED),1) --level $(or $(LEVEL),mixed) --mutations $(or $(MUTATIONS),20)
+	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(or $(SECONDS),60)
 
 fuzz: build ## fuzz the readers of foreign bytes, each for SECONDS (60); not a part of `make check`, its build is slow
 	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(SECONDS)

@@ -19,11 +19,12 @@ use tasting::link::graph::{self, Options};
 use tasting::link::inputs::{Groups, Input, Read, SymbolAddresses};
 use tasting::link::symbols::{Definitions, FinalSymbols, Names};
 use tasting::link::{self, map, matching};
-use tasting::model::{Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Shape};
+use tasting::model::{Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Shape, Trace};
 use tasting::process::response;
 use tasting::report::demangle::demangle;
 use tasting::report::shown::Shown;
 use tasting::report::{json, text};
+use tasting::store::entry::{self, BLOB, OUTCOME, SHAPE};
 use tasting::store::remote::location::{Attributes, Location};
 use tasting::store::remote::value::Keys;
 use tasting::store::remote::{Name, archive as archive_of_values, harm, resp};
@@ -33,7 +34,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const ALL: [Reader; 11] = [
+pub const ALL: [Reader; 12] = [
     ("object", object),
     ("append", append),
     ("archive", archive),
@@ -45,6 +46,7 @@ pub const ALL: [Reader; 11] = [
     ("options", options),
     ("name", name),
     ("remote", remote),
+    ("entry", entry),
 ];
 
 /// An object becomes a record, which survives its own format.
@@ -220,6 +222,23 @@ pub fn remote(bytes: &[u8]) {
     let _ = resp::reply(&mut &bytes[..], 1 << 10);
     archive_of_values::values(bytes);
     let _ = Location::parse(&String::from_utf8_lossy(bytes));
+}
+
+/// A file of the store: an outcome, a shape or a blob, raw and with the envelope that makes the payload count. The payload says
+/// which name it belongs to.
+pub fn entry(bytes: &[u8]) {
+    let name = bytes.first_chunk().map_or(Hash::default(), |name| Hash(*name));
+    for format in [&OUTCOME, &SHAPE, &BLOB] {
+        let _ = entry::decode(format, name, bytes);
+        let template = entry::encode(format, name, b"").expect("nothing can be encoded");
+        let Ok(raw) = entry::decode(format, name, &sealed(&template, bytes)) else { continue };
+        let again = entry::encode(format, name, &raw).expect("what was read can be encoded");
+        assert_eq!(entry::decode(format, name, &again).as_ref(), Ok(&raw), "an entry that does not come back");
+        let _ = Outcome::from_bytes(&raw);
+        let _ = Shape::from_bytes(&raw);
+        let _ = Trace::from_bytes(&raw);
+        let _ = Manifest::decode(&raw);
+    }
 }
 
 fn quoted(words: &[OsString]) -> Vec<u8> {

@@ -48,6 +48,8 @@ redis-tools            redis-cli
 nginx                  /usr/sbin/nginx
 openssl                openssl
 python3-venv           python:ensurepip
+csmith                 csmith
+libcsmith-dev          /usr/include/csmith/csmith.h
 '
 
 is_there() {

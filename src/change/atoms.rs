@@ -5,7 +5,7 @@
 
 use super::graph::{Graph, Reach};
 use super::matching::{self, Partners};
-use crate::fingerprint::walk::{self, Module, NodeSet, Start};
+use crate::fingerprint::walk::{self, Guide, Module, NodeSet, Start};
 use crate::model::{AtomKind, Level, Manifest};
 use std::cmp::Ordering;
 
@@ -59,7 +59,7 @@ pub fn compare(before: &[Manifest], now: &[Manifest], entry: Option<&str>, execu
     let partners = matching::partners(&old, &new);
     let executed = executed.map(|set| {
         let modules: Vec<Module> = before.iter().map(Module::Known).collect();
-        walk::entered(&modules, entry.map_or(Start::Program, Start::Entry), set).concat()
+        walk::entered(&modules, entry.map_or(Start::Program, Start::Entry), Guide::Set(set)).concat()
     });
     let builds = Builds { old: &old, new: &new, partners: &partners, executed };
     let (old_starts, new_starts) = (old.starts(entry), new.starts(entry));

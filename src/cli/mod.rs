@@ -2,6 +2,7 @@
 
 mod clear;
 mod config;
+mod cover;
 mod doctor;
 mod explain;
 mod fingerprint;
@@ -65,6 +66,8 @@ enum Command {
     Show(show::Arguments),
     Doctor(doctor::Arguments),
     Config(config::Arguments),
+    #[command(hide = true)]
+    Cover(cover::Arguments),
     Push(push::Arguments),
     Pull(pull::Arguments),
     Gc(gc::Arguments),
@@ -91,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
+        Command::Cover(arguments) => cover::run(arguments),
         Command::Push(arguments) => push::run(arguments),
         Command::Pull(arguments) => pull::run(arguments),
         Command::Gc(arguments) => gc::run(arguments),

@@ -23,12 +23,13 @@ pub fn of_object(tables: &Tables) -> Hash {
 }
 
 /// A table of names without the name of the record's section: LLVM has one table for sections and symbols, and
-/// appending the record makes it longer.
+/// appending the record makes it longer. An object that carries a void record besides its own has the name twice.
 fn content<'a>(section: &Section<'a>) -> &'a [u8] {
-    match section.data.strip_suffix(b".tasting\0") {
-        Some(names) if section.kind == elf::SHT_STRTAB.0 => names,
-        _ => section.data,
+    let mut content = section.data;
+    while let Some(names) = content.strip_suffix(b".tasting\0").filter(|_| section.kind == elf::SHT_STRTAB.0) {
+        content = names;
     }
+    content
 }
 
 /// Memory, symbols, and the relocations and groups of what is in memory.

@@ -111,6 +111,32 @@ impl Program {
     }
 }
 
+/// An atom of a module in its place, and whether it counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    pub name: String,
+    pub address: u64,
+    pub size: u64,
+    pub counts: bool,
+}
+
+impl Program {
+    /// What of each module with a manifest counts, and what does not. Atoms without a place of their own are left out.
+    pub fn extent(&self, entry: Option<&str>, set: Option<&NodeSet>) -> Vec<(&Path, Vec<Placed>)> {
+        let entered = self.loaded.entered(entry, set.map_or(Guide::Everything, Guide::Set));
+        let placed = |(node, counts): &(&Node, bool)| Placed {
+            name: node.name.to_string(),
+            address: node.address,
+            size: node.size,
+            counts: *counts,
+        };
+        let modules = self.modules.iter().zip(entered);
+        let atoms =
+            |nodes: Vec<(&Node, bool)>| nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect();
+        modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()
+    }
+}
+
 /// Reads a module, if that has not been done ahead.
 fn inspect(path: &Path, settings: &Settings) -> Result<Inspected<'static>, FingerprintError> {
     let ahead = AHEAD.lock().ok().and_then(|mut ahead| ahead.remove(path));

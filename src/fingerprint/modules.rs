@@ -6,7 +6,7 @@ use super::walk::{self, Fingerprint, Guide, Module, NodeSet, Start};
 use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::Dynamic;
-use crate::model::manifest::Manifest;
+use crate::model::manifest::{Manifest, Node};
 use crate::model::{FormatError, Hash, Hasher};
 use crate::process::sys::{self, Mapped};
 use crate::process::{Settings, manifest_file};
@@ -154,6 +154,22 @@ impl<'o> Loaded<'o> {
             path: self.program.clone(),
             entry: entry.unwrap_or_default().to_owned(),
         })
+    }
+}
+
+impl<'o> Loaded<'o> {
+    /// The nodes of each module that has a manifest, and whether a walk goes into them.
+    pub fn entered(&self, entry: Option<&str>, guide: Guide) -> Vec<Option<Vec<(&Node<'o>, bool)>>> {
+        let modules: Vec<Module> = self.modules.iter().map(as_module).collect();
+        let entered = walk::entered(&modules, entry.map_or(Start::Program, Start::Entry), guide);
+        self.modules
+            .iter()
+            .zip(entered)
+            .map(|(module, entered)| match module {
+                Read::Known(manifest) | Read::Late(manifest) => Some(manifest.nodes.iter().zip(entered).collect()),
+                Read::Foreign(_) => None,
+            })
+            .collect()
     }
 }
 

@@ -61,9 +61,9 @@ pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Finge
     Some((walk.hasher.finish(), walk.entered))
 }
 
-/// Which nodes of each module a walk that followed a set went into.
-pub fn entered(modules: &[Module], start: Start, set: &NodeSet) -> Vec<Vec<bool>> {
-    let mut walk = Walk::new(modules, Guide::Set(set));
+/// Which nodes of each module a walk went into.
+pub fn entered(modules: &[Module], start: Start, guide: Guide) -> Vec<Vec<bool>> {
+    let mut walk = Walk::new(modules, guide);
     match start {
         Start::Program => walk.program(),
         Start::Entry(name) => _ = walk.entry(name),

@@ -9,6 +9,7 @@
 pub mod capture;
 mod choice;
 pub mod config;
+pub mod cover;
 mod difference;
 pub mod environment;
 mod execute;

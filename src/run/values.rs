@@ -5,7 +5,7 @@
 
 use super::config::SystemLibraries;
 use super::project::Project;
-use crate::fingerprint::execution::{self, Execution, Extent};
+use crate::fingerprint::execution::{self, Execution, Extent, Placed};
 use crate::fingerprint::libraries;
 use crate::fingerprint::walk::NodeSet;
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
@@ -241,6 +241,18 @@ impl<'a> Values<'a> {
             remember(self.store, name, &program);
         }
         Ok(program)
+    }
+
+    /// What of a program and its libraries counts for an execution, by module. Nothing if they cannot be read.
+    pub fn extent(&mut self, dependency: &Dependency) -> Vec<(PathBuf, Vec<Placed>)> {
+        let Some(path) = self.project.path(&dependency.place) else { return Vec::new() };
+        let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
+        let Some(libraries) = libraries.collect::<Option<Vec<PathBuf>>>() else { return Vec::new() };
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        let set = NodeSet::from_bytes(&dependency.executed);
+        let set = (!dependency.executed.is_empty()).then_some(&set);
+        let Ok(opened) = self.opened(&path, &libraries) else { return Vec::new() };
+        opened.extent(entry.as_deref(), set).into_iter().map(|(path, atoms)| (path.to_owned(), atoms)).collect()
     }
 
     /// A program with its libraries, read.

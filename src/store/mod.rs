@@ -5,13 +5,13 @@
 //! In: shapes, outcomes, decisions. Out: the same, whole and as they were put in, or a reason why not. Whatever is the
 //! matter with a store, the worst that comes of it is that a test runs.
 
+pub mod entry;
 pub mod files;
 pub mod layered;
 pub mod remote;
 
 mod aside;
 mod contents;
-mod entry;
 mod journal;
 mod marks;
 mod retention;

@@ -1,0 +1,316 @@
+//! A program on the bench: built once as it is, then again and again with one change, in the same place.
+
+use crate::mutate::Change;
+use crate::process::{self, Ended};
+use crate::program::{Language, Place, Program, Test};
+use crate::setup::{Setup, Tools, command};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tasting::process::Settings;
+
+/// Compilers and linkers never take longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const LIBRARY: &str = "libpart.so";
+const PROGRAM: &str = "prog";
+
+pub struct Bench<'b> {
+    tools: &'b Tools,
+    pub program: &'b Program,
+    pub setup: Setup,
+    pub folder: PathBuf,
+    /// What is in the folder `bin` is not what was built first.
+    changed: [bool; 2],
+}
+
+/// A build that worked.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// The objects that were compiled for it, by unit.
+    pub objects: Vec<(usize, PathBuf)>,
+    /// The sections that the linker left out of the program, as `object:section`.
+    pub removed: BTreeSet<String>,
+}
+
+impl<'b> Bench<'b> {
+    /// Builds the program as it is. `None` if that does not work.
+    pub fn new(
+        tools: &'b Tools,
+        program: &'b Program,
+        setup: Setup,
+        folder: PathBuf,
+    ) -> io::Result<Option<(Bench<'b>, Built)>> {
+        let bench = Bench { tools, program, setup, folder, changed: [false; 2] };
+        for name in ["src", "obj", "mut", "bin", "base", "out"] {
+            fs::create_dir_all(bench.folder.join(name))?;
+        }
+        for file in program.files() {
+            fs::write(bench.folder.join("src").join(&file.name), &file.text)?;
+        }
+        for index in 0..program.units.len() {
+            if !bench.compile("src", index, &[], "obj")? {
+                return Ok(None);
+            }
+        }
+        let order: Vec<usize> = (0..program.units.len()).collect();
+        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])? else {
+            return Ok(None);
+        };
+        for name in fs::read_dir(bench.folder.join("bin"))? {
+            let path = name?.path();
+            fs::copy(&path, bench.folder.join("base").join(path.file_name().unwrap_or_default()))?;
+        }
+        let objects = order.iter().map(|index| (*index, bench.object("obj", *index))).collect();
+        Ok(Some((bench, Built { objects, removed })))
+    }
+
+    fn object(&self, folder: &str, index: usize) -> PathBuf {
+        self.folder.join(relative(folder, index))
+    }
+
+    fn shim(&self, language: Language) -> Command {
+        let program = if language == Language::C { &self.tools.cc } else { &self.tools.cxx };
+        command(program, &self.folder, &self.folder, &self.setup.level)
+    }
+
+    fn compile(&self, from: &str, index: usize, more: &[String], to: &str) -> io::Result<bool> {
+        let unit = &self.program.units[index];
+        let mut command = self.shim(self.program.language);
+        for variable in ["TASTING_CC", "TASTING_CXX"] {
+            command.env(variable, self.setup.compiler.command(self.program.language));
+        }
+        // What a library hides, the program does not find.
+        let is_in_the_way = |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
+        command
+            .args(self.setup.compile_flags().into_iter().filter(|flag| !is_in_the_way(flag)))
+            .args(&self.program.flags);
+        if unit.place == Place::Library {
+            command.arg("-fPIC");
+        }
+        command.args(more).args(["-w", "-Imut", "-Isrc", "-c"]).arg(Path::new(from).join(&unit.name));
+        command.arg("-o").arg(relative(to, index));
+        Ok(self.run(&mut command, PATIENCE)?.is_good())
+    }
+
+    /// Links the library and the program, or one of them. Gives what was left out of the program; nothing if it fails.
+    /// All paths are relative to the folder, as build systems have them.
+    fn link(
+        &self,
+        object: &dyn Fn(usize) -> PathBuf,
+        order: &[usize],
+        more: &[String],
+        which: [bool; 2],
+    ) -> io::Result<Option<BTreeSet<String>>> {
+        let of = |place: Place| {
+            order.iter().filter(move |index| self.program.units[**index].place == place).map(|index| object(*index))
+        };
+        let driver = || {
+            let mut command = self.shim(self.program.language);
+            for variable in ["TASTING_CC", "TASTING_CXX"] {
+                command.env(variable, self.setup.driver.command(self.program.language));
+            }
+            command
+        };
+        if which[0] && self.program.has(Place::Library) {
+            let mut command = driver();
+            command.args(["-shared", "-Wl,-soname,libpart.so", "-o", "bin/libpart.so"]);
+            command.arg(format!("-fuse-ld={}", self.setup.linker)).args(of(Place::Library));
+            command.args(more.iter().filter(|option| *option != "-no-pie"));
+            if !self.run(&mut command, PATIENCE)?.is_good() {
+                return Ok(None);
+            }
+        }
+        if !which[1] {
+            return Ok(Some(BTreeSet::new()));
+        }
+        let mut command = driver();
+        command.args(of(Place::Object)).args(["-o", "bin/prog"]).args(self.setup.link_flags());
+        if self.program.has(Place::Archive) {
+            let _ = fs::remove_file(self.folder.join("out/libmore.a"));
+            let mut make = Command::new("ar");
+            make.current_dir(&self.folder).args(["qcs", "out/libmore.a"]).args(of(Place::Archive));
+            if !self.run(&mut make, PATIENCE)?.is_good() {
+                return Ok(None);
+            }
+            command.arg("out/libmore.a");
+        }
+        if self.program.has(Place::Library) {
+            command.args(["bin/libpart.so", "-Wl,-rpath,$ORIGIN"]);
+        }
+        let linked = self.run(command.args(more), PATIENCE)?;
+        Ok(linked.is_good().then(|| removed(&linked.describe())))
+    }
+
+    /// Compiles another text of a unit. Gives the lines that the compiler complains about, if it refuses it.
+    pub fn compile_text(&self, index: usize, text: &str) -> io::Result<Result<(), Vec<usize>>> {
+        fs::write(self.folder.join("mut").join(&self.program.units[index].name), text)?;
+        if self.compile("mut", index, &[], "mut")? {
+            return Ok(Ok(()));
+        }
+        let said = String::from_utf8_lossy(&fs::read(self.folder.join("out/stderr"))?).into_owned();
+        let errors = said.lines().filter(|line| line.contains("error:"));
+        let number = |line: &str| line.split(':').nth(1).and_then(|number| number.parse().ok());
+        Ok(Err(errors.filter_map(number).collect()))
+    }
+
+    /// Builds with a change of something else. `None` if that does not work.
+    pub fn build(&mut self, change: &Change) -> io::Result<Option<Built>> {
+        let (index, flags, from) = match change {
+            Change::Unit { index, text } => {
+                let compiled = self.compile_text(*index, text)?.is_ok();
+                return if compiled { self.relink(vec![*index], None, &[]) } else { Ok(None) };
+            }
+            Change::Header { index, text } => return self.build_header(*index, text),
+            Change::Order(order) => {
+                return self.relink(Vec::new(), Some(order), &[]);
+            }
+            Change::Link(more) => {
+                return self.relink(Vec::new(), None, more);
+            }
+            Change::Options { index, flags } => (*index, flags, "src"),
+        };
+        if !self.compile(from, index, flags, "mut")? {
+            return Ok(None);
+        }
+        self.relink(vec![index], None, &[])
+    }
+
+    fn build_header(&mut self, index: usize, text: &str) -> io::Result<Option<Built>> {
+        let header = self.folder.join("mut").join(&self.program.headers[index].name);
+        fs::write(&header, text)?;
+        let all: Vec<usize> = (0..self.program.units.len()).collect();
+        let mut works = true;
+        for index in &all {
+            // A header is looked for beside the file that includes it, first of all.
+            let unit = &self.program.units[*index];
+            fs::write(self.folder.join("mut").join(&unit.name), unit.text())?;
+            works = works && self.compile("mut", *index, &[], "mut")?;
+        }
+        // It would be in the way of the next change.
+        fs::remove_file(header)?;
+        if works { self.relink(all, None, &[]) } else { Ok(None) }
+    }
+
+    /// Links what the units in the folder `mut` are part of, or everything if there are none.
+    pub fn relink(
+        &mut self,
+        compiled: Vec<usize>,
+        order: Option<&[usize]>,
+        more: &[String],
+    ) -> io::Result<Option<Built>> {
+        self.restore()?;
+        let given: Vec<usize> = (0..self.program.units.len()).collect();
+        let in_library = |index: &usize| self.program.units[*index].place == Place::Library;
+        let which = [compiled.iter().any(in_library), !compiled.iter().all(in_library)];
+        let which = if compiled.is_empty() { [true; 2] } else { which };
+        self.changed = which;
+        let object = |index: usize| relative(if compiled.contains(&index) { "mut" } else { "obj" }, index);
+        let removed = self.link(&object, order.unwrap_or(&given), more, which)?;
+        let objects = compiled.iter().map(|index| (*index, self.object("mut", *index))).collect();
+        // Where only the library was linked anew, the program is as it was; what it leaves out is not told again.
+        Ok(removed.map(|removed| Built { objects, removed }))
+    }
+
+    /// Puts back what the last change has replaced.
+    pub fn restore(&mut self) -> io::Result<()> {
+        for (index, name) in [LIBRARY, PROGRAM].into_iter().enumerate() {
+            if !std::mem::take(&mut self.changed[index]) {
+                continue;
+            }
+            for name in [name.to_owned(), format!("{name}.tasting")] {
+                let (from, to) = (self.folder.join("base").join(&name), self.folder.join("bin").join(&name));
+                let _ = fs::remove_file(&to);
+                if from.exists() {
+                    process::writing(|| fs::copy(from, to))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn base_object(&self, index: usize) -> PathBuf {
+        self.object("obj", index)
+    }
+
+    fn run(&self, command: &mut Command, patience: Duration) -> io::Result<Ended> {
+        process::run(command, &self.folder.join("out"), patience)
+    }
+
+    /// What a test does by itself.
+    pub fn run_plainly(&self, test: &Test, patience: Duration) -> io::Result<Ended> {
+        // As `tasting run` starts it: programs see their names.
+        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
+        self.run(command.args(&test.argument), patience)
+    }
+
+    /// The same under circumstances that no sound program notices: what lies on the stack is another.
+    pub fn run_otherwise(&self, test: &Test, turn: usize, patience: Duration) -> io::Result<Ended> {
+        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
+        match turn % 4 {
+            0 => command.env("LD_BIND_NOW", "1"),
+            1 => command.env("FILLER", "x".repeat(8 + 24 * turn)),
+            2 => command.env("LD_PRELOAD", "libm.so.6"),
+            _ => &mut command,
+        };
+        self.run(command.args(&test.argument), patience)
+    }
+
+    /// `tasting`, about a test.
+    pub fn tasting(
+        &self,
+        words: &[&str],
+        test: &Test,
+        variable: Option<&str>,
+        patience: Duration,
+    ) -> io::Result<Ended> {
+        let mut command = command(&self.tools.tasting, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        command.args(words).args(["--", "./prog"]).args(&test.argument);
+        if let Some(variable) = variable {
+            command.env(variable, "1");
+        }
+        self.run(&mut command, patience)
+    }
+
+    /// The fingerprint of a test with its libraries: what `tasting fingerprint` prints, for it is the same function.
+    pub fn fingerprint(&self, test: &Test) -> Option<String> {
+        let settings = Settings::default();
+        let path = self.folder.join("bin").join(PROGRAM);
+        tasting::fingerprint::fingerprint(&path, test.entry.as_deref(), &settings).ok().map(|hash| hash.to_string())
+    }
+}
+
+fn relative(folder: &str, index: usize) -> PathBuf {
+    Path::new(folder).join(Program::object(index))
+}
+
+/// The sections that a linker says it has left out, as `object:section`. Each linker has its own words.
+fn removed(said: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in said.lines() {
+        let Some((_, rest)) = line.split_once("removing unused section ") else { continue };
+        let quoted: Vec<&str> = rest.split('\'').collect();
+        let pair = match quoted[..] {
+            [_, section, _, file, ..] => Some((file, section)),
+            _ => rest.trim_end().trim_end_matches(')').split_once(":("),
+        };
+        if let Some((file, section)) = pair {
+            found.insert(format!("{}:{section}", file.rsplit('/').next().unwrap_or(file)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_linkers_are_understood() {
+        let said = "/usr/bin/ld.bfd: removing unused section '.text.f' in file '/x/obj/u1.o'\nld.gold: removing unused section from '.text.g' in file 'obj/u1.o'\nremoving unused section obj/u2.o:(.text.h)\n";
+        assert_eq!(removed(said).into_iter().collect::<Vec<_>>(), ["u1.o:.text.f", "u1.o:.text.g", "u2.o:.text.h"]);
+    }
+}

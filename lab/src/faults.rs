@@ -1,0 +1,433 @@
+//! Faults around Tasting: processes that are killed, a disk that is full, a store that cannot be written, clocks that jump, two
+//! versions at once, very many processes. After each of them every entry of the store has to be whole, and every result right.
+
+use crate::bench::Bench;
+use crate::dice::Dice;
+use crate::generate;
+use crate::mutate::{self, Step};
+use crate::process::{self, Ended};
+use crate::program::{Place, Program};
+use crate::report::Faults;
+use crate::setup::{Compiler, Setup, Tools, command};
+use crate::stored;
+use std::fs::{self, File, FileTimes};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Two versions of a program in two checkouts, and a store for both.
+struct Ground<'g> {
+    tools: &'g Tools,
+    program: &'g Program,
+    checkouts: [PathBuf; 2],
+    expected: [Vec<Ended>; 2],
+    fingerprints: [String; 2],
+    store: PathBuf,
+    dice: Dice,
+    found: Faults,
+}
+
+/// Injects faults of every kind, `amount` times as many as in a short run.
+pub fn run(tools: &Tools, scratch: &Path, seed: u64, amount: u64) -> io::Result<Faults> {
+    let mut dice = Dice::new(seed, "faults");
+    let program = program(&mut dice);
+    let folder = scratch.join("faults");
+    let Some(mut ground) = Ground::new(tools, &program, &folder, dice)? else {
+        return Ok(Faults {
+            left_out: vec!["the program for the faults is not built: try another seed".to_owned()],
+            ..Faults::default()
+        });
+    };
+    ground.kill_runners(60 * amount)?;
+    ground.kill_shims(20 * amount)?;
+    ground.many_at_once(if amount > 1 { 200 } else { 60 })?;
+    ground.two_versions(20 * amount)?;
+    ground.jumping_clocks(10 * amount)?;
+    ground.strange_entries()?;
+    ground.without_room()?;
+    let found = ground.found;
+    fs::remove_dir_all(&folder)?;
+    Ok(found)
+}
+
+/// One file each, so that a build is one compiler and one linker.
+fn program(dice: &mut Dice) -> Program {
+    let mut program = generate::small_c(dice);
+    program.units.iter_mut().for_each(|unit| unit.place = Place::Object);
+    program.tests.truncate(5);
+    program
+}
+
+impl<'g> Ground<'g> {
+    fn new(tools: &'g Tools, program: &'g Program, folder: &Path, mut dice: Dice) -> io::Result<Option<Ground<'g>>> {
+        let checkouts = ["one", "two"].map(|name| folder.join(name));
+        let mut expected = [Vec::new(), Vec::new()];
+        let mut fingerprints = [String::new(), String::new()];
+        for (version, checkout) in checkouts.iter().enumerate() {
+            fs::create_dir_all(checkout)?;
+            let Some((mut bench, _)) = Bench::new(tools, program, setup(), checkout.clone())? else { return Ok(None) };
+            // The second version differs from the first in something that a test notices.
+            let mut turns = 0;
+            loop {
+                expected[version].clear();
+                for test in &program.tests {
+                    expected[version].push(bench.run_plainly(test, PATIENCE)?);
+                }
+                turns += 1;
+                if version == 0 || expected[0] != expected[1] {
+                    break;
+                }
+                if turns > 50 {
+                    return Ok(None);
+                }
+                if let Some(Step::Each(mutations)) = mutate::step(&mut dice, program) {
+                    let Some(mutation) = mutations.first() else { continue };
+                    let unit = &program.units[mutation.unit];
+                    let texts = unit.segments.iter().enumerate();
+                    let text: String = texts
+                        .map(
+                            |(number, segment)| {
+                                if number == mutation.segment { &*mutation.text } else { &*segment.text }
+                            },
+                        )
+                        .collect();
+                    if bench.compile_text(mutation.unit, &text)?.is_ok() {
+                        bench.relink(vec![mutation.unit], None, &[])?;
+                        fs::write(checkout.join("src").join(&unit.name), text)?;
+                        fs::copy(
+                            checkout.join("mut").join(Program::object(mutation.unit)),
+                            checkout.join("obj").join(Program::object(mutation.unit)),
+                        )?;
+                    }
+                }
+            }
+            fingerprints[version] = fingerprint(&checkout.join("bin/prog"));
+        }
+        let store = folder.join("store");
+        let found = Faults::default();
+        Ok(Some(Ground { tools, program, checkouts, expected, fingerprints, store, dice, found }))
+    }
+
+    /// `tasting run` of a test in a version, with its output in a folder of its own.
+    fn runner(&self, version: usize, test: usize) -> Command {
+        let checkout = &self.checkouts[version];
+        let mut command = command(&self.tools.tasting, &checkout.join("bin"), checkout, "code");
+        command.env("TASTING_DIR", &self.store).args(["run", "--reuse-failures", "--", "./prog"]);
+        command.args(&self.program.tests[test].argument);
+        command
+    }
+
+    fn any(&mut self) -> (usize, usize) {
+        (self.dice.below(2), self.dice.below(self.program.tests.len()))
+    }
+
+    fn injected(&mut self, name: &str, count: u64) {
+        *self.found.injected.entry(name.to_owned()).or_default() += count;
+    }
+
+    /// Runs every test of both versions twice: both times the result has to be right, and the second time it has to be known,
+    /// where it can be kept.
+    fn check(&mut self, after: &str, is_kept: bool) -> io::Result<()> {
+        for version in 0..2 {
+            for test in 0..self.program.tests.len() {
+                for turn in 0..2 {
+                    let given =
+                        process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                    if given != self.expected[version][test] {
+                        self.found.lost.push(format!(
+                            "after {after}: test {test} of version {version} gives {}",
+                            given.describe()
+                        ));
+                    }
+                    if turn == 1 && is_kept && !self.is_reused(version, test)? {
+                        self.found.lost.push(format!(
+                            "after {after}: the result of test {test} of version {version} is not there"
+                        ));
+                    }
+                }
+            }
+        }
+        let stored = stored::read(&self.store)?;
+        self.found.entries += stored.whole;
+        self.found
+            .lost
+            .extend(stored.damaged.iter().map(|path| format!("after {after}: {} is damaged", path.display())));
+        Ok(())
+    }
+
+    fn is_reused(&self, version: usize, test: usize) -> io::Result<bool> {
+        let checkout = &self.checkouts[version];
+        let mut command = command(&self.tools.tasting, &checkout.join("bin"), checkout, "code");
+        command.env("TASTING_DIR", &self.store).args(["explain", "--reuse-failures", "--json", "--", "./prog"]);
+        command.args(&self.program.tests[test].argument);
+        let said = process::run(&mut command, &checkout.join("out"), PATIENCE)?.text();
+        Ok(said.replace(' ', "").contains("\"decision\":\"reused\""))
+    }
+
+    /// Runners that are killed at any time: before, while and after the test runs, while they write.
+    fn kill_runners(&mut self, count: u64) -> io::Result<()> {
+        for _ in 0..count {
+            let (version, test) = self.any();
+            // A store that knows everything would have little to write.
+            if self.dice.percent(20) {
+                let _ = fs::remove_dir_all(&self.store);
+            }
+            let child = quiet(&mut self.runner(version, test)).spawn()?;
+            let time = Duration::from_micros(self.dice.below(25_000) as u64);
+            kill_after(child, time)?;
+        }
+        self.injected("runners killed", count);
+        self.check("killed runners", true)
+    }
+
+    /// Compilers and linkers whose shims are killed. What is built afterwards is what was built before.
+    fn kill_shims(&mut self, count: u64) -> io::Result<()> {
+        for number in 0..count {
+            let version = self.dice.below(2);
+            let unit = self.dice.below(self.program.units.len());
+            let mut command = if number % 2 == 0 { self.compiler(version, unit) } else { self.linker(version) };
+            let child = quiet(&mut command).spawn()?;
+            let time = Duration::from_micros(self.dice.below(60_000) as u64);
+            kill_after(child, time)?;
+        }
+        // The compilers themselves were not killed, and may still write.
+        thread::sleep(Duration::from_millis(500));
+        self.injected("shims killed", count);
+        for version in 0..2 {
+            let binary = self.checkouts[version].join("bin/prog");
+            for unit in 0..self.program.units.len() {
+                self.build(version, &mut self.compiler(version, unit))?;
+            }
+            self.build(version, &mut self.linker(version))?;
+            if fingerprint(&binary) != self.fingerprints[version] {
+                self.found.lost.push(format!("after killed shims: version {version} has another fingerprint"));
+            }
+        }
+        self.check("killed shims", true)
+    }
+
+    fn build(&mut self, version: usize, command: &mut Command) -> io::Result<()> {
+        let built = process::run(command, &self.checkouts[version].join("out"), PATIENCE)?;
+        if !built.is_good() {
+            self.found.lost.push(format!("after killed shims: the build fails: {}", built.describe()));
+        }
+        Ok(())
+    }
+
+    fn compiler(&self, version: usize, unit: usize) -> Command {
+        let (checkout, name) = (&self.checkouts[version], &self.program.units[unit].name);
+        let mut command = command(&self.tools.cc, checkout, checkout, "code");
+        command
+            .env("TASTING_CC", "gcc")
+            .env("TASTING_DIR", &self.store)
+            .args(setup().compile_flags())
+            .args(&self.program.flags);
+        command
+            .args(["-w", "-Isrc", "-c"])
+            .arg(Path::new("src").join(name))
+            .arg("-o")
+            .arg(Path::new("obj").join(Program::object(unit)));
+        command
+    }
+
+    fn linker(&self, version: usize) -> Command {
+        let checkout = &self.checkouts[version];
+        let mut command = command(&self.tools.cc, checkout, checkout, "code");
+        command.env("TASTING_CC", "gcc").env("TASTING_DIR", &self.store);
+        command.args((0..self.program.units.len()).map(|unit| Path::new("obj").join(Program::object(unit))));
+        command.args(["-o", "bin/prog"]).args(setup().link_flags());
+        command
+    }
+
+    /// Very many processes at the same time, on a store that knows nothing.
+    fn many_at_once(&mut self, count: usize) -> io::Result<()> {
+        let _ = fs::remove_dir_all(&self.store);
+        let mut running = Vec::new();
+        for number in 0..count {
+            let (version, test) = self.any();
+            let folder = self.store.with_file_name(format!("out-{number}"));
+            fs::create_dir_all(&folder)?;
+            let mut command = self.runner(version, test);
+            command
+                .stdin(Stdio::null())
+                .stdout(File::create(folder.join("stdout"))?)
+                .stderr(File::create(folder.join("stderr"))?);
+            running.push((version, test, folder, command.spawn()?));
+        }
+        for (version, test, folder, mut child) in running {
+            let end = process::wait(&mut child, PATIENCE)?.map_or(process::End::Hang, process::end_of);
+            let [stdout, stderr] = [fs::read(folder.join("stdout"))?, fs::read(folder.join("stderr"))?];
+            if (Ended { end, stdout, stderr }) != self.expected[version][test] {
+                self.found
+                    .lost
+                    .push(format!("one of {count} processes: test {test} of version {version} gives another result"));
+            }
+            fs::remove_dir_all(folder)?;
+        }
+        self.injected("processes at once", count as u64);
+        self.check("many processes", true)
+    }
+
+    /// Two versions that change places under one path, again and again, while the store knows both.
+    fn two_versions(&mut self, count: u64) -> io::Result<()> {
+        let place = self.store.with_file_name("place");
+        fs::create_dir_all(place.join("bin"))?;
+        for _ in 0..count {
+            let (version, test) = self.any();
+            for name in ["prog", "prog.tasting"] {
+                fs::copy(self.checkouts[version].join("bin").join(name), place.join("bin").join(name))?;
+            }
+            let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
+            command
+                .env("TASTING_DIR", &self.store)
+                .args(["run", "--reuse-failures", "--", "./prog"])
+                .args(&self.program.tests[test].argument);
+            let given = process::run(&mut command, &place, PATIENCE)?;
+            if given != self.expected[version][test] {
+                self.found
+                    .lost
+                    .push(format!("two versions: test {test} of version {version} gives {}", given.describe()));
+            }
+        }
+        self.injected("versions exchanged", count);
+        self.check("two versions", true)
+    }
+
+    /// Binaries and entries of stores that are from the past or the future, and all of the same time.
+    fn jumping_clocks(&mut self, count: u64) -> io::Result<()> {
+        let place = self.store.with_file_name("place");
+        let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        for number in 0..count {
+            let (version, test) = self.any();
+            let time = if number % 3 == 0 { SystemTime::now() + Duration::from_secs(400 * 86_400) } else { past };
+            for name in ["prog", "prog.tasting"] {
+                // In the same file, so that nothing but the content is new.
+                let path = place.join("bin").join(name);
+                fs::write(&path, fs::read(self.checkouts[version].join("bin").join(name))?)?;
+                set_time(&path, time)?;
+            }
+            if number % 4 == 0 {
+                stored::for_each(&self.store, &mut |path| set_time(path, time))?;
+            }
+            let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
+            command
+                .env("TASTING_DIR", &self.store)
+                .args(["run", "--reuse-failures", "--", "./prog"])
+                .args(&self.program.tests[test].argument);
+            let given = process::run(&mut command, &place, PATIENCE)?;
+            if given != self.expected[version][test] {
+                self.found.lost.push(format!("clocks: test {test} of version {version} gives {}", given.describe()));
+            }
+        }
+        self.injected("clocks moved", count);
+        self.check("moved clocks", true)
+    }
+
+    /// Entries as another version of Tasting would write them, or as a bad disk would leave them: they are not answers.
+    fn strange_entries(&mut self) -> io::Result<()> {
+        self.check("strange entries, before", true)?;
+        let (mut count, mut dice) = (0, self.dice.clone());
+        stored::for_each(&self.store, &mut |path| {
+            let mut bytes = fs::read(path)?;
+            if bytes.len() < 32 {
+                return Ok(());
+            }
+            match dice.below(4) {
+                0 => bytes[8] = bytes[8].wrapping_add(1),
+                1 => bytes.truncate(bytes.len() / 2),
+                2 => {
+                    let at = dice.below(bytes.len());
+                    bytes[at] ^= 0x10;
+                }
+                _ => return Ok(()),
+            }
+            count += 1;
+            fs::write(path, bytes)
+        })?;
+        self.injected("entries damaged, or of another version", count);
+        for version in 0..2 {
+            for test in 0..self.program.tests.len() {
+                let given =
+                    process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                if given != self.expected[version][test] {
+                    self.found
+                        .lost
+                        .push(format!("strange entries: test {test} of version {version} gives {}", given.describe()));
+                }
+            }
+        }
+        let _ = fs::remove_dir_all(&self.store);
+        self.check("strange entries, after", true)
+    }
+
+    /// A store on a disk that is full, and then one that cannot be written.
+    fn without_room(&mut self) -> io::Result<()> {
+        let _ = fs::remove_dir_all(&self.store);
+        fs::create_dir_all(&self.store)?;
+        for size in ["size=16k", "size=64k", "size=256k"] {
+            if !mount(&["-t", "tmpfs", "-o", size, "tmpfs"], &self.store) {
+                self.found.left_out.push("a full disk and a read-only store: mounting is not allowed here".to_owned());
+                return Ok(());
+            }
+            let full = self.check("a full disk", false);
+            let read_only = mount(&["-o", "remount,ro"], &self.store);
+            let written = if read_only { self.check("a read-only store", false) } else { Ok(()) };
+            let unmounted = Command::new("umount").arg(&self.store).status()?.success();
+            full?;
+            written?;
+            if !unmounted {
+                return Err(io::Error::other("the small disk cannot be unmounted"));
+            }
+            self.injected("runs with a full disk", 4 * self.program.tests.len() as u64);
+            self.injected(
+                "runs with a read-only store",
+                if read_only { 4 * self.program.tests.len() as u64 } else { 0 },
+            );
+        }
+        Ok(())
+    }
+}
+
+fn setup() -> Setup {
+    Setup {
+        compiler: Compiler::Gcc,
+        driver: Compiler::Gcc,
+        optimisation: "-O1",
+        linker: "gold",
+        pie: true,
+        debug: false,
+        collects: false,
+        level: "code".to_owned(),
+        more: [None; 2],
+    }
+}
+
+fn fingerprint(binary: &Path) -> String {
+    let found = tasting::fingerprint::fingerprint(binary, None, &tasting::process::Settings::default());
+    found.map_or_else(|error| error.to_string(), |hash| hash.to_string())
+}
+
+fn quiet(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
+}
+
+fn kill_after(mut child: Child, time: Duration) -> io::Result<()> {
+    thread::sleep(time);
+    child.kill()?;
+    child.wait()?;
+    Ok(())
+}
+
+fn set_time(path: &Path, time: SystemTime) -> io::Result<()> {
+    File::options().write(true).open(path)?.set_times(FileTimes::new().set_modified(time).set_accessed(time))
+}
+
+fn mount(options: &[&str], place: &Path) -> bool {
+    let mut command = Command::new("mount");
+    command.args(options).arg(place).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,121 @@
+//! The hunt over random programs: workers, each with a program at a time, until the time is over. What is done is kept, so that
+//! a run that was interrupted goes on where it was.
+
+use crate::progress::Progress;
+use crate::sums::Sums;
+use crate::trial::{self, Plan};
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What was done, in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub seed: u64,
+    pub level: String,
+    pub steps: usize,
+    /// All programs before this one were tried.
+    next: u64,
+    /// Others that were.
+    beyond: BTreeSet<u64>,
+    pub sums: Sums,
+}
+
+impl State {
+    /// What the file says, if it is of the same hunt; else a beginning.
+    pub fn read(path: &Path, plan: &Plan) -> State {
+        let known = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
+        let begin = State { seed: plan.seed, level: plan.level.clone(), steps: plan.steps, ..State::default() };
+        known
+            .filter(|state| (state.seed, &state.level, state.steps) == (begin.seed, &begin.level, begin.steps))
+            .unwrap_or(begin)
+    }
+
+    fn is_done(&self, number: u64) -> bool {
+        number < self.next || self.beyond.contains(&number)
+    }
+
+    fn done(&mut self, number: u64, sums: &Sums) {
+        self.sums.add(sums);
+        self.beyond.insert(number);
+        while self.beyond.remove(&self.next) {
+            self.next += 1;
+        }
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let aside = path.with_extension("new");
+        fs::write(&aside, serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("cannot write {}", aside.display()))?;
+        Ok(fs::rename(aside, path)?)
+    }
+}
+
+/// Tries programs until the time is over, or `most` of them.
+pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most: Option<u64>) -> anyhow::Result<Sums> {
+    let start = Instant::now();
+    let state = State::read(state_file, plan);
+    let before = state.sums.seconds;
+    let progress = Progress::new("programs", time);
+    let shared = Mutex::new((state, 0u64));
+    let failed = AtomicBool::new(false);
+    let work = || -> anyhow::Result<()> {
+        while start.elapsed() < time && !failed.load(Ordering::Relaxed) {
+            let Some(number) = take(&shared, most) else { break };
+            let sums = trial::run(plan, number).with_context(|| format!("program {number} of seed {}", plan.seed));
+            let sums = sums.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            let mut shared = shared.lock().expect("no worker panics while it counts");
+            shared.0.done(number, &sums);
+            shared.0.sums.seconds = before + start.elapsed().as_secs();
+            shared.0.write(state_file)?;
+            let sums = &shared.0.sums;
+            progress.tell(&format!(
+                "{} mutants, {} behaviour-changing, {} misses",
+                sums.mutants,
+                sums.changing,
+                sums.misses()
+            ));
+        }
+        Ok(())
+    };
+    let outcome: anyhow::Result<Vec<()>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
+    });
+    progress.end();
+    outcome?;
+    Ok(shared.into_inner().expect("no worker panics").0.sums)
+}
+
+/// The next program that nobody has tried.
+fn take(shared: &Mutex<(State, u64)>, most: Option<u64>) -> Option<u64> {
+    let mut shared = shared.lock().expect("no worker panics while it counts");
+    while shared.0.is_done(shared.1) {
+        shared.1 += 1;
+    }
+    let number = shared.1;
+    shared.1 += 1;
+    most.is_none_or(|most| number < most).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_were_tried_are_not_tried_again() {
+        let mut state = State::default();
+        let one = Sums { programs: 1, ..Sums::default() };
+        for number in [1, 0, 3] {
+            state.done(number, &one);
+        }
+        assert_eq!((state.next, state.sums.programs), (2, 3));
+        let shared = Mutex::new((state, 0));
+        assert_eq!([take(&shared, None), take(&shared, None), take(&shared, Some(5))], [Some(2), Some(4), None]);
+    }
+}

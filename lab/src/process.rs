@@ -1,0 +1,83 @@
+//! Running a program and keeping what can be seen of it, within a time.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+/// How a program ended, and what it wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ended {
+    pub end: End,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    Code(i32),
+    Signal(i32),
+    /// It was stopped after its time.
+    Hang,
+}
+
+impl Ended {
+    pub fn is_good(&self) -> bool {
+        self.end == End::Code(0)
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// For people.
+    pub fn describe(&self) -> String {
+        let errors = String::from_utf8_lossy(&self.stderr);
+        format!("{:?}\n{}{}", self.end, self.text(), errors)
+    }
+}
+
+/// Whoever is started while a program is being written keeps that open for a moment, and it cannot be started.
+static WRITING: RwLock<()> = RwLock::new(());
+
+/// Writes a program while nobody is started.
+pub fn writing<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let _alone = WRITING.write().unwrap_or_else(PoisonError::into_inner);
+    write()
+}
+
+/// Runs a command to its end. Output goes to files in `folder`, so that nobody waits for a reader.
+pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Result<Ended> {
+    let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
+    command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+    let mut child = {
+        let _nobody_writes = WRITING.read().unwrap_or_else(PoisonError::into_inner);
+        command.spawn()?
+    };
+    let end = match wait(&mut child, patience)? {
+        None => End::Hang,
+        Some(status) => end_of(status),
+    };
+    Ok(Ended { end, stdout: fs::read(stdout)?, stderr: fs::read(stderr)? })
+}
+
+pub fn end_of(status: ExitStatus) -> End {
+    status.signal().map_or_else(|| End::Code(status.code().unwrap_or(-1)), End::Signal)
+}
+
+/// Waits for a child; one that takes too long is killed.
+pub fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let descriptor = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let time = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+    let ended = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time))?;
+    if ended == 0 {
+        child.kill()?;
+    }
+    let status = child.wait()?;
+    Ok((ended != 0).then_some(status))
+}
