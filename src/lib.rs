@@ -13,6 +13,9 @@ pub mod elf;
 /// Other programs and files: finding the real tool, running it, response files, writing aside.
 pub mod process;
 
+/// The syntax of C: preprocessed unit → definitions, their hashes and references, and the meaning of the whole.
+pub mod ast;
+
 /// The compile shim: source → object + record.
 pub mod compile;
 
