@@ -136,8 +136,9 @@ fn questions_pass_through() {
 
 #[test]
 fn link_time_optimisation() {
-    passes("-c -flto x.c");
-    passes("-c -flto=thin x.c");
+    let lto = |line| matches!(parsed(line), Invocation::Compile(CompileJob { lto: true, .. }));
+    assert!(lto("-c -flto x.c") && lto("-c -flto=thin x.c"));
+    assert!(!lto("-c -flto -fno-lto x.c"));
     assert_eq!(outputs("-c -flto -fno-lto x.c"), ["x.o"]);
     assert_eq!(outputs("-c -flto-partition=none x.c"), ["x.o"]);
     assert!(!link("-flto x.c -o x").compiles);

@@ -11,6 +11,7 @@
 //! unit counts twice: as what the linker binds the name to, and as what may have been inlined. To that come the symbols
 //! that only the object names, because compilers call functions of their own accord (`memcpy`, `__stack_chk_fail`).
 
+use super::syntax::Understood;
 use crate::ast::{Definition, Kind, Unit};
 use crate::elf::labels::groups;
 use crate::elf::object_file::{ObjectFile, Place, Relocation, Section};
@@ -29,9 +30,10 @@ const CALLED_BY_COMPILERS: [&str; 12] = [
 /// The most that compilers leave between two definitions, so as to align the second.
 const MOST_PADDING: u64 = 64;
 
-/// Makes the record of an object that was compiled from `unit`. `environment`: the compiler and its options.
-pub fn record<'a>(object: &ObjectFile<'a>, unit: &'a Unit, environment: Hash) -> Record<'a> {
-    let mut builder = Builder::new(object, unit, environment);
+/// Makes the record of an object that was compiled from a source that was understood.
+pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Record<'a> {
+    let mut builder = Builder::new(object, &source.unit, source.environment);
+    builder.record.refusals.extend(source.refusals.iter().cloned());
     builder.cut();
     builder.add_symbols();
     builder.find_implicit();
@@ -63,6 +65,8 @@ struct Builder<'o, 'a> {
     /// The definitions by name.
     named: FxHashMap<&'a str, u32>,
     has_assembler: bool,
+    /// Where functions start that choose what a symbol means.
+    resolvers: FxHashSet<(usize, u64)>,
     pieces: Vec<Piece>,
     /// Where the pieces of each section start in `pieces`, with the end as the last entry.
     first_piece: Vec<usize>,
@@ -91,6 +95,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             environment,
             named,
             has_assembler: unit.definitions.iter().any(|definition| definition.kind == Kind::Assembler),
+            resolvers: FxHashSet::default(),
             pieces: Vec::new(),
             first_piece: Vec::new(),
             atom_of: vec![u32::MAX; unit.definitions.len()],
@@ -111,6 +116,9 @@ impl<'o, 'a> Builder<'o, 'a> {
             let is_place = ![elf::STT_SECTION.0, elf::STT_FILE.0].contains(&symbol.kind) && !symbol.name.is_empty();
             if let (Place::Section(section), true) = (symbol.place, is_place) {
                 starts[section].push((symbol.value, symbol.size, self.owner(symbol.name)));
+                if symbol.kind == elf::STT_GNU_IFUNC.0 {
+                    self.resolvers.insert((section, symbol.value));
+                }
             }
         }
         for (index, starts) in starts.into_iter().enumerate() {
@@ -216,7 +224,7 @@ impl<'o, 'a> Builder<'o, 'a> {
 
     /// The symbols that code names and the source behind it does not.
     fn find_implicit(&mut self) {
-        let mut seen: FxHashSet<(Owner2, u32)> = FxHashSet::default();
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
         let mut explained: FxHashMap<u32, FxHashSet<&'a str>> = FxHashMap::default();
         let mut everybodys: FxHashSet<u32> = FxHashSet::default();
         for (index, section) in self.object.sections.iter().enumerate().filter(|(_, it)| it.is_allocated()) {
@@ -229,7 +237,7 @@ impl<'o, 'a> Builder<'o, 'a> {
                 let number = self.symbol_of[relocation.symbol as usize];
                 match piece {
                     Some(Owner::Definition(owner) | Owner::PartOf(owner)) => {
-                        if seen.insert((Owner2(owner), number)) {
+                        if seen.insert((owner, number)) {
                             let known = explained.entry(owner).or_insert_with(|| self.reachable_names(owner));
                             if !known.contains(symbol.name) {
                                 self.implicit[owner as usize].push(number);
@@ -291,7 +299,7 @@ impl<'o, 'a> Builder<'o, 'a> {
     fn add_piece(&mut self, index: usize, groups: &[u32]) {
         let Piece { section: number, start, end, owner } = self.pieces[index];
         let section = &self.object.sections[number];
-        let kind = self.kind(section, index);
+        let kind = atoms::kind(section, self.resolvers.contains(&(number, start)));
         let mut atom = match owner {
             Owner::Definition(definition) => self.definition_atom(definition, kind),
             Owner::PartOf(definition) => {
@@ -382,8 +390,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         hasher.number(section.kind.into()).number(section.flags).number(section.align).number(end - start);
         hasher.bytes(section.data.get(start as usize..end as usize).unwrap_or_default());
         let mut list = Targets::default();
-        let inside = |relocation: &&Relocation| (start..end).contains(&relocation.offset);
-        for relocation in section.relocations.iter().filter(inside) {
+        for relocation in relocations(section, start, end) {
             let Some((target, offset)) = self.target(relocation) else { return self.unexplained() };
             hasher.number(relocation.offset - start).number(relocation.kind.into()).number(offset as u64);
             hasher.number(list.push(target));
@@ -412,30 +419,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         Some((Target::Atom(piece as u32), offset | chosen))
     }
 
-    fn kind(&self, section: &Section, piece: usize) -> AtomKind {
-        let Piece { section: number, start, .. } = self.pieces[piece];
-        let is_resolver = || {
-            let at = Place::Section(number);
-            self.object
-                .symbols
-                .iter()
-                .any(|it| it.place == at && it.value == start && it.kind == elf::STT_GNU_IFUNC.0)
-        };
-        if section.is_code() && self.has_resolvers() && is_resolver() {
-            AtomKind::Resolver
-        } else {
-            atoms::kind(section, false)
-        }
-    }
-
-    fn has_resolvers(&self) -> bool {
-        self.record.symbols.iter().any(|symbol| matches!(symbol.kind, SymbolKind::Indirect { .. }))
-    }
 }
-
-/// A key of its own, so that it is not taken for another number.
-#[derive(PartialEq, Eq, Hash)]
-struct Owner2(u32);
 
 /// References, each target once.
 #[derive(Default)]
@@ -468,11 +452,14 @@ fn is_called(name: &str) -> bool {
 fn is_padding(section: &Section, from: u64, to: u64, has_assembler: bool) -> bool {
     let bytes = section.data.get(from as usize..to as usize).unwrap_or_default();
     let is_empty = section.is_code() && !has_assembler || bytes.iter().all(|&byte| byte == 0);
-    let mut relocations = section.relocations.iter();
-    from == to
-        || is_empty
-            && to - from < section.align.clamp(1, MOST_PADDING)
-            && !relocations.any(|relocation| (from..to).contains(&relocation.offset))
+    let is_short = to - from < section.align.clamp(1, MOST_PADDING);
+    from == to || is_empty && is_short && relocations(section, from, to).is_empty()
+}
+
+/// The relocations of a part of a section, which are sorted.
+fn relocations<'s>(section: &'s Section, from: u64, to: u64) -> &'s [Relocation] {
+    let place = |end: u64| section.relocations.partition_point(|relocation| relocation.offset < end);
+    &section.relocations[place(from)..place(to)]
 }
 
 #[cfg(test)]

@@ -7,8 +7,14 @@
 pub mod arguments;
 /// The record, added to an object.
 pub mod attach;
+/// What each option has an effect on.
+pub mod bearing;
+/// Records at the AST level.
+pub mod definitions;
 /// The way from a driver that links to the linker's shim.
 pub mod drive;
+/// Which compiler it is.
+pub mod identity;
 /// Whether the labels of constants are to be kept.
 pub mod labels;
 /// The languages of input files.
@@ -17,16 +23,27 @@ pub mod languages;
 pub mod ld_links;
 /// The drivers' options.
 pub mod options;
+/// The preprocessed text.
+pub mod preprocess;
+/// What a source means.
+pub mod syntax;
 
 use crate::elf::Labels;
+use crate::model::{Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
-use crate::process::quiet::quietly;
+use crate::process::quiet::{self, quietly};
 use crate::process::{Settings, aside, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
+use preprocess::Wish;
+use syntax::{Plan, Understood};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
+
+/// What a source means, or why that is not known.
+pub type Syntax = Result<Understood, Refusal<'static>>;
 
 /// One section for each function and each variable: the atoms.
 const SECTION_FLAGS: [&str; 2] = ["-ffunction-sections", "-fdata-sections"];
@@ -98,21 +115,47 @@ impl Call<'_> {
         if before.iter().flatten().any(|state| !state.is_file) {
             self.pass_through();
         }
+        let at_syntax = self.settings.level == Level::Ast;
+        if job.lto && !at_syntax {
+            self.settings.log("passed through: its objects are for link-time optimisation");
+            self.pass_through();
+        }
+        let plan = if at_syntax { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let labels = self.labels(job, expanded);
         let mut arguments = self.section_flags(job.compiles);
         arguments.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
         arguments.extend_from_slice(self.user);
-        let status = spawn::run(&self.compiler.program, &arguments, &[guard::mark(guard::COMPILER)])
-            .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error));
+        // The source is read while it is compiled.
+        let (status, syntax) = thread::scope(|scope| {
+            let reading = plan.map(|plan| scope.spawn(move || self.read(job, plan)));
+            let status = spawn::run(&self.compiler.program, &arguments, &[guard::mark(guard::COMPILER)])
+                .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error));
+            (status, reading.and_then(|reading| reading.join().ok().flatten()))
+        });
         if status.success() {
             for (output, before) in job.outputs.iter().zip(before) {
                 // What the compiler did not write is none of our business.
                 if State::of(output).is_some_and(|after| Some(after) != before) {
-                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level, labels));
+                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level, labels, syntax.as_ref()));
                 }
             }
         }
         spawn::end_like(status)
+    }
+
+    /// What the source of a compilation means, or why that is not known. `None` after a panic.
+    fn read(&self, job: &CompileJob, plan: Result<Plan, String>) -> Option<Syntax> {
+        let name = job.source.as_ref().map_or("its sources".into(), |(source, _)| source.display().to_string());
+        let refuse = |reason: String| Refusal::new(name.clone(), reason);
+        let syntax = quiet::attempt(self.settings, &name, || {
+            let plan = plan.map_err(refuse)?;
+            let preprocessed = plan.preprocess(&Wish::default()).map_err(refuse)?;
+            plan.understand(&preprocessed.text)
+        })?;
+        if let Err(refusal) = &syntax {
+            self.settings.log(format_args!("by its code: {refusal}"));
+        }
+        Some(syntax)
     }
 
     fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {

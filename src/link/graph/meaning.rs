@@ -4,6 +4,7 @@
 use super::{Builder, GraphError, Origin, chosen};
 use crate::elf::binary::Section;
 use crate::elf::dynamic::DynamicSymbol;
+use crate::link::inputs::has_own_place;
 use crate::link::symbols::{Definition, Final};
 use crate::model::manifest::{Edge, Node};
 use crate::model::{AtomKind, Hash, Hasher, Level, Symbol, SymbolKind};
@@ -162,7 +163,7 @@ impl<'a> Builder<'a> {
             if is_indirect { chosen(edge) } else { edge }
         };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
-            && described.level != Level::File
+            && has_own_place(described)
             && described.size > 0;
         match self.symbols.get(hash) {
             Some(Final::Absolute(value)) => self.value(name, value),
