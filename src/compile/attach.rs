@@ -48,7 +48,7 @@ fn record<'a>(
     syntax: &'a Syntax,
 ) -> Result<Record<'a>, ElfError> {
     match syntax {
-        Ok(understood) if level == Level::Ast => Ok(definitions::record(object, understood)),
+        Ok(understood) if level == Level::Ast => definitions::record(object, understood),
         Ok(_) => atoms::record(object, level, labels == Labels::Kept),
         Err(refusal) => {
             let mut record = atoms::record(object, level, labels == Labels::Kept)?;

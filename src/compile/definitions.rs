@@ -15,30 +15,43 @@ use super::syntax::Understood;
 use crate::ast::{Definition, Kind, Unit};
 use crate::elf::labels::groups;
 use crate::elf::object_file::{ObjectFile, Place, Relocation, Section};
-use crate::elf::{atoms, digest};
+use crate::elf::{ElfError, atoms, digest};
 use crate::model::record::CHOSEN;
-use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, SymbolKind, Target};
+use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// Functions that compilers call without being told, besides those whose names start with two underscores.
-const CALLED_BY_COMPILERS: [&str; 12] = [
-    "abort", "bcmp", "fputc", "fputs", "fwrite", "memcmp", "memcpy", "memmove", "memset", "putchar", "puts", "strlen",
+#[rustfmt::skip]
+const CALLED_BY_COMPILERS: [&str; 24] = [
+    "abort", "bcmp", "exp10", "fma", "fputc", "fputs", "fwrite", "memccpy", "memchr", "memcmp", "memcpy", "memmove", "mempcpy",
+    "memset", "putchar", "puts", "sincos", "sqrt", "stpcpy", "strcat", "strchr", "strcpy", "strlen", "strncpy",
 ];
 
 /// The most that compilers leave between two definitions, so as to align the second.
 const MOST_PADDING: u64 = 64;
 
 /// Makes the record of an object that was compiled from a source that was understood.
-pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Record<'a> {
+pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
     let mut builder = Builder::new(object, &source.unit, source.environment);
     builder.record.refusals.extend(source.refusals.iter().cloned());
+    builder.record.bitcode = object.has_bitcode();
     builder.cut();
-    builder.add_symbols();
+    match lto_symbols(object) {
+        Some(symbols) => builder.add_lto_symbols(symbols).ok_or(ElfError::Bitcode)?,
+        None => builder.add_symbols(),
+    }
     builder.find_implicit();
     builder.add_atoms();
-    builder.record
+    Ok(builder.record)
+}
+
+/// The table of symbols of an object that holds GCC's intermediate language and nothing else.
+fn lto_symbols<'a>(object: &ObjectFile<'a>) -> Option<&'a [u8]> {
+    let is_slim = object.symbols.iter().any(|symbol| symbol.name == "__gnu_lto_slim");
+    let is_table = |section: &&Section| section.name.starts_with(".gnu.lto_.symtab.");
+    object.sections.iter().find(is_table).filter(|_| is_slim).map(|section| section.data)
 }
 
 /// To whom a piece of a section belongs.
@@ -220,6 +233,38 @@ impl<'o, 'a> Builder<'o, 'a> {
             }
             next += 1;
         }
+    }
+
+    /// The symbols of GCC's own table: name, group, then kind, visibility, size and slot. `None` where one is defined that
+    /// no definition accounts for.
+    fn add_lto_symbols(&mut self, mut table: &'a [u8]) -> Option<()> {
+        const DEFINED: u8 = 0;
+        const WEAK: u8 = 1;
+        const UNDEFINED: u8 = 2;
+        const WEAKLY_UNDEFINED: u8 = 3;
+        const COMMON: u8 = 4;
+        const FIELDS: usize = 1 + 1 + 8 + 4;
+        while !table.is_empty() {
+            let name_end = memchr::memchr(0, table)?;
+            let name = std::str::from_utf8(&table[..name_end]).ok()?;
+            let group_end = name_end + 1 + memchr::memchr(0, &table[name_end + 1..])?;
+            let fields = table.get(group_end + 1..group_end + 1 + FIELDS)?;
+            table = &table[group_end + 1 + FIELDS..];
+            let size = u64::from_le_bytes(fields[2..10].try_into().ok()?);
+            let kind = match fields[0] {
+                DEFINED | WEAK => SymbolKind::Defined { atom: self.atom_of[*self.named.get(name)? as usize], offset: 0 },
+                UNDEFINED | WEAKLY_UNDEFINED => SymbolKind::Undefined,
+                COMMON => SymbolKind::Common { size, align: 0 },
+                _ => return None,
+            };
+            let is_weak = [WEAK, WEAKLY_UNDEFINED].contains(&fields[0]);
+            self.symbol_named.entry(name).or_insert(self.record.symbols.len() as u32);
+            if is_weak {
+                self.weak.insert(name);
+            }
+            self.record.symbols.push(Symbol::new(name, is_weak, kind));
+        }
+        Some(())
     }
 
     /// The symbols that code names and the source behind it does not.

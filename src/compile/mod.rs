@@ -13,6 +13,8 @@ pub mod bearing;
 pub mod definitions;
 /// The way from a driver that links to the linker's shim.
 pub mod drive;
+/// The dependency file of a compilation that is not done.
+pub mod dependencies;
 /// Which compiler it is.
 pub mod identity;
 /// Whether the labels of constants are to be kept.
@@ -23,8 +25,12 @@ pub mod languages;
 pub mod ld_links;
 /// The drivers' options.
 pub mod options;
+/// Of which text the compiler may have something to say.
+pub mod messages;
 /// The preprocessed text.
 pub mod preprocess;
+/// Objects that need not be made.
+pub mod reuse;
 /// What a source means.
 pub mod syntax;
 
@@ -32,15 +38,20 @@ use crate::elf::Labels;
 use crate::model::{Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::{self, quietly};
+use crate::process::sys::Memory;
 use crate::process::{Settings, aside, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
 use preprocess::Wish;
-use syntax::{Plan, Understood};
+use reuse::{Answer, Missing, Request};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::thread;
+use syntax::{Plan, Understood};
 
 /// What a source means, or why that is not known.
 pub type Syntax = Result<Understood, Refusal<'static>>;
@@ -71,6 +82,16 @@ pub fn main(tool: Tool) -> ! {
         Invocation::Compile(job) => call.compile(&job, &expanded.arguments),
         Invocation::Link(job) => call.link(&job, &expanded.arguments),
     }
+}
+
+/// One compilation.
+struct Work<'w> {
+    job: &'w CompileJob,
+    /// What the objects were before.
+    before: Vec<Option<State>>,
+    labels: Labels,
+    /// Ours and the user's.
+    arguments: Vec<OsString>,
 }
 
 /// One call of the compiler.
@@ -120,27 +141,43 @@ impl Call<'_> {
             self.settings.log("passed through: its objects are for link-time optimisation");
             self.pass_through();
         }
-        let plan = if at_syntax { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let labels = self.labels(job, expanded);
-        let mut arguments = self.section_flags(job.compiles);
-        arguments.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
-        arguments.extend_from_slice(self.user);
+        let mut added = self.section_flags(job.compiles);
+        added.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
+        let arguments = [&added[..], self.user].concat();
+        let work = Work { job, before, labels, arguments };
+        let is_wanted = at_syntax || self.settings.reuse_objects;
+        let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
+        let known = match &plan {
+            Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan, &added),
+            _ => None,
+        };
         // The source is read while it is compiled.
         let (status, syntax) = thread::scope(|scope| {
-            let reading = plan.map(|plan| scope.spawn(move || self.read(job, plan)));
-            let status = spawn::run(&self.compiler.program, &arguments, &[guard::mark(guard::COMPILER)])
-                .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error));
-            (status, reading.and_then(|reading| reading.join().ok().flatten()))
+            let is_unread = known.is_none() && at_syntax;
+            let reading = plan.filter(|_| is_unread).map(|plan| scope.spawn(|| self.read(job, plan)));
+            let status = self.run(&work);
+            (status, known.or_else(|| reading?.join().ok().flatten()))
         });
-        if status.success() {
-            for (output, before) in job.outputs.iter().zip(before) {
-                // What the compiler did not write is none of our business.
-                if State::of(output).is_some_and(|after| Some(after) != before) {
-                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level, labels, syntax.as_ref()));
-                }
+        self.attach(&work, status, syntax.as_ref());
+        spawn::end_like(status)
+    }
+
+    /// Runs the compiler, as the user has it.
+    fn run(&self, work: &Work) -> ExitStatus {
+        spawn::run(&self.compiler.program, &work.arguments, &[guard::mark(guard::COMPILER)])
+            .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error))
+    }
+
+    /// Gives each object that was written its record.
+    fn attach(&self, work: &Work, status: ExitStatus, syntax: Option<&Syntax>) {
+        for (output, before) in work.job.outputs.iter().zip(&work.before).filter(|_| status.success()) {
+            // What the compiler did not write is none of our business.
+            if State::of(output).is_some_and(|after| Some(&after) != before.as_ref()) {
+                let attach = || attach::attach(output, self.settings.level, work.labels, syntax);
+                quietly(self.settings, output.display(), attach);
             }
         }
-        spawn::end_like(status)
     }
 
     /// What the source of a compilation means, or why that is not known. `None` after a panic.
@@ -156,6 +193,63 @@ impl Call<'_> {
             self.settings.log(format_args!("by its code: {refusal}"));
         }
         Some(syntax)
+    }
+
+    /// Ends with an object from the cache, or with one that was made and kept. Returns where that cannot be done; with what is
+    /// known of the source by then.
+    fn reuse(&self, work: &Work, plan: &Plan, added: &[OsString]) -> Option<Syntax> {
+        let [output] = &work.job.outputs[..] else { return None };
+        let log = |reason: &dyn Display| self.settings.log(format_args!("{}: {reason}", output.display()));
+        let request = if work.job.lto { Err("it is for link-time optimisation") } else { Ok(()) };
+        let request = request.and_then(|()| Request::new(self.settings, plan, output, added));
+        let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
+        match quiet::attempt(self.settings, output.display(), || request.look_up())? {
+            Answer::Reused => {
+                log(&"reused");
+                std::process::exit(0)
+            }
+            Answer::Missing(missing) => {
+                log(&"not reused: its meaning is new");
+                self.make_and_keep(work, &request, missing)
+            }
+            Answer::Refused(refusal, understood) => {
+                log(&format_args!("not reused: {refusal}"));
+                Some(understood.ok_or(refusal))
+            }
+        }
+    }
+
+    /// Compiles, and keeps the object if the compiler had nothing to say.
+    fn make_and_keep(&self, work: &Work, request: &Request, missing: Missing) -> ! {
+        request.count_made();
+        let (status, is_silent) = if missing.talks { (self.run(work), false) } else { self.run_listening(work) };
+        let Missing { key, text, understood, talks } = missing;
+        let syntax: Syntax = Ok(understood);
+        self.attach(work, status, Some(&syntax));
+        if let (Ok(understood), true) = (syntax, status.success() && is_silent) {
+            request.keep(&Missing { key, text, understood, talks });
+        }
+        spawn::end_like(status)
+    }
+
+    /// Runs the compiler, and hears whether it has anything to say. A terminal is told by the compiler itself, which
+    /// writes to it as it does to nobody else: for that it is run again.
+    fn run_listening(&self, work: &Work) -> (ExitStatus, bool) {
+        let listen = || {
+            let heard = Memory::new(c"messages")?;
+            let messages = heard.descriptor().try_clone_to_owned()?;
+            let mark = [guard::mark(guard::COMPILER)];
+            let status = spawn::run_telling(&self.compiler.program, &work.arguments, &mark, messages.into())?;
+            Ok::<_, io::Error>((status, heard.content()?))
+        };
+        match listen() {
+            Ok((status, heard)) if heard.is_empty() => (status, true),
+            Ok((status, heard)) if !io::stderr().is_terminal() => {
+                let _ = io::stderr().write_all(&heard);
+                (status, false)
+            }
+            _ => (self.run(work), false),
+        }
     }
 
     fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {

@@ -17,9 +17,9 @@ pub const DEPENDENCY_VARIABLES: [&str; 2] = ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPE
 /// What the preprocessor is asked for besides the text.
 #[derive(Default)]
 pub struct Wish {
-    /// Options in front of all others.
+    /// Options in front of the others.
     pub options: Vec<OsString>,
-    /// Whether it matters if it has anything to say.
+    /// Whether it matters if it has anything to say; of times that are compiled in it always has.
     pub messages: bool,
 }
 
@@ -55,12 +55,14 @@ fn arguments(words: &[Word], wish: &Wish) -> Vec<OsString> {
     // Debug information of the third level has the preprocessor print all definitions.
     let is_wanted = |word: &&Word| match word.bearing {
         Bearing::Files | Bearing::Dependencies | Bearing::DebugInfo | Bearing::Link => false,
-        Bearing::Messages => wish.messages,
+        // Whoever wants to hear nothing is told of times all the same.
+        Bearing::Messages => wish.messages && word.word != "-w",
         _ => true,
     };
-    for word in options.into_iter().filter(is_wanted).chain(inputs) {
-        arguments.extend(word.parts().map(OsStr::to_owned));
-    }
+    let add = |arguments: &mut Vec<OsString>, word: &Word| arguments.extend(word.parts().map(OsStr::to_owned));
+    options.into_iter().filter(is_wanted).for_each(|word| add(&mut arguments, word));
+    arguments.extend(wish.messages.then(|| "-Wdate-time".into()));
+    inputs.into_iter().for_each(|word| add(&mut arguments, word));
     arguments
 }
 

@@ -68,8 +68,24 @@ pub fn exec<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Chan
 
 /// Runs the program to its end.
 pub fn run<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Change]) -> io::Result<ExitStatus> {
+    run_to_end(command(program, arguments, changes))
+}
+
+/// The same, with its messages going elsewhere.
+pub fn run_telling<A: AsRef<OsStr>>(
+    program: &Program,
+    arguments: &[A],
+    changes: &[Change],
+    messages: Stdio,
+) -> io::Result<ExitStatus> {
+    let mut command = command(program, arguments, changes);
+    command.stderr(messages);
+    run_to_end(command)
+}
+
+fn run_to_end(mut command: Command) -> io::Result<ExitStatus> {
     sys::survive_signals();
-    let mut child = command(program, arguments, changes).spawn()?;
+    let mut child = command.spawn()?;
     sys::forward_signals_to(Some(child.id()));
     let status = child.wait();
     sys::forward_signals_to(None);
