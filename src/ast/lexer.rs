@@ -6,13 +6,14 @@
 use super::kinds::{Kind, WORDS};
 use super::names::{FIRST_GIVEN, Name, Names};
 use super::problem::Problem;
+use crate::model::{Hash, Hasher};
 
 /// One token. Sizes and places fit into 32 bits: larger texts are refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
     pub start: u32,
     pub length: u32,
-    /// Of identifiers and words.
+    /// Of identifiers and words, and of literals that are the names of symbols in attributes.
     pub name: Name,
     /// In the file that the last linemarker names.
     pub line: u32,
@@ -52,6 +53,21 @@ impl<'a> Tokens<'a> {
         &self.text[token.start as usize..(token.start + token.length) as usize]
     }
 
+    /// The pragmas behind the first and before the last of some tokens, or right behind it.
+    pub fn pragmas_within(&self, (from, to): (u32, u32)) -> impl Iterator<Item = &Pragma<'a>> {
+        let first = self.pragmas.partition_point(|pragma| pragma.before <= from);
+        self.pragmas[first..].iter().take_while(move |pragma| pragma.before <= to)
+    }
+
+    /// The hash of what is written, whatever it means.
+    pub fn hash_of_text(&self, (from, to): (u32, u32)) -> Hash {
+        let mut hasher = Hasher::new("text");
+        for token in &self.tokens[from as usize..to as usize] {
+            hasher.bytes(self.spelling(token));
+        }
+        hasher.finish()
+    }
+
     /// The file that a token comes from.
     pub fn file(&self, index: usize) -> &'a [u8] {
         let next = self.sources.partition_point(|source| source.from as usize <= index);
@@ -84,6 +100,9 @@ pub fn tokens(text: &[u8]) -> Result<Tokens<'_>, Problem> {
 pub fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+/// The attributes that name another symbol by a literal.
+const NAMING_A_SYMBOL: [&[u8]; 6] = [b"alias", b"__alias__", b"ifunc", b"__ifunc__", b"weakref", b"__weakref__"];
 
 // What a byte may begin or go on with.
 const NAME: u8 = 1;
@@ -232,8 +251,21 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        self.push(if quote == b'"' { Kind::Text } else { Kind::Character }, start, 0);
+        if quote == b'\'' {
+            self.push(Kind::Character, start, 0);
+        } else {
+            let name = if self.is_symbol() { self.all.names.number(&text[start + 1..self.at - 1]) } else { 0 };
+            self.push(Kind::Text, start, name);
+        }
         Ok(())
+    }
+
+    /// Whether a literal stands behind `alias(` or the like.
+    fn is_symbol(&self) -> bool {
+        let [.., attribute, bracket] = &self.all.tokens[..] else { return false };
+        bracket.kind == Kind::OpenParen
+            && attribute.kind == Kind::Identifier
+            && NAMING_A_SYMBOL.contains(&self.all.spelling(attribute))
     }
 
     fn number(&mut self) {

@@ -3,14 +3,23 @@
 //!
 //! What counts and what does not: `docs/ast.md`.
 
+mod closure;
+mod constants;
+mod declarations;
+mod hashing;
 mod kinds;
 mod lexer;
+mod library;
 mod names;
+mod parser;
+mod pragmas;
 mod problem;
+mod scope;
+mod unit;
 
 pub use problem::Problem;
 
-use crate::model::{Hash, Hasher};
+use crate::model::Hash;
 
 /// What a preprocessed unit means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,15 +84,6 @@ pub struct Reference {
 /// Reads a preprocessed unit. What is not understood is refused, with the place and the reason.
 pub fn read(text: &[u8]) -> Result<Unit, Problem> {
     let all = lexer::tokens(text)?;
-    let mut meaning = Hasher::new("unit");
-    let mut with_lines = Hasher::new("unit with lines");
-    for (index, token) in all.tokens.iter().enumerate() {
-        meaning.bytes(all.spelling(token));
-        with_lines.bytes(all.file(index)).number(token.line.into());
-    }
-    for pragma in &all.pragmas {
-        meaning.number(pragma.before.into()).bytes(pragma.text);
-    }
-    let meaning = meaning.finish();
-    Ok(Unit { definitions: Vec::new(), meaning, with_lines: with_lines.hash(meaning).finish() })
+    let parsed = parser::parse(&all).map_err(|problem| *problem)?;
+    Ok(unit::unit(&all, &parsed))
 }

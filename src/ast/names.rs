@@ -49,6 +49,20 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The number of a name that is known already.
+    pub fn find(&self, spelling: &[u8]) -> Option<Name> {
+        let hash = hash(spelling);
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let name = (self.places[at] as u32).checked_sub(1)?;
+            if self.spellings[name as usize] == spelling {
+                return Some(name).filter(|&name| name >= FIRST_OWN);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     #[cold]
     fn add(&mut self, at: usize, tag: u64, spelling: &'a [u8]) -> Name {
         self.spellings.push(spelling);

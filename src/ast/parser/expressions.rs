@@ -1,0 +1,286 @@
+//! Expressions and initialisers, as far as they decide what names mean.
+//!
+//! An expression is walked through token by token. What has to be known is whether an operand has just ended: then `&&` is an
+//! operator, else it takes the address of a label; then `(` begins arguments, else it can hold a type.
+
+use super::super::kinds::Kind;
+use super::super::scope::Binding;
+use super::{Parser, Result};
+
+/// Where an expression ends, besides brackets and semicolons.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stops {
+    comma: bool,
+    colon: bool,
+}
+
+impl Parser<'_, '_> {
+    /// An expression, up to the bracket, semicolon or brace behind it. It may be empty.
+    pub fn expression(&mut self) -> Result<()> {
+        self.walk(Stops { comma: false, colon: false })
+    }
+
+    /// An expression that a comma ends.
+    pub fn expression_to_comma(&mut self) -> Result<()> {
+        self.walk(Stops { comma: true, colon: false })
+    }
+
+    /// An expression that a colon ends, unless the colon belongs to a `?`.
+    pub fn expression_to_colon(&mut self) -> Result<()> {
+        self.walk(Stops { comma: false, colon: true })
+    }
+
+    fn walk(&mut self, stops: Stops) -> Result<()> {
+        let mut is_operand = false;
+        let mut questions = 0;
+        loop {
+            let token = self.token();
+            match token.kind {
+                Kind::Identifier => {
+                    self.name()?;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::Number | Kind::Character | Kind::Text | Kind::Position => is_operand = true,
+                Kind::FunctionName => {
+                    self.body.has_effects = true;
+                    is_operand = true;
+                }
+                Kind::Dot | Kind::Arrow => {
+                    self.next();
+                    self.expect(Kind::Identifier)?;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::OpenParen => {
+                    is_operand = self.nested(|parser| parser.brackets(is_operand))?;
+                    continue;
+                }
+                Kind::OpenBracket => {
+                    self.next();
+                    self.nested(Self::expression)?;
+                    self.expect(Kind::CloseBracket)?;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis | Kind::Extension | Kind::Part => is_operand = false,
+                Kind::Caret => {
+                    if !is_operand {
+                        return self.fail("a block literal");
+                    }
+                    is_operand = false;
+                }
+                Kind::Step => {}
+                Kind::AndAnd if is_operand => is_operand = false,
+                Kind::AndAnd => {
+                    self.next();
+                    self.expect(Kind::Identifier)?;
+                    self.body.has_effects = true;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::Question => {
+                    questions += 1;
+                    is_operand = false;
+                }
+                Kind::Colon if questions > 0 => {
+                    questions -= 1;
+                    is_operand = false;
+                }
+                Kind::Comma if !stops.comma => is_operand = false,
+                Kind::Sizeof | Kind::Alignof => {
+                    self.next();
+                    is_operand = self.size()?;
+                    continue;
+                }
+                Kind::Generic => {
+                    self.next();
+                    self.nested(Self::selection)?;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::Offsetof => {
+                    self.next();
+                    self.nested(Self::offset)?;
+                    is_operand = true;
+                    continue;
+                }
+                Kind::Colon if stops.colon => return Ok(()),
+                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace => {
+                    return if questions == 0 { Ok(()) } else { self.unexpected() };
+                }
+                _ => return self.unexpected(),
+            }
+            self.next();
+        }
+    }
+
+    /// An identifier in an expression.
+    #[inline]
+    fn name(&mut self) -> Result<()> {
+        let token = self.token();
+        let binding = self.scope.ordinary(token.name);
+        if let Some(entity) = binding.as_entity() {
+            if binding.is_type() {
+                return self.unexpected();
+            }
+            self.declarations.refer(entity);
+        } else if binding != Binding::LOCAL {
+            return self.rare_name(binding);
+        }
+        self.next();
+        Ok(())
+    }
+
+    fn rare_name(&mut self, binding: Binding) -> Result<()> {
+        let name = self.token().name;
+        match binding {
+            Binding::GIVEN_CONSTANT => {}
+            // Compilers declare what is called without a declaration, and some know it by themselves.
+            Binding::NONE => {
+                let entity = self.linked(name);
+                self.declarations.refer(entity);
+            }
+            Binding::LOCAL_UNCLEAR if self.kind_at(1) == Kind::OpenParen => {
+                let entity = self.linked(name);
+                self.declarations.refer(entity);
+            }
+            Binding::LOCAL_UNCLEAR => {}
+            _ if binding.as_word() == Some(Kind::Alignof) => {
+                self.next();
+                self.size()?;
+                return Ok(());
+            }
+            _ => return self.unexpected(),
+        }
+        self.next();
+        Ok(())
+    }
+
+    /// Behind `sizeof` and its like: whether an operand has ended.
+    fn size(&mut self) -> Result<bool> {
+        if self.kind() != Kind::OpenParen || !self.is_type_start(1) {
+            return Ok(false);
+        }
+        self.next();
+        self.nested(Self::type_name)?;
+        self.expect(Kind::CloseParen)?;
+        if self.kind() == Kind::OpenBrace {
+            self.braces()?;
+        }
+        Ok(true)
+    }
+
+    /// `( … )`: an expression, arguments, a cast, a compound literal or a statement expression. Whether it ends an operand.
+    fn brackets(&mut self, is_call: bool) -> Result<bool> {
+        self.next();
+        if self.kind() == Kind::OpenBrace {
+            self.block()?;
+            self.expect(Kind::CloseParen)?;
+            return Ok(true);
+        }
+        let mut is_type = false;
+        let mut count = 0;
+        while self.kind() != Kind::CloseParen {
+            count += 1;
+            is_type = self.is_storage_of_literal() || self.is_type_start(0);
+            if is_type {
+                while self.is_storage_of_literal() {
+                    self.body.has_effects = true;
+                    self.next();
+                }
+                self.type_name()?;
+            } else {
+                self.expression_to_comma()?;
+            }
+            if !self.take(Kind::Comma) {
+                break;
+            }
+        }
+        self.expect(Kind::CloseParen)?;
+        if !(is_type && count == 1 && !is_call) {
+            return Ok(true);
+        }
+        if self.kind() == Kind::OpenBrace {
+            self.braces()?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// C23's `(static const T){…}`.
+    fn is_storage_of_literal(&self) -> bool {
+        matches!(self.meant(0), Kind::Static | Kind::Register | Kind::Constexpr | Kind::Thread)
+    }
+
+    /// Behind `_Generic`.
+    fn selection(&mut self) -> Result<()> {
+        self.expect(Kind::OpenParen)?;
+        if self.is_type_start(0) { self.type_name()? } else { self.expression_to_comma()? }
+        while self.take(Kind::Comma) {
+            if !self.take(Kind::Default) {
+                self.type_name()?;
+            }
+            self.expect(Kind::Colon)?;
+            self.expression_to_comma()?;
+        }
+        self.expect(Kind::CloseParen)
+    }
+
+    /// Behind `__builtin_offsetof`: a type and a path of members.
+    fn offset(&mut self) -> Result<()> {
+        self.expect(Kind::OpenParen)?;
+        self.type_name()?;
+        self.expect(Kind::Comma)?;
+        self.expect(Kind::Identifier)?;
+        self.expression()?;
+        self.expect(Kind::CloseParen)
+    }
+
+    /// An initialiser.
+    pub fn initialiser(&mut self) -> Result<()> {
+        if self.kind() == Kind::OpenBrace { self.braces() } else { self.expression_to_comma() }
+    }
+
+    /// `{ … }` in an initialiser.
+    fn braces(&mut self) -> Result<()> {
+        self.nested(|parser| {
+            parser.next();
+            while parser.kind() != Kind::CloseBrace {
+                parser.designators()?;
+                parser.initialiser()?;
+                if !parser.take(Kind::Comma) {
+                    break;
+                }
+            }
+            parser.expect(Kind::CloseBrace)
+        })
+    }
+
+    /// `.member`, `[index]`, `[from ... to]`, and GNU's `member:`.
+    fn designators(&mut self) -> Result<()> {
+        if self.kind() == Kind::Identifier && self.kind_at(1) == Kind::Colon {
+            self.at += 2;
+            return Ok(());
+        }
+        let from = self.at;
+        loop {
+            match self.kind() {
+                Kind::Dot => {
+                    self.next();
+                    self.expect(Kind::Identifier)?;
+                }
+                Kind::OpenBracket => {
+                    self.next();
+                    self.expression()?;
+                    self.expect(Kind::CloseBracket)?;
+                }
+                _ => break,
+            }
+        }
+        if self.at > from {
+            self.take(Kind::Assign);
+        }
+        Ok(())
+    }
+}
