@@ -35,6 +35,7 @@ const MOST_PADDING: u64 = 64;
 /// Makes the record of an object that was compiled from a source that was understood.
 pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
     let mut builder = Builder::new(object, &source.unit, source.environment);
+    builder.has_constructors = source.has_constructors;
     builder.record.refusals.extend(source.refusals.iter().cloned());
     builder.record.bitcode = object.has_bitcode();
     builder.cut();
@@ -78,6 +79,7 @@ struct Builder<'o, 'a> {
     /// The definitions by name.
     named: FxHashMap<&'a str, u32>,
     has_assembler: bool,
+    has_constructors: bool,
     /// Where functions start that choose what a symbol means.
     resolvers: FxHashSet<(usize, u64)>,
     pieces: Vec<Piece>,
@@ -108,6 +110,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             environment,
             named,
             has_assembler: unit.definitions.iter().any(|definition| definition.kind == Kind::Assembler),
+            has_constructors: false,
             resolvers: FxHashSet::default(),
             pieces: Vec::new(),
             first_piece: Vec::new(),
@@ -408,8 +411,10 @@ impl<'o, 'a> Builder<'o, 'a> {
             self.add_named(&reference.name, &mut list);
         }
         list.extend(self.implicit[number as usize].iter().chain(&self.everybodys).map(|symbol| Target::Symbol(*symbol)));
+        // Assembler may name anything. What constructors do to a variable may have been done by the compiler.
+        let names_all = definition.has_assembler || self.has_constructors && definition.kind == Kind::Variable;
         for (other, described) in self.unit.definitions.iter().enumerate() {
-            let is_meant = definition.has_assembler || described.kind == Kind::Assembler || is_called(&described.name);
+            let is_meant = names_all || described.kind == Kind::Assembler || is_called(&described.name);
             if is_meant && other as u32 != number {
                 list.push(Target::Atom(self.atom_of[other]));
             }

@@ -209,7 +209,8 @@ impl Call<'_> {
                 std::process::exit(0)
             }
             Answer::Missing(missing) => {
-                log(&"not reused: its meaning is new");
+                let reason = if missing.talks { "the compiler has something to say of it" } else { "its meaning is new" };
+                log(&format_args!("not reused: {reason}"));
                 self.make_and_keep(work, &request, missing)
             }
             Answer::Refused(refusal, understood) => {

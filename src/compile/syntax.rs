@@ -31,6 +31,9 @@ pub struct Understood {
     pub unit: Unit,
     /// What else decides the code of its definitions.
     pub environment: Hash,
+    /// It may have functions that run before `main`. LLVM executes some of them itself: then they are gone, and what they did
+    /// is in the variables.
+    pub has_constructors: bool,
     pub refusals: Vec<Refusal<'static>>,
 }
 
@@ -113,7 +116,8 @@ impl<'a> Plan<'a> {
             let reason = "with these options results may depend on what is inlined: each definition counts with the whole unit";
             refusals.push(Refusal::new(name(), reason));
         }
-        Ok(Understood { unit, environment, refusals })
+        let has_constructors = memchr::memmem::find(text, b"constructor").is_some();
+        Ok(Understood { unit, environment, has_constructors, refusals })
     }
 }
 

@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn nothing_yet_makes_no_claims() {
-        let shown = ShownStats::new(Stats::default(), Vec::new(), store());
+        let shown = ShownStats::new(Stats::default(), Vec::new(), store(), ShownObjects::default());
         assert_eq!(
             text(&shown),
             "reused      0\nexecuted    0, in 0 ms\ntime saved  0 ms\n\
@@ -207,7 +207,7 @@ mod tests {
         };
         let mark =
             Mark { test: Hash::default(), since: 0, reason: "r".into(), argv: vec!["./t".into()], passes_left: 1 };
-        let shown = ShownStats::new(stats, vec![mark], store());
+        let shown = ShownStats::new(stats, vec![mark], store(), ShownObjects::default());
         let text = text(&shown);
         for line in [
             "reused      36 of 48 runs (75.0%)",

@@ -34,6 +34,13 @@ const LAYOUT_SYMBOLS: [&str; 16] = [
 /// calls it (`libstdc++.a` is such code), and then nobody defines it.
 const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
 
+/// What the start-up code calls if it is there: for profiling and transactional memory. Linkers differ in whether they leave such a
+/// symbol to the loader when nobody defines it.
+const HOOKS: [&str; 3] = ["_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__"];
+
+/// Libraries that define none of those.
+const WITHOUT_HOOKS: [&str; 8] = ["ld-linux", "libc.", "libdl.", "libgcc_s.", "libm.", "libpthread.", "librt.", "libstdc++."];
+
 /// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
 const BOUNDARIES: [&str; 9] =
     ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
@@ -199,6 +206,9 @@ impl<'a> Builder<'a> {
 
     /// A symbol that no object defines.
     pub(super) fn undefined(&mut self, name: &str, weak: bool) -> Result<Edge, GraphError> {
+        if weak && HOOKS.contains(&name) && self.has_no_hooks() {
+            return Ok(self.nothing());
+        }
         if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader) {
             return Ok(self.import(name));
         }
@@ -223,10 +233,21 @@ impl<'a> Builder<'a> {
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
             // A local symbol of the name is a static of some object, unless a script defined and hid it.
             None if weak && !(self.options.has_scripts && self.symbols.has_local(Symbol::hash_of(name))) => {
-                Ok(self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf))
+                Ok(self.nothing())
             }
             None => Err(GraphError::Elsewhere { symbol: name.to_owned() }),
         }
+    }
+
+    /// A symbol that nobody defines, and need not.
+    fn nothing(&mut self) -> Edge {
+        self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf)
+    }
+
+    /// No library is needed that could define what the start-up code asks for.
+    fn has_no_hooks(&self) -> bool {
+        let is_known = |name: &&[u8]| WITHOUT_HOOKS.iter().any(|start| name.starts_with(start.as_bytes()));
+        self.binary.dynamic.needed.iter().all(|name| is_known(&name))
     }
 
     /// A symbol that says where something lies, and nothing of what it is.
