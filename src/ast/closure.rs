@@ -5,7 +5,7 @@
 
 use super::declarations::{EntityId, Part, Role};
 use super::hashing::Hashing;
-use crate::model::{Hash, Hasher};
+use crate::model::Hash;
 
 /// An entity, and whether its initialiser counts, too: a type can depend on the size of a table.
 type Node = u32;
@@ -86,17 +86,15 @@ impl Closure {
         for &member in &members {
             used.extend(uses(hashing, member).iter().filter_map(|&used| self.hashes[used as usize]));
         }
-        let mut hasher = Hasher::new("declarations");
+        let mut bytes = Vec::new();
         for hashes in [&mut own, &mut used] {
             // The text's order of declarations does not count, nor how often one is used.
             hashes.sort_unstable();
             hashes.dedup();
-            hasher.number(hashes.len() as u64);
-            hashes.iter().for_each(|&hash| {
-                hasher.hash(hash);
-            });
+            bytes.extend((hashes.len() as u64).to_le_bytes());
+            hashes.iter().for_each(|hash| bytes.extend(hash.0));
         }
-        let hash = hasher.finish();
+        let hash = Hash::of(&bytes);
         // A last member keeps no open circle: only now are they finished.
         members.iter().for_each(|&member| self.hashes[member as usize] = Some(hash));
     }

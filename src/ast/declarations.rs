@@ -41,6 +41,8 @@ pub struct Entity {
     last: u32,
     /// Behind the last reference to it.
     referred: u32,
+    /// The first literal of `asm("symbol")` behind one of its declarators.
+    pub label: u32,
     /// Of an enumerator of a plain enumeration: all that a use of it depends on.
     pub value: Option<i32>,
 }
@@ -168,6 +170,7 @@ impl Declarations {
             first: NOTHING,
             last: NOTHING,
             referred: 0,
+            label: NOTHING,
             value: None,
         });
         self.entities.len() as u32 - 1

@@ -25,7 +25,6 @@ pub struct Token {
 pub struct Pragma<'a> {
     /// The number of the token behind it.
     pub before: u32,
-    pub line: u32,
     /// What stands behind the `#`.
     pub text: &'a [u8],
 }
@@ -88,7 +87,7 @@ pub fn tokens(text: &[u8]) -> Result<Tokens<'_>, Problem> {
     }
     let all = Tokens {
         text,
-        tokens: Vec::with_capacity(text.len() / 5 + 1),
+        tokens: Vec::with_capacity(text.len() / 3 + 1),
         pragmas: Vec::new(),
         sources: Vec::new(),
         names: Names::new(),
@@ -346,7 +345,7 @@ impl<'a> Lexer<'a> {
             b"line" => return self.linemarker(line[word_end..].trim_ascii(), end),
             b"pragma" | b"ident" | b"sccs" => {
                 let before = self.all.tokens.len() as u32;
-                self.all.pragmas.push(Pragma { before, line: self.line, text: line });
+                self.all.pragmas.push(Pragma { before, text: line });
             }
             _ => return self.fail("a directive that the preprocessor should have carried out"),
         }

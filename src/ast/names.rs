@@ -42,7 +42,7 @@ impl<'a> Names<'a> {
                 return self.add(at, tag, spelling);
             }
             let name = place as u32 - 1;
-            if place & 0xffff_ffff_0000_0000 == tag && self.spellings[name as usize] == spelling {
+            if place & 0xffff_ffff_0000_0000 == tag && same(self.spellings[name as usize], spelling) {
                 return name;
             }
             at = (at + 1) & mask;
@@ -104,17 +104,37 @@ impl<'a> Names<'a> {
 fn hash(spelling: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = spelling.len() as u64;
-    let mut chunks = spelling.chunks_exact(8);
-    for chunk in &mut chunks {
-        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
-        hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    let mut mix = |word: u64| hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    match (spelling.first_chunk::<8>(), spelling.last_chunk::<8>()) {
+        (Some(&first), Some(&last)) => {
+            mix(u64::from_le_bytes(first));
+            if spelling.len() > 16 {
+                spelling[8..].chunks_exact(8).for_each(|chunk| mix(chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
+            }
+            mix(u64::from_le_bytes(last));
+        }
+        _ => match (spelling.first_chunk::<4>(), spelling.last_chunk::<4>()) {
+            (Some(&first), Some(&last)) => mix(u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32),
+            _ => mix(spelling.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))),
+        },
     }
-    let mut last = 0;
-    for &byte in chunks.remainder() {
-        last = last << 8 | u64::from(byte);
-    }
-    hash = (hash.rotate_left(23) ^ last).wrapping_mul(FACTOR);
     hash ^ hash >> 29
+}
+
+/// Whether two spellings are equal. Most are short, and then a call would take longer than the comparison.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let ends_eight = |text: &[u8]| Some((*text.first_chunk::<8>()?, *text.last_chunk::<8>()?));
+    let ends_four = |text: &[u8]| Some((*text.first_chunk::<4>()?, *text.last_chunk::<4>()?));
+    match one.len() {
+        0..4 => one.iter().eq(other),
+        4..8 => ends_four(one) == ends_four(other),
+        8..=16 => ends_eight(one) == ends_eight(other),
+        _ => one == other,
+    }
 }
 
 #[cfg(test)]

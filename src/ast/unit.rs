@@ -15,9 +15,11 @@ use crate::model::{Hash, Hasher};
 pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
     let hashing = Hashing::new(all, parsed);
     let entities = parsed.declarations.entities.len();
-    let reached = Reached::new(all, parsed);
-    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, library: Hash::default() };
-    maker.library = maker.library_hash();
+    let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
+    let reached = Reached::new(parsed, &library);
+    let own = vec![None; parsed.declarations.definitions.len()];
+    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, library: Hash::default() };
+    maker.library = maker.library_hash(&library);
     let meaning = maker.meaning();
     Unit { definitions: maker.definitions(), meaning, with_lines: maker.with_lines(meaning) }
 }
@@ -31,7 +33,7 @@ struct Reached {
 }
 
 impl Reached {
-    fn new(all: &Tokens, parsed: &Parsed) -> Self {
+    fn new(parsed: &Parsed, library: &[bool]) -> Self {
         let declarations = &parsed.declarations;
         let mut reached =
             Reached { definitions: vec![false; declarations.definitions.len()], entities: vec![false; declarations.entities.len()] };
@@ -39,17 +41,15 @@ impl Reached {
         let mut waiting: Vec<(EntityId, usize)> = Vec::new();
         let mut parts: Vec<Part> = Vec::new();
         for (index, definition) in declarations.definitions.iter().enumerate() {
-            if is_emitted(all, parsed, definition) {
+            if is_emitted(parsed, library, definition) {
                 reached.definition(parsed, index, &mut parts);
             } else {
                 waiting.push((definition.entity, index));
             }
         }
         waiting.sort_unstable();
-        for id in 0..declarations.entities.len() {
-            if is_library(all, parsed, id) {
-                reached.entity(parsed, id as EntityId, &waiting, &mut parts);
-            }
+        for (id, _) in library.iter().enumerate().filter(|(_, is_library)| **is_library) {
+            reached.entity(parsed, id as EntityId, &waiting, &mut parts);
         }
         while let Some(part) = parts.pop() {
             for used in declarations.uses_of(part) {
@@ -85,14 +85,14 @@ impl Reached {
 
 /// Whether a definition counts even where nothing uses it. Inline functions do not, unless they are special or their text has
 /// effects of its own.
-fn is_emitted(all: &Tokens, parsed: &Parsed, definition: &Definition) -> bool {
+fn is_emitted(parsed: &Parsed, library: &[bool], definition: &Definition) -> bool {
     if definition.sort != Sort::Function {
         return true;
     }
     let entity = &parsed.declarations.entities[definition.entity as usize];
     let is_optional = definition.traits.is_inline
         && (entity.traits.is_static || definition.traits.gnu_inline && definition.traits.is_extern);
-    !is_optional || entity.traits.is_special || definition.has_effects || library::is_known(all.names.spelling(entity.name))
+    !is_optional || entity.traits.is_special || definition.has_effects || library[definition.entity as usize]
 }
 
 fn is_library(all: &Tokens, parsed: &Parsed, id: usize) -> bool {
@@ -104,6 +104,8 @@ struct Maker<'t, 'a> {
     hashing: Hashing<'t, 'a>,
     closure: Closure,
     reached: Reached,
+    /// By the number of the definition: what is its own, body and initialiser.
+    own: Vec<Option<Hash>>,
     /// The declarations of functions that compilers call on their own account.
     library: Hash,
 }
@@ -124,9 +126,8 @@ impl<'t, 'a> Maker<'t, 'a> {
         ids
     }
 
-    fn library_hash(&mut self) -> Hash {
-        let count = self.parsed().declarations.entities.len();
-        let known = (0..count).filter(|&id| is_library(self.all(), self.parsed(), id)).map(|id| id as EntityId).collect();
+    fn library_hash(&mut self, library: &[bool]) -> Hash {
+        let known = (0..library.len()).filter(|&id| library[id]).map(|id| id as EntityId).collect();
         let mut hasher = Hasher::new("library");
         for id in self.sorted(known) {
             hasher.hash(self.closure.of(&mut self.hashing, id));
@@ -142,22 +143,38 @@ impl<'t, 'a> Maker<'t, 'a> {
             hasher.bytes(pragma.text);
         }
         let declarations = &self.parsed().declarations;
-        for (_, definition) in self.reached_definitions() {
+        for (index, definition) in self.reached_definitions() {
             let state = self.parsed().pragmas.states[definition.state as usize].1;
             hasher.number(definition.sort as u64).hash(state);
             if definition.entity != NOTHING {
                 let piece = declarations.pieces[definition.piece as usize];
-                for part in [piece.specifiers, piece.own, piece.initialiser] {
+                for part in [piece.specifiers, piece.own] {
                     hasher.hash(self.hashing.part(part));
                 }
             }
-            hasher.hash(self.hashing.part(without_end(definition.body)));
+            hasher.hash(self.own(index));
         }
         let ids = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
         for id in self.sorted(ids) {
             hasher.hash(self.hashing.entity(id, false));
         }
         hasher.finish()
+    }
+
+    /// The hash of a definition's body and initialiser, without what they refer to.
+    fn own(&mut self, index: usize) -> Hash {
+        if let Some(hash) = self.own[index] {
+            return hash;
+        }
+        let [body, initialiser] = self.own_parts(index).map(|part| self.hashing.part(part));
+        *self.own[index].insert(Hash::of([body.0, initialiser.0].as_flattened()))
+    }
+
+    fn own_parts(&self, index: usize) -> [Part; 2] {
+        let declarations = &self.parsed().declarations;
+        let definition = &declarations.definitions[index];
+        let piece = declarations.pieces.get(definition.piece as usize);
+        [without_end(definition.body), piece.map_or(Part::default(), |piece| piece.initialiser)]
     }
 
     fn reached_definitions(&self) -> Vec<(usize, &'t Definition)> {
@@ -191,31 +208,28 @@ impl<'t, 'a> Maker<'t, 'a> {
 
     fn definitions(&mut self) -> Vec<super::Definition> {
         let mut found: Vec<super::Definition> = Vec::new();
-        for (_, definition) in self.reached_definitions() {
+        for (index, definition) in self.reached_definitions() {
             let is_symbol = definition.sort != Sort::Assertion && !definition.traits.is_weak_reference;
             if is_symbol {
-                let definition = self.definition(definition);
+                let definition = self.definition(index, definition);
                 found.push(definition);
             }
         }
         merged(found)
     }
 
-    fn definition(&mut self, definition: &Definition) -> super::Definition {
+    fn definition(&mut self, index: usize, definition: &Definition) -> super::Definition {
         let declarations = &self.parsed().declarations;
         let mut hasher = Hasher::new("definition");
         hasher.hash(self.library).hash(self.parsed().pragmas.states[definition.state as usize].0);
-        let mut parts = vec![without_end(definition.body)];
+        hasher.hash(self.own(index));
         let mut first = definition.body.tokens.0;
         if definition.entity != NOTHING {
-            let piece = declarations.pieces[definition.piece as usize];
-            parts.push(piece.initialiser);
-            first = piece.specifiers.tokens.0;
+            first = declarations.pieces[definition.piece as usize].specifiers.tokens.0;
             hasher.hash(self.closure.of(&mut self.hashing, definition.entity));
         }
         let mut references = Vec::new();
-        for part in parts {
-            hasher.hash(self.hashing.part(part));
+        for part in self.own_parts(index) {
             for used in declarations.uses_of(part) {
                 hasher.hash(self.closure.of(&mut self.hashing, used.entity));
                 self.refer(&mut references, used.entity, definition.entity);
@@ -251,10 +265,7 @@ impl<'t, 'a> Maker<'t, 'a> {
             Some(_) => return,
             None => name,
         };
-        let is_new = references.iter().rev().take(16).all(|reference| reference.name != name);
-        if is_new && !name.is_empty() {
-            references.push(Reference { name, linkage: self.linkage(entity) });
-        }
+        references.push(Reference { name, linkage: self.linkage(entity) });
     }
 
     /// What the attributes of a declaration refer to.
@@ -273,17 +284,16 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn symbol(&self, entity: EntityId) -> String {
         let declarations = &self.parsed().declarations;
         let Some(declared) = declarations.entities.get(entity as usize) else { return String::new() };
-        let label = declarations.pieces_of(entity).find_map(|piece| self.label(piece.own));
-        label.unwrap_or_else(|| readable(self.all().names.spelling(declared.name)))
+        match declared.label {
+            NOTHING => readable(self.all().names.spelling(declared.name)),
+            label => self.label(label as usize),
+        }
     }
 
-    /// `asm("symbol")` behind a declarator.
-    fn label(&self, part: Part) -> Option<String> {
-        let tokens = &self.all().tokens[part.tokens.0 as usize..part.tokens.1 as usize];
-        let at = tokens.iter().position(|token| token.kind == super::kinds::Kind::Asm)?;
-        let texts = tokens[at..].iter().skip(2).take_while(|token| token.kind == super::kinds::Kind::Text);
-        let inner = texts.map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned());
-        Some(inner.collect())
+    /// The symbol that `asm("symbol")` gives, from its first literal on.
+    fn label(&self, first: usize) -> String {
+        let texts = self.all().tokens[first..].iter().take_while(|token| token.kind == super::kinds::Kind::Text);
+        texts.map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned()).collect()
     }
 
     fn linkage(&self, entity: EntityId) -> Linkage {

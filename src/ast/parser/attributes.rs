@@ -1,6 +1,6 @@
 //! Attributes, in their three ways to be written, and the labels of symbols.
 
-use super::super::declarations::{Role, Traits};
+use super::super::declarations::{NOTHING, Role, Traits};
 use super::super::kinds::Kind;
 use super::super::names::FIRST_OWN;
 use super::{Parser, Result};
@@ -34,9 +34,11 @@ impl Parser<'_, '_> {
 
     /// Attributes, with `asm("symbol")` among them.
     pub fn attributes_and_label(&mut self, traits: &mut Traits) -> Result<()> {
+        self.label = NOTHING;
         while self.attributes(traits)? || self.kind() == Kind::Asm {
             if self.take(Kind::Asm) {
                 self.expect(Kind::OpenParen)?;
+                self.label = self.at as u32;
                 while self.take(Kind::Text) {}
                 self.expect(Kind::CloseParen)?;
             }

@@ -87,7 +87,8 @@ impl Parser<'_, '_> {
                     questions -= 1;
                     is_operand = false;
                 }
-                Kind::Comma if !stops.comma => is_operand = false,
+                // Between `?` and `:` a comma is always an operator.
+                Kind::Comma if !stops.comma || questions > 0 => is_operand = false,
                 Kind::Sizeof | Kind::Alignof => {
                     self.next();
                     is_operand = self.size()?;

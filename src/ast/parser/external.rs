@@ -163,6 +163,9 @@ impl Parser<'_, '_> {
         let declared = &mut self.declarations.entities[entity as usize];
         declared.role = role;
         declared.traits.join(traits);
+        if self.label != NOTHING {
+            declared.label = self.label;
+        }
         (entity, self.declare(entity, specifiers, own))
     }
 

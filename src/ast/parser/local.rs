@@ -70,9 +70,12 @@ impl Parser<'_, '_> {
         let all = self.all;
         self.body.has_effects = true;
         let entity = self.linked(name);
-        let role = &mut self.declarations.entities[entity as usize].role;
-        if *role == Role::Undeclared {
-            *role = if is_function { Role::Function } else { Role::Variable };
+        let declared = &mut self.declarations.entities[entity as usize];
+        if declared.role == Role::Undeclared {
+            declared.role = if is_function { Role::Function } else { Role::Variable };
+        }
+        if self.label != NOTHING {
+            declared.label = self.label;
         }
         let piece = Piece {
             specifiers,

@@ -46,6 +46,7 @@ pub fn parse(all: &Tokens) -> Result<Parsed> {
         pragmas: Pragmas::new(),
         pragmas_met: 0,
         body: Body::default(),
+        label: NOTHING,
     };
     while parser.kind() != Kind::End {
         parser.external()?;
@@ -72,6 +73,8 @@ struct Parser<'t, 'a> {
     /// How many of the unit's pragmas the state covers.
     pragmas_met: usize,
     body: Body,
+    /// The literal of the last `asm("symbol")` behind the declarator that is being read.
+    label: u32,
 }
 
 impl<'a> Parser<'_, 'a> {
