@@ -36,7 +36,11 @@ fn read(paths: &[String]) {
         bytes += size * rounds;
     }
     let megabytes = bytes as f64 / 1e6;
-    println!("{understood} of {} understood; {megabytes:.1} MB, {:.0} MB/s", paths.len(), megabytes / spent.as_secs_f64());
+    println!(
+        "{understood} of {} understood; {megabytes:.1} MB, {:.0} MB/s",
+        paths.len(),
+        megabytes / spent.as_secs_f64()
+    );
 }
 
 /// The time that this process has had a processor, whoever else wants one.

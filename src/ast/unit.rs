@@ -35,8 +35,10 @@ struct Reached {
 impl Reached {
     fn new(parsed: &Parsed, library: &[bool]) -> Self {
         let declarations = &parsed.declarations;
-        let mut reached =
-            Reached { definitions: vec![false; declarations.definitions.len()], entities: vec![false; declarations.entities.len()] };
+        let mut reached = Reached {
+            definitions: vec![false; declarations.definitions.len()],
+            entities: vec![false; declarations.entities.len()],
+        };
         // The definitions that only count if somebody uses them.
         let mut waiting: Vec<(EntityId, usize)> = Vec::new();
         let mut parts: Vec<Part> = Vec::new();
@@ -73,7 +75,9 @@ impl Reached {
     }
 
     fn entity(&mut self, parsed: &Parsed, id: EntityId, waiting: &[(EntityId, usize)], parts: &mut Vec<Part>) {
-        if !std::mem::replace(&mut self.entities[id as usize], true) && parsed.declarations.entities[id as usize].value.is_none() {
+        if !std::mem::replace(&mut self.entities[id as usize], true)
+            && parsed.declarations.entities[id as usize].value.is_none()
+        {
             parts.extend(parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
         }
         let from = waiting.partition_point(|&(entity, _)| entity < id);
@@ -122,7 +126,9 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// The entities, in the order of their names.
     fn sorted(&self, mut ids: Vec<EntityId>) -> Vec<EntityId> {
         let entities = &self.parsed().declarations.entities;
-        ids.sort_by_cached_key(|&id| (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name)));
+        ids.sort_by_cached_key(|&id| {
+            (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name))
+        });
         ids
     }
 
@@ -154,7 +160,8 @@ impl<'t, 'a> Maker<'t, 'a> {
             }
             hasher.hash(self.own(index));
         }
-        let ids = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
+        let ids =
+            (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
         for id in self.sorted(ids) {
             hasher.hash(self.hashing.entity(id, false));
         }
@@ -188,7 +195,9 @@ impl<'t, 'a> Maker<'t, 'a> {
         let reached = &self.reached.entities;
         let mut parts: Vec<Part> = (0..declarations.entities.len() as EntityId)
             .filter(|&id| reached[id as usize])
-            .flat_map(|id| declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own, piece.initialiser]))
+            .flat_map(|id| {
+                declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own, piece.initialiser])
+            })
             .collect();
         parts.extend(self.reached_definitions().iter().map(|(_, definition)| definition.body));
         parts.retain(|part| !part.is_empty());

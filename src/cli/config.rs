@@ -120,7 +120,8 @@ fn misspelled(known: &[ShownSetting]) -> Vec<String> {
 
 /// Variables with values that count as not set.
 fn not_understood(user: &Settings) -> Vec<String> {
-    let is_bad = |name: &'static str, size: Option<u64>| variable(name).filter(|_| size.is_none()).map(|value| (name, value));
+    let is_bad =
+        |name: &'static str, size: Option<u64>| variable(name).filter(|_| size.is_none()).map(|value| (name, value));
     let sizes = [is_bad("TASTING_MAXSIZE", user.max_size), is_bad("TASTING_OBJECTS_MAXSIZE", user.max_objects)];
     let level = variable("TASTING_LEVEL").filter(|level| level != level_name(user.level));
     let sizes = sizes.into_iter().flatten();

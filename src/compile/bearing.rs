@@ -201,7 +201,8 @@ mod tests {
 
     fn of(line: &str) -> Vec<(Bearing, String)> {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let show = |word: &Word| word.parts().map(|part| part.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+        let show =
+            |word: &Word| word.parts().map(|part| part.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         words(&arguments).iter().map(|word| (word.bearing, show(word))).collect()
     }
 
@@ -215,8 +216,22 @@ mod tests {
         let line = "-c -O2 -DX=1 -I inc -o x.o -MD -MF x.d -Wall -Wa,-L -Wp,-MD,x.d -g -fPIC -L. -pedantic -ansi x.c";
         let bearings: Vec<Bearing> = of(line).into_iter().map(|(bearing, _)| bearing).collect();
         let expected = [
-            Files, Code, Text, Text, Files, Dependencies, Dependencies, Messages, Code, Dependencies, DebugInfo, Code, Link,
-            Messages, Code, Input,
+            Files,
+            Code,
+            Text,
+            Text,
+            Files,
+            Dependencies,
+            Dependencies,
+            Messages,
+            Code,
+            Dependencies,
+            DebugInfo,
+            Code,
+            Link,
+            Messages,
+            Code,
+            Input,
         ];
         assert_eq!(bearings, expected);
     }

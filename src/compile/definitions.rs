@@ -147,10 +147,9 @@ impl<'o, 'a> Builder<'o, 'a> {
                 self.atom_of[number as usize] = atom as u32;
             }
         }
-        let mut next = self.pieces.len() as u32;
-        for atom in self.atom_of.iter_mut().filter(|atom| **atom == u32::MAX) {
-            *atom = next;
-            next += 1;
+        let without = self.atom_of.iter_mut().filter(|atom| **atom == u32::MAX);
+        for (number, atom) in (self.pieces.len() as u32..).zip(without) {
+            *atom = number;
         }
     }
 
@@ -231,7 +230,8 @@ impl<'o, 'a> Builder<'o, 'a> {
                 self.weak.insert(symbol.name);
             }
             let described = &mut self.record.symbols[next as usize];
-            if let (SymbolKind::Defined { atom, offset }, true) = (described.kind, symbol.kind == elf::STT_GNU_IFUNC.0) {
+            if let (SymbolKind::Defined { atom, offset }, true) = (described.kind, symbol.kind == elf::STT_GNU_IFUNC.0)
+            {
                 described.kind = SymbolKind::Indirect { atom, offset };
             }
             next += 1;
@@ -255,7 +255,9 @@ impl<'o, 'a> Builder<'o, 'a> {
             table = &table[group_end + 1 + FIELDS..];
             let size = u64::from_le_bytes(fields[2..10].try_into().ok()?);
             let kind = match fields[0] {
-                DEFINED | WEAK => SymbolKind::Defined { atom: self.atom_of[*self.named.get(name)? as usize], offset: 0 },
+                DEFINED | WEAK => {
+                    SymbolKind::Defined { atom: self.atom_of[*self.named.get(name)? as usize], offset: 0 }
+                }
                 UNDEFINED | WEAKLY_UNDEFINED => SymbolKind::Undefined,
                 COMMON => SymbolKind::Common { size, align: 0 },
                 _ => return None,
@@ -410,7 +412,9 @@ impl<'o, 'a> Builder<'o, 'a> {
         for reference in &definition.references {
             self.add_named(&reference.name, &mut list);
         }
-        list.extend(self.implicit[number as usize].iter().chain(&self.everybodys).map(|symbol| Target::Symbol(*symbol)));
+        list.extend(
+            self.implicit[number as usize].iter().chain(&self.everybodys).map(|symbol| Target::Symbol(*symbol)),
+        );
         // Assembler may name anything. What constructors do to a variable may have been done by the compiler.
         let names_all = definition.has_assembler || self.has_constructors && definition.kind == Kind::Variable;
         for (other, described) in self.unit.definitions.iter().enumerate() {
@@ -468,7 +472,6 @@ impl<'o, 'a> Builder<'o, 'a> {
         let chosen = if symbol.kind == elf::STT_GNU_IFUNC.0 { CHOSEN } else { 0 };
         Some((Target::Atom(piece as u32), offset | chosen))
     }
-
 }
 
 /// References, each target once.

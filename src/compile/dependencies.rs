@@ -68,7 +68,8 @@ mod tests {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let found = Dependencies::of(&words(&arguments), Path::new("out/x.o"))?;
         let shown = |found: Dependencies| {
-            let options = found.options(Path::new("t")).iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
+            let options =
+                found.options(Path::new("t")).iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
             (found.file.display().to_string(), options.join(" "))
         };
         Ok(found.map(shown))

@@ -50,8 +50,13 @@ pub fn without_comments(text: &[u8]) -> (Cow<'_, [u8]>, Hash) {
         let part = &rest[..length];
         if matches!(rest, [b'/', b'*' | b'/', ..]) {
             if part.to_ascii_lowercase().windows(4).any(|word| word == b"fall") {
-                let before: Vec<u8> =
-                    plain.iter().rev().filter(|byte: &&u8| !byte.is_ascii_whitespace()).take(NEIGHBOURHOOD).copied().collect();
+                let before: Vec<u8> = plain
+                    .iter()
+                    .rev()
+                    .filter(|byte: &&u8| !byte.is_ascii_whitespace())
+                    .take(NEIGHBOURHOOD)
+                    .copied()
+                    .collect();
                 hasher.bytes(part).bytes(&before);
             }
             // Lines keep their numbers.

@@ -11,10 +11,10 @@ pub mod attach;
 pub mod bearing;
 /// Records at the AST level.
 pub mod definitions;
-/// The way from a driver that links to the linker's shim.
-pub mod drive;
 /// The dependency file of a compilation that is not done.
 pub mod dependencies;
+/// The way from a driver that links to the linker's shim.
+pub mod drive;
 /// Which compiler it is.
 pub mod identity;
 /// Whether the labels of constants are to be kept.
@@ -23,14 +23,16 @@ pub mod labels;
 pub mod languages;
 /// The folder of links that stand for linkers.
 pub mod ld_links;
-/// The drivers' options.
-pub mod options;
 /// Of which text the compiler may have something to say.
 pub mod messages;
+/// The drivers' options.
+pub mod options;
 /// The preprocessed text.
 pub mod preprocess;
 /// Objects that need not be made.
 pub mod reuse;
+/// Sources of a call that links, compiled by calls of their own.
+pub mod separately;
 /// What a source means.
 pub mod syntax;
 
@@ -43,6 +45,7 @@ use crate::process::{Settings, aside, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
 use preprocess::Wish;
 use reuse::{Answer, Missing, Request};
+use separately::Separately;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
@@ -209,13 +212,18 @@ impl Call<'_> {
                 std::process::exit(0)
             }
             Answer::Missing(missing) => {
-                let reason = if missing.talks { "the compiler has something to say of it" } else { "its meaning is new" };
+                let reason =
+                    if missing.talks { "the compiler has something to say of it" } else { "its meaning is new" };
                 log(&format_args!("not reused: {reason}"));
                 self.make_and_keep(work, &request, missing)
             }
             Answer::Refused(refusal, understood) => {
                 log(&format_args!("not reused: {refusal}"));
                 Some(understood.ok_or(refusal))
+            }
+            Answer::Failed(reason) => {
+                log(&format_args!("not reused: {reason}"));
+                None
             }
         }
     }
@@ -254,17 +262,35 @@ impl Call<'_> {
     }
 
     fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {
-        let program = &self.compiler.program;
+        let at_syntax = self.settings.level == Level::Ast && job.compiles && self.compiler.known;
+        if let Some(separately) = at_syntax.then(|| Separately::plan(expanded)).flatten() {
+            let compiled = separately.compile(&self.compiler);
+            let status = compiled.map_or_else(
+                |failed| failed,
+                |()| {
+                    let (arguments, environment) = self.linking(job, &separately.words, &separately.words);
+                    let program = &self.compiler.program;
+                    let status = spawn::run(program, &arguments, &environment);
+                    status.unwrap_or_else(|error| spawn::fail_to_run(&program.path, &error))
+                },
+            );
+            drop(separately);
+            spawn::end_like(status)
+        }
+        let (arguments, environment) = self.linking(job, self.user, expanded);
+        spawn::become_or_fail(&self.compiler.program, &arguments, &environment)
+    }
+
+    /// Arguments and environment for a call that links, by way of the linker's shim where there is one.
+    fn linking(&self, job: &LinkJob, user: &[OsString], expanded: &[OsString]) -> (Vec<OsString>, Vec<spawn::Change>) {
         let flags = self.section_flags(job.compiles);
-        let detour = drive::detour(self.settings, program, job);
-        let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, self.user, expanded));
+        let detour = drive::detour(self.settings, &self.compiler.program, job);
+        let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, user, expanded));
         match (detour, arguments) {
-            (Some(detour), Some(arguments)) => {
-                spawn::become_or_fail(program, &[flags, arguments].concat(), &detour.environment)
-            }
+            (Some(detour), Some(arguments)) => ([flags, arguments].concat(), detour.environment),
             _ => {
                 self.settings.log(format_args!("{}: no way to the linker", job.output.display()));
-                spawn::become_or_fail(program, &[&flags[..], self.user].concat(), &[])
+                ([&flags[..], user].concat(), Vec::new())
             }
         }
     }

@@ -3,9 +3,9 @@
 
 use super::arguments::CompileJob;
 use super::bearing::{self, Bearing, Word};
+use super::identity;
 use super::languages::Language;
 use super::preprocess::{self, Preprocessed, Wish};
-use super::identity;
 use crate::ast::{self, Unit};
 use crate::model::{Hash, Hasher, Refusal};
 use crate::process::find::Compiler;
@@ -113,7 +113,8 @@ impl<'a> Plan<'a> {
         let (mut environment, mut refusals) = (self.environment, Vec::new());
         if self.is_contextual {
             environment = Hasher::new("in context").hash(environment).hash(unit.meaning).finish();
-            let reason = "with these options results may depend on what is inlined: each definition counts with the whole unit";
+            let reason =
+                "with these options results may depend on what is inlined: each definition counts with the whole unit";
             refusals.push(Refusal::new(name(), reason));
         }
         let has_constructors = memchr::memmem::find(text, b"constructor").is_some();
@@ -160,7 +161,8 @@ fn is_contextual(driver: &Program, words: &[Word]) -> bool {
     let has = |wanted: &str| words.iter().any(|word| word.word == wanted);
     let is_such = |word: &Word| {
         let bytes = word.word.as_bytes();
-        CONTEXTUAL.iter().any(|option| bytes.starts_with(option.as_bytes())) && !UNFUSED.iter().any(|it| word.word == *it)
+        CONTEXTUAL.iter().any(|option| bytes.starts_with(option.as_bytes()))
+            && !UNFUSED.iter().any(|it| word.word == *it)
     };
     let name = Path::new(&driver.name).file_name().unwrap_or(OsStr::new(""));
     let target = names::target(name);
@@ -181,7 +183,9 @@ mod tests {
     #[test]
     fn only_what_matters_for_code_counts() {
         let plain = hash("-c -O2 x.c -o x.o");
-        for line in ["-c -O2 y.c -Wall -o y.o", "-O2 -I. -DX -MD -MF d -g -c x.c", "-c -O2 x.c -isystem /x -Werror -pipe"] {
+        for line in
+            ["-c -O2 y.c -Wall -o y.o", "-O2 -I. -DX -MD -MF d -g -c x.c", "-c -O2 x.c -isystem /x -Werror -pipe"]
+        {
             assert_eq!(hash(line), plain, "{line}");
         }
         for line in ["-c x.c", "-O3 -c x.c", "-O2 -fPIC -c x.c", "-O2 -std=c99 -c x.c", "-O2 -Wa,-L -c x.c"] {

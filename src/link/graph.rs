@@ -361,15 +361,19 @@ impl<'a> Builder<'a> {
     }
 
     fn add_callable(&mut self) {
-        let imports: Vec<&str> =
-            self.binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined).filter_map(|symbol| std::str::from_utf8(symbol.name).ok()).collect();
+        let imports = self.binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined);
+        let mut imports: Vec<&str> = imports.filter_map(|symbol| std::str::from_utf8(symbol.name).ok()).collect();
+        imports.sort_unstable();
         for name in imports {
             let edge = self.import(name);
             self.edges.push(edge);
         }
-        for (number, input) in self.inputs.iter().enumerate().filter(|(number, _)| !self.inputs[*number].record.bitcode) {
+        for (number, input) in self.inputs.iter().enumerate().filter(|(number, _)| !self.inputs[*number].record.bitcode)
+        {
             for symbol in &input.record.symbols {
-                let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) = symbol.kind else { continue };
+                let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) = symbol.kind else {
+                    continue;
+                };
                 if input.addresses[atom as usize].is_some() {
                     let node = self.node_of_atom(number as u32, atom);
                     self.edges.push(Edge { node, offset: 0 });

@@ -63,7 +63,9 @@ impl Parser<'_, '_> {
                     is_operand = true;
                     continue;
                 }
-                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis | Kind::Extension | Kind::Part => is_operand = false,
+                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis | Kind::Extension | Kind::Part => {
+                    is_operand = false
+                }
                 Kind::Caret => {
                     if !is_operand {
                         return self.fail("a block literal");
@@ -217,7 +219,11 @@ impl Parser<'_, '_> {
     /// Behind `_Generic`.
     fn selection(&mut self) -> Result<()> {
         self.expect(Kind::OpenParen)?;
-        if self.is_type_start(0) { self.type_name()? } else { self.expression_to_comma()? }
+        if self.is_type_start(0) {
+            self.type_name()?
+        } else {
+            self.expression_to_comma()?
+        }
         while self.take(Kind::Comma) {
             if !self.take(Kind::Default) {
                 self.type_name()?;

@@ -208,7 +208,8 @@ impl<'a> Parser<'_, 'a> {
             | Kind::StaticAssert => true,
             Kind::Extension => {
                 let past = (1..).find(|&ahead| self.kind_at(ahead) != Kind::Extension).unwrap_or(1);
-                self.is_type_start(past) || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
+                self.is_type_start(past)
+                    || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
             }
             _ => self.is_type_start(0),
         }

@@ -51,7 +51,8 @@ fn content<'a>(binary: &Binary<'a>, section: &Section<'a>) -> Cow<'a, [u8]> {
     let Some(mut left) = section.data.get(16..).filter(|_| is_list) else { return Cow::Borrowed(section.data) };
     let mut counts = Vec::new();
     while let Some((head, rest)) = left.split_first_chunk::<8>() {
-        let [kind, size] = [&head[..4], &head[4..]].map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let [kind, size] =
+            [&head[..4], &head[4..]].map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         let padded = (size as usize).next_multiple_of(8);
         let Some(value) = rest.get(..padded) else { return Cow::Borrowed(section.data) };
         if FEATURES.contains(&kind) {

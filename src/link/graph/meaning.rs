@@ -39,7 +39,8 @@ const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
 const HOOKS: [&str; 3] = ["_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__"];
 
 /// Libraries that define none of those.
-const WITHOUT_HOOKS: [&str; 8] = ["ld-linux", "libc.", "libdl.", "libgcc_s.", "libm.", "libpthread.", "librt.", "libstdc++."];
+const WITHOUT_HOOKS: [&str; 8] =
+    ["ld-linux", "libc.", "libdl.", "libgcc_s.", "libm.", "libpthread.", "librt.", "libstdc++."];
 
 /// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
 const BOUNDARIES: [&str; 9] =
@@ -247,7 +248,7 @@ impl<'a> Builder<'a> {
     /// No library is needed that could define what the start-up code asks for.
     fn has_no_hooks(&self) -> bool {
         let is_known = |name: &&[u8]| WITHOUT_HOOKS.iter().any(|start| name.starts_with(start.as_bytes()));
-        self.binary.dynamic.needed.iter().all(|name| is_known(&name))
+        self.binary.dynamic.needed.iter().all(is_known)
     }
 
     /// A symbol that says where something lies, and nothing of what it is.

@@ -126,7 +126,8 @@ fn comments_that_the_compiler_reads_count() {
 
 #[test]
 fn dependency_files_are_of_the_headers_that_are_there() {
-    let ways = ["-MD", "-MMD -MP", "-MD -MF deps/x.d", "-MD -MT target -MQ 'a b$c'", "-MD -MF deps/y -MP -MT one -MT two"];
+    let ways =
+        ["-MD", "-MMD -MP", "-MD -MF deps/x.d", "-MD -MT target -MQ 'a b$c'", "-MD -MF deps/y -MP -MT one -MT two"];
     for compiler in compilers() {
         for way in ways {
             let compile = format!("mkdir -p deps out && $CC -O1 {way} -c main.c -o out/main.o");
@@ -160,7 +161,8 @@ fn what_cannot_be_reused_is_refused_with_a_reason() {
         ("const char *when = __TIME__;\n", "time"),
         ("__asm__(\".section .rodata\\n.incbin \\\"main.c\\\"\\n.text\");\n", ".incbin"),
     ] {
-        let twins = scene(COMPILERS[0]).file("x.c", source).run(&["$CC -c x.c -o /dev/null || :", "$CC -c x.c && rm x.o"]);
+        let twins =
+            scene(COMPILERS[0]).file("x.c", source).run(&["$CC -c x.c -o /dev/null || :", "$CC -c x.c && rm x.o"]);
         assert!(log(&twins).contains(reason), "{source}: {}", log(&twins));
     }
 }
@@ -201,7 +203,11 @@ fn the_cache_is_shown_kept_small_and_cleared() {
         outcome.stdout_text()
     };
     // The real tools' run, without a shim, left nothing; the shims' compiled once and reused once.
-    assert!(say("tasting stats").contains("1 reused of 2 (50 %); 8.0 KiB of 5.0 GiB, 1 object"), "{}", say("tasting stats"));
+    assert!(
+        say("tasting stats").contains("1 reused of 2 (50 %); 8.0 KiB of 5.0 GiB, 1 object"),
+        "{}",
+        say("tasting stats")
+    );
     assert!(say("tasting stats --json").contains("\"objects\""));
     assert!(say("TASTING_OBJECTS_MAXSIZE=1M tasting gc").contains("of objects"));
     assert!(say("TASTING_REUSE_OBJECTS=1 tasting config").contains("TASTING_REUSE_OBJECTS"));
