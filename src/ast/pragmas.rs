@@ -32,6 +32,9 @@ enum Change {
     Replace,
 }
 
+/// Pragmas that end with the block, statement or loop that they stand in or before.
+const FOR_BLOCKS: &[&[u8]] = &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
+
 const PACK: usize = 0;
 const VISIBILITY: usize = 1;
 const OPTIONS: usize = 2;
@@ -52,10 +55,13 @@ impl Pragmas {
         self.states.len() as u32 - 1
     }
 
-    /// A pragma is met, as the text behind the `#`.
-    pub fn meet(&mut self, text: &[u8]) {
+    /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block or loop that it is for.
+    pub fn meet(&mut self, text: &[u8], is_within: bool) {
         let words = words(text);
         let Some((family, change)) = classify(&words) else { return };
+        if is_within && words.iter().take(3).any(|word| FOR_BLOCKS.contains(word)) {
+            return;
+        }
         let family = &mut self.families[family];
         let after = |before: Hash| {
             let mut hasher = Hasher::new("pragma");
@@ -165,7 +171,7 @@ mod tests {
     fn state(lines: &[&str]) -> (Hash, Hash) {
         let mut pragmas = Pragmas::new();
         for line in lines {
-            pragmas.meet(format!("pragma {line}").as_bytes());
+            pragmas.meet(format!("pragma {line}").as_bytes(), false);
         }
         pragmas.states[pragmas.state() as usize]
     }

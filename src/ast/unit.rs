@@ -18,7 +18,7 @@ pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
     let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
     let reached = Reached::new(parsed, &library);
     let own = vec![None; parsed.declarations.definitions.len()];
-    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, library: Hash::default() };
+    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, used: vec![0; entities], library: Hash::default() };
     maker.library = maker.library_hash(&library);
     let meaning = maker.meaning();
     Unit { definitions: maker.definitions(), meaning, with_lines: maker.with_lines(meaning) }
@@ -106,6 +106,8 @@ struct Maker<'t, 'a> {
     reached: Reached,
     /// By the number of the definition: what is its own, body and initialiser.
     own: Vec<Option<Hash>>,
+    /// By the number of the entity: the last definition that was seen to use it, plus one.
+    used: Vec<u32>,
     /// The declarations of functions that compilers call on their own account.
     library: Hash,
 }
@@ -229,14 +231,14 @@ impl<'t, 'a> Maker<'t, 'a> {
             hasher.hash(self.closure.of(&mut self.hashing, definition.entity));
         }
         let mut references = Vec::new();
-        for part in self.own_parts(index) {
-            for used in declarations.uses_of(part) {
+        for used in self.own_parts(index).iter().flat_map(|&part| declarations.uses_of(part)) {
+            if self.is_first(index, used.entity) {
                 hasher.hash(self.closure.of(&mut self.hashing, used.entity));
                 self.refer(&mut references, used.entity, definition.entity);
             }
         }
-        if definition.sort == Sort::Alias {
-            self.refer_to_targets(&mut references, definition.entity);
+        if definition.sort != Sort::Assembler {
+            self.refer_by_head(&mut references, index, definition);
         }
         super::Definition {
             name: self.symbol(definition.entity),
@@ -247,6 +249,23 @@ impl<'t, 'a> Maker<'t, 'a> {
             has_assembler: definition.has_assembler,
             file: readable(self.all().file(first as usize)),
             line: self.all().tokens[first as usize].line,
+        }
+    }
+
+    /// Whether a definition's use of an entity is its first.
+    fn is_first(&mut self, index: usize, entity: EntityId) -> bool {
+        let stamp = index as u32 + 1;
+        std::mem::replace(&mut self.used[entity as usize], stamp) != stamp
+    }
+
+    /// What a definition names before its body or initialiser: in sizes of arrays, types of expressions, attributes.
+    fn refer_by_head(&mut self, references: &mut Vec<Reference>, index: usize, definition: &Definition) {
+        let declarations = &self.parsed().declarations;
+        let piece = &declarations.pieces[definition.piece as usize];
+        for used in [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part)) {
+            if self.is_first(index, used.entity) {
+                self.refer(references, used.entity, definition.entity);
+            }
         }
     }
 
