@@ -85,6 +85,11 @@ impl Pragmas {
         self.note();
     }
 
+    /// All pragmas of the unit that are not set and taken back: `#pragma weak` concerns what stands before it as well.
+    pub fn lasting(&self) -> Hash {
+        self.families[OTHER].now
+    }
+
     /// A declaration that concerns all code behind it, as a pragma would.
     pub fn meet_declaration(&mut self, hash: Hash) {
         self.families[OTHER].now = Hasher::new("declaration").hash(self.families[OTHER].now).hash(hash).finish();

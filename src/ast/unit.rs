@@ -140,7 +140,7 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// What decides the object.
     fn meaning(&mut self) -> Hash {
         let mut hasher = Hasher::new("unit");
-        hasher.bytes(main_file(self.all()));
+        hasher.bytes(main_file(self.all())).hash(self.parsed().pragmas.lasting());
         for pragma in self.all().pragmas.iter().filter(|pragma| !pragma.text.starts_with(b"pragma")) {
             hasher.bytes(pragma.text);
         }
@@ -223,7 +223,8 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn definition(&mut self, index: usize, definition: &Definition) -> super::Definition {
         let declarations = &self.parsed().declarations;
         let mut hasher = Hasher::new("definition");
-        hasher.hash(self.library).hash(self.parsed().pragmas.states[definition.state as usize].0);
+        let pragmas = &self.parsed().pragmas;
+        hasher.hash(self.library).hash(pragmas.lasting()).hash(pragmas.states[definition.state as usize].0);
         hasher.hash(self.own(index));
         let mut first = definition.body.tokens.0;
         if definition.entity != NOTHING {

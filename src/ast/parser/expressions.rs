@@ -138,6 +138,7 @@ impl Parser<'_, '_> {
         let name = self.token().name;
         match binding {
             Binding::GIVEN_CONSTANT => {}
+            Binding::NONE if self.all.names.spelling(name) == b"__builtin_COLUMN" => return self.fail("a question for the column"),
             // Compilers declare what is called without a declaration, and some know it by themselves.
             Binding::NONE => {
                 let entity = self.linked(name);

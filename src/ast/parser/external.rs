@@ -29,7 +29,7 @@ impl Parser<'_, '_> {
     }
 
     /// The pragmas up to here come into force.
-    fn meet_pragmas(&mut self) {
+    pub fn meet_pragmas(&mut self) {
         while let Some(pragma) = self.all.pragmas.get(self.pragmas_met).filter(|pragma| pragma.before as usize <= self.at) {
             self.pragmas.meet(pragma.text, (pragma.before as usize) < self.at);
             self.pragmas_met += 1;

@@ -41,7 +41,7 @@ fn every_token_counts() {
         assert_ne!(edited_unit.meaning, plain.meaning);
         tried += 1;
     }
-    assert!(tried > 100, "{tried}");
+    assert!(tried > 70, "{tried}");
 }
 
 #[test]

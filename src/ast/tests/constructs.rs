@@ -39,6 +39,7 @@ fn pragmas() {
          "int f(int *p) {\n#pragma GCC unroll 4\nfor (int i = 0; i < 9; i++) p[i]++; return 0; }", &["f"]),
     ]);
     differ("int e(void); int f(void) { return e(); }", "#pragma weak e\nint e(void); int f(void) { return e(); }", &["f"]);
+    differ("int e(void); int f(void) { return e(); }", "int e(void); int f(void) { return e(); }\n#pragma weak e\n", &["f"]);
     same("struct s { char c; int i; }; int v;", "#pragma pack(push, 1)\nstruct s { char c; int i; };\n#pragma pack(pop)\nint v;");
     same("int v;", "#pragma once\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wall\"\n#pragma GCC diagnostic pop\nint v;");
 }
@@ -154,6 +155,7 @@ fn newer_and_older_standards() {
     differ("constexpr int n = 3; int f(void) { return n; }", "constexpr int n = 4; int f(void) { return n; }", &["n"]);
     differ("_BitInt(12) f(void) { return 1; }", "_BitInt(13) f(void) { return 1; }", &["f"]);
     differ("thread_local int x;", "int x;", &["x"]);
+    differ("int f(void) { [[maybe_unused]] int x = 1; return 2; }", "int f(void) { int x = 1; return 2; }", &["f"]);
     differ("alignas(16) int x;", "alignas(32) int x;", &["x"]);
     differ("int f(void) { return alignof(int); }", "int f(void) { return alignof(long); }", &["f"]);
     differ("_Atomic(int) x; _Atomic int y;", "_Atomic(long) x; _Atomic int y;", &["x"]);

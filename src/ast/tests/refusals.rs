@@ -18,6 +18,8 @@ fn places_and_reasons() {
     assert_eq!(reason(&format!("int f(void) {}", "{".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("int {}x;", "(".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("{}", "struct s { ".repeat(5_000))), ":1: it is nested too deeply");
+    assert_eq!(reason("int f(void) { return __builtin_COLUMN(); }"), ":1: a question for the column");
+    assert_eq!(reason("#pragma GCC pch_preprocess \"x\"\n"), ":1: a precompiled header");
     let problem = read(b"# 7 \"a.c\"\nint x = @;").expect_err("the text is refused");
     assert_eq!(problem.refusal().to_string(), "a.c:7: its syntax is not understood: a character that C does not have");
 }
