@@ -4,10 +4,21 @@
 //! takes `stpcpy` for `strcpy` and `strlen` only where `stpcpy` is declared, and calls `memcpy` by the symbol that a declaration gives
 //! it. So their declarations always count.
 
-/// Whether a function is one of them.
+/// Whether a function is one of them, or one of those behind the compiler's own library, guards and instrumentation.
 pub fn is_known(name: &[u8]) -> bool {
-    name.ends_with(b"_chk") || KNOWN.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
+    let is_arithmetic = name.starts_with(b"__") && name.last().is_some_and(u8::is_ascii_digit);
+    is_arithmetic
+        || name.ends_with(b"_chk")
+        || INSTRUMENTATION.iter().any(|start| name.starts_with(start.as_bytes()))
+        || KNOWN.binary_search_by(|known| known.as_bytes().cmp(name)).is_ok()
 }
+
+/// The starts of names that compilers call on their own account.
+#[rustfmt::skip]
+const INSTRUMENTATION: &[&str] = &[
+    "__stack_chk", "__tls_", "__mcount", "mcount", "__fentry__", "__cyg_profile_", "_Unwind_", "__sync_", "__atomic_", "__gcov_",
+    "__asan_", "__tsan_", "__msan_", "__ubsan_", "__sanitizer_",
+];
 
 /// In the order of their bytes.
 #[rustfmt::skip]
@@ -74,6 +85,7 @@ mod tests {
     #[test]
     fn the_table_is_in_order() {
         assert!(KNOWN.is_sorted());
-        assert!(is_known(b"stpcpy") && is_known(b"_exit") && is_known(b"__memcpy_chk") && !is_known(b"fopen"));
+        assert!(is_known(b"stpcpy") && is_known(b"_exit") && is_known(b"__memcpy_chk") && is_known(b"__udivti3"));
+        assert!(!is_known(b"fopen") && !is_known(b"__errno_location"));
     }
 }

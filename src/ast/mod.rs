@@ -87,3 +87,6 @@ pub fn read(text: &[u8]) -> Result<Unit, Problem> {
     let parsed = parser::parse(&all).map_err(|problem| *problem)?;
     Ok(unit::unit(&all, &parsed))
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,9 @@ enum Change {
     Replace,
 }
 
+/// Pragmas that end with the block, statement or loop that they stand in or before.
+const FOR_BLOCKS: &[&[u8]] = &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
+
 const PACK: usize = 0;
 const VISIBILITY: usize = 1;
 const OPTIONS: usize = 2;
@@ -52,10 +55,13 @@ impl Pragmas {
         self.states.len() as u32 - 1
     }
 
-    /// A pragma is met, as the text behind the `#`.
-    pub fn meet(&mut self, text: &[u8]) {
+    /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block or loop that it is for.
+    pub fn meet(&mut self, text: &[u8], is_within: bool) {
         let words = words(text);
         let Some((family, change)) = classify(&words) else { return };
+        if is_within && words.iter().take(3).any(|word| FOR_BLOCKS.contains(word)) {
+            return;
+        }
         let family = &mut self.families[family];
         let after = |before: Hash| {
             let mut hasher = Hasher::new("pragma");
@@ -77,6 +83,11 @@ impl Pragmas {
             Change::Replace => family.now = after(Hash::default()),
         }
         self.note();
+    }
+
+    /// All pragmas of the unit that are not set and taken back: `#pragma weak` concerns what stands before it as well.
+    pub fn lasting(&self) -> Hash {
+        self.families[OTHER].now
     }
 
     /// A declaration that concerns all code behind it, as a pragma would.
@@ -124,8 +135,8 @@ fn classify(words: &[&[u8]]) -> Option<(usize, Change)> {
     };
     let argument = word(if second == word(1) { 3 } else { 4 });
     Some(match second {
-        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message"
-        | b"mark" | b"region" | b"endregion" => return None,
+        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message" | b"mark"
+        | b"region" | b"endregion" => return None,
         b"diagnostic" => match word(3) {
             b"push" => (WARNINGS, Change::Save),
             b"pop" => (WARNINGS, Change::Restore),
@@ -165,7 +176,7 @@ mod tests {
     fn state(lines: &[&str]) -> (Hash, Hash) {
         let mut pragmas = Pragmas::new();
         for line in lines {
-            pragmas.meet(format!("pragma {line}").as_bytes());
+            pragmas.meet(format!("pragma {line}").as_bytes(), false);
         }
         pragmas.states[pragmas.state() as usize]
     }
@@ -182,18 +193,8 @@ mod tests {
 
     #[test]
     fn what_is_in_force_counts() {
-        let one_each = [
-            "pack(1)",
-            "pack(2)",
-            "pack(push, 1)",
-            "GCC visibility push(hidden)",
-            "GCC optimize (\"O3\")",
-            "weak f",
-            "omp declare simd",
-            "clang attribute push(x)",
-            "STDC FP_CONTRACT ON",
-            "GCC target (\"avx\")",
-        ];
+        let one_each = ["pack(1)", "pack(2)", "pack(push, 1)", "GCC visibility push(hidden)", "GCC optimize (\"O3\")", "weak f",
+            "omp declare simd", "clang attribute push(x)", "STDC FP_CONTRACT ON", "GCC target (\"avx\")"];
         let mut states: Vec<Hash> = one_each.iter().map(|line| state(&[line]).0).collect();
         states.push(state(&[]).0);
         let count = states.len();
@@ -208,9 +209,6 @@ mod tests {
         let (code, all) = state(&["GCC diagnostic ignored \"-Wall\""]);
         assert_eq!(code, state(&[]).0);
         assert_ne!(all, state(&[]).1);
-        assert_eq!(
-            state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]),
-            state(&[])
-        );
+        assert_eq!(state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]), state(&[]));
     }
 }

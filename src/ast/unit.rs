@@ -18,7 +18,7 @@ pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
     let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
     let reached = Reached::new(parsed, &library);
     let own = vec![None; parsed.declarations.definitions.len()];
-    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, library: Hash::default() };
+    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, used: vec![0; entities], library: Hash::default() };
     maker.library = maker.library_hash(&library);
     let meaning = maker.meaning();
     Unit { definitions: maker.definitions(), meaning, with_lines: maker.with_lines(meaning) }
@@ -35,10 +35,8 @@ struct Reached {
 impl Reached {
     fn new(parsed: &Parsed, library: &[bool]) -> Self {
         let declarations = &parsed.declarations;
-        let mut reached = Reached {
-            definitions: vec![false; declarations.definitions.len()],
-            entities: vec![false; declarations.entities.len()],
-        };
+        let mut reached =
+            Reached { definitions: vec![false; declarations.definitions.len()], entities: vec![false; declarations.entities.len()] };
         // The definitions that only count if somebody uses them.
         let mut waiting: Vec<(EntityId, usize)> = Vec::new();
         let mut parts: Vec<Part> = Vec::new();
@@ -75,9 +73,7 @@ impl Reached {
     }
 
     fn entity(&mut self, parsed: &Parsed, id: EntityId, waiting: &[(EntityId, usize)], parts: &mut Vec<Part>) {
-        if !std::mem::replace(&mut self.entities[id as usize], true)
-            && parsed.declarations.entities[id as usize].value.is_none()
-        {
+        if !std::mem::replace(&mut self.entities[id as usize], true) && parsed.declarations.entities[id as usize].value.is_none() {
             parts.extend(parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
         }
         let from = waiting.partition_point(|&(entity, _)| entity < id);
@@ -110,6 +106,8 @@ struct Maker<'t, 'a> {
     reached: Reached,
     /// By the number of the definition: what is its own, body and initialiser.
     own: Vec<Option<Hash>>,
+    /// By the number of the entity: the last definition that was seen to use it, plus one.
+    used: Vec<u32>,
     /// The declarations of functions that compilers call on their own account.
     library: Hash,
 }
@@ -126,9 +124,7 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// The entities, in the order of their names.
     fn sorted(&self, mut ids: Vec<EntityId>) -> Vec<EntityId> {
         let entities = &self.parsed().declarations.entities;
-        ids.sort_by_cached_key(|&id| {
-            (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name))
-        });
+        ids.sort_by_cached_key(|&id| (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name)));
         ids
     }
 
@@ -144,7 +140,7 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// What decides the object.
     fn meaning(&mut self) -> Hash {
         let mut hasher = Hasher::new("unit");
-        hasher.bytes(main_file(self.all()));
+        hasher.bytes(main_file(self.all())).hash(self.parsed().pragmas.lasting());
         for pragma in self.all().pragmas.iter().filter(|pragma| !pragma.text.starts_with(b"pragma")) {
             hasher.bytes(pragma.text);
         }
@@ -160,8 +156,7 @@ impl<'t, 'a> Maker<'t, 'a> {
             }
             hasher.hash(self.own(index));
         }
-        let ids =
-            (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
+        let ids = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
         for id in self.sorted(ids) {
             hasher.hash(self.hashing.entity(id, false));
         }
@@ -195,9 +190,7 @@ impl<'t, 'a> Maker<'t, 'a> {
         let reached = &self.reached.entities;
         let mut parts: Vec<Part> = (0..declarations.entities.len() as EntityId)
             .filter(|&id| reached[id as usize])
-            .flat_map(|id| {
-                declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own, piece.initialiser])
-            })
+            .flat_map(|id| declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own, piece.initialiser]))
             .collect();
         parts.extend(self.reached_definitions().iter().map(|(_, definition)| definition.body));
         parts.retain(|part| !part.is_empty());
@@ -230,7 +223,8 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn definition(&mut self, index: usize, definition: &Definition) -> super::Definition {
         let declarations = &self.parsed().declarations;
         let mut hasher = Hasher::new("definition");
-        hasher.hash(self.library).hash(self.parsed().pragmas.states[definition.state as usize].0);
+        let pragmas = &self.parsed().pragmas;
+        hasher.hash(self.library).hash(pragmas.lasting()).hash(pragmas.states[definition.state as usize].0);
         hasher.hash(self.own(index));
         let mut first = definition.body.tokens.0;
         if definition.entity != NOTHING {
@@ -238,14 +232,14 @@ impl<'t, 'a> Maker<'t, 'a> {
             hasher.hash(self.closure.of(&mut self.hashing, definition.entity));
         }
         let mut references = Vec::new();
-        for part in self.own_parts(index) {
-            for used in declarations.uses_of(part) {
+        for used in self.own_parts(index).iter().flat_map(|&part| declarations.uses_of(part)) {
+            if self.is_first(index, used.entity) {
                 hasher.hash(self.closure.of(&mut self.hashing, used.entity));
                 self.refer(&mut references, used.entity, definition.entity);
             }
         }
-        if definition.sort == Sort::Alias {
-            self.refer_to_targets(&mut references, definition.entity);
+        if definition.sort != Sort::Assembler {
+            self.refer_by_head(&mut references, index, definition);
         }
         super::Definition {
             name: self.symbol(definition.entity),
@@ -256,6 +250,23 @@ impl<'t, 'a> Maker<'t, 'a> {
             has_assembler: definition.has_assembler,
             file: readable(self.all().file(first as usize)),
             line: self.all().tokens[first as usize].line,
+        }
+    }
+
+    /// Whether a definition's use of an entity is its first.
+    fn is_first(&mut self, index: usize, entity: EntityId) -> bool {
+        let stamp = index as u32 + 1;
+        std::mem::replace(&mut self.used[entity as usize], stamp) != stamp
+    }
+
+    /// What a definition names before its body or initialiser: in sizes of arrays, types of expressions, attributes.
+    fn refer_by_head(&mut self, references: &mut Vec<Reference>, index: usize, definition: &Definition) {
+        let declarations = &self.parsed().declarations;
+        let piece = &declarations.pieces[definition.piece as usize];
+        for used in [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part)) {
+            if self.is_first(index, used.entity) {
+                self.refer(references, used.entity, definition.entity);
+            }
         }
     }
 

@@ -34,93 +34,92 @@ impl Parser<'_, '_> {
         let mut is_operand = false;
         let mut questions = 0;
         loop {
-            let token = self.token();
-            match token.kind {
-                Kind::Identifier => {
-                    self.name()?;
-                    is_operand = true;
-                    continue;
+            let kind = self.kind();
+            match kind {
+                Kind::Identifier if !is_operand => is_operand = self.name()?,
+                Kind::Number | Kind::Character | Kind::Text | Kind::Position | Kind::FunctionName if !is_operand => {
+                    is_operand = self.literal(kind);
                 }
-                Kind::Number | Kind::Character | Kind::Text | Kind::Position => is_operand = true,
-                Kind::FunctionName => {
-                    self.body.has_effects = true;
-                    is_operand = true;
-                }
-                Kind::Dot | Kind::Arrow => {
+                Kind::Dot | Kind::Arrow if is_operand => {
                     self.next();
                     self.expect(Kind::Identifier)?;
-                    is_operand = true;
-                    continue;
                 }
-                Kind::OpenParen => {
-                    is_operand = self.nested(|parser| parser.brackets(is_operand))?;
-                    continue;
-                }
-                Kind::OpenBracket => {
+                Kind::OpenParen => is_operand = self.nested(|parser| parser.brackets(is_operand))?,
+                Kind::OpenBracket if is_operand => {
                     self.next();
                     self.nested(Self::expression)?;
                     self.expect(Kind::CloseBracket)?;
-                    is_operand = true;
-                    continue;
                 }
-                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis | Kind::Extension | Kind::Part => {
-                    is_operand = false
-                }
-                Kind::Caret => {
-                    if !is_operand {
-                        return self.fail("a block literal");
-                    }
+                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis => {
+                    self.next();
                     is_operand = false;
                 }
-                Kind::Step => {}
-                Kind::AndAnd if is_operand => is_operand = false,
-                Kind::AndAnd => {
+                Kind::Extension | Kind::Part if !is_operand => self.next(),
+                Kind::Caret if !is_operand => return self.fail("a block literal"),
+                Kind::Step => self.next(),
+                Kind::AndAnd if !is_operand => {
                     self.next();
                     self.expect(Kind::Identifier)?;
                     self.body.has_effects = true;
                     is_operand = true;
-                    continue;
                 }
-                Kind::Question => {
+                Kind::Question if is_operand => {
+                    self.next();
                     questions += 1;
                     is_operand = false;
                 }
                 Kind::Colon if questions > 0 => {
+                    self.next();
                     questions -= 1;
                     is_operand = false;
                 }
+                Kind::Caret | Kind::AndAnd => {
+                    self.next();
+                    is_operand = false;
+                }
                 // Between `?` and `:` a comma is always an operator.
-                Kind::Comma if !stops.comma || questions > 0 => is_operand = false,
-                Kind::Sizeof | Kind::Alignof => {
+                Kind::Comma if !stops.comma || questions > 0 => {
+                    self.next();
+                    is_operand = false;
+                }
+                Kind::Sizeof | Kind::Alignof if !is_operand => {
                     self.next();
                     is_operand = self.size()?;
-                    continue;
                 }
-                Kind::Generic => {
+                Kind::Generic if !is_operand => {
                     self.next();
                     self.nested(Self::selection)?;
                     is_operand = true;
-                    continue;
                 }
-                Kind::Offsetof => {
+                Kind::Offsetof if !is_operand => {
                     self.next();
                     self.nested(Self::offset)?;
                     is_operand = true;
-                    continue;
                 }
                 Kind::Colon if stops.colon => return Ok(()),
-                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace => {
-                    return if questions == 0 { Ok(()) } else { self.unexpected() };
+                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace if questions == 0 => {
+                    return Ok(());
                 }
                 _ => return self.unexpected(),
             }
-            self.next();
         }
     }
 
-    /// An identifier in an expression.
+    /// A literal, or several strings that make one. It ends an operand.
+    fn literal(&mut self, kind: Kind) -> bool {
+        self.body.has_effects |= kind == Kind::FunctionName;
+        self.next();
+        // Older compilers take the name of the function for a literal.
+        while kind != Kind::Number && matches!(self.kind(), Kind::Text | Kind::FunctionName) {
+            self.body.has_effects |= self.kind() == Kind::FunctionName;
+            self.next();
+        }
+        true
+    }
+
+    /// An identifier in an expression. Whether it ends an operand.
     #[inline]
-    fn name(&mut self) -> Result<()> {
+    fn name(&mut self) -> Result<bool> {
         let token = self.token();
         let binding = self.scope.ordinary(token.name);
         if let Some(entity) = binding.as_entity() {
@@ -132,13 +131,14 @@ impl Parser<'_, '_> {
             return self.rare_name(binding);
         }
         self.next();
-        Ok(())
+        Ok(true)
     }
 
-    fn rare_name(&mut self, binding: Binding) -> Result<()> {
+    fn rare_name(&mut self, binding: Binding) -> Result<bool> {
         let name = self.token().name;
         match binding {
             Binding::GIVEN_CONSTANT => {}
+            Binding::NONE if self.all.names.spelling(name) == b"__builtin_COLUMN" => return self.fail("a question for the column"),
             // Compilers declare what is called without a declaration, and some know it by themselves.
             Binding::NONE => {
                 let entity = self.linked(name);
@@ -151,13 +151,12 @@ impl Parser<'_, '_> {
             Binding::LOCAL_UNCLEAR => {}
             _ if binding.as_word() == Some(Kind::Alignof) => {
                 self.next();
-                self.size()?;
-                return Ok(());
+                return self.size();
             }
             _ => return self.unexpected(),
         }
         self.next();
-        Ok(())
+        Ok(true)
     }
 
     /// Behind `sizeof` and its like: whether an operand has ended.
@@ -219,11 +218,7 @@ impl Parser<'_, '_> {
     /// Behind `_Generic`.
     fn selection(&mut self) -> Result<()> {
         self.expect(Kind::OpenParen)?;
-        if self.is_type_start(0) {
-            self.type_name()?
-        } else {
-            self.expression_to_comma()?
-        }
+        if self.is_type_start(0) { self.type_name()? } else { self.expression_to_comma()? }
         while self.take(Kind::Comma) {
             if !self.take(Kind::Default) {
                 self.type_name()?;
@@ -240,8 +235,20 @@ impl Parser<'_, '_> {
         self.type_name()?;
         self.expect(Kind::Comma)?;
         self.expect(Kind::Identifier)?;
-        self.expression()?;
-        self.expect(Kind::CloseParen)
+        loop {
+            match self.kind() {
+                Kind::Dot | Kind::Arrow => {
+                    self.next();
+                    self.expect(Kind::Identifier)?;
+                }
+                Kind::OpenBracket => {
+                    self.next();
+                    self.expression()?;
+                    self.expect(Kind::CloseBracket)?;
+                }
+                _ => return self.expect(Kind::CloseParen),
+            }
+        }
     }
 
     /// An initialiser.

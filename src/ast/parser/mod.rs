@@ -51,6 +51,7 @@ pub fn parse(all: &Tokens) -> Result<Parsed> {
     while parser.kind() != Kind::End {
         parser.external()?;
     }
+    parser.meet_pragmas();
     Ok(Parsed { declarations: parser.declarations, pragmas: parser.pragmas })
 }
 
@@ -206,10 +207,10 @@ impl<'a> Parser<'_, 'a> {
             | Kind::Noreturn
             | Kind::Constexpr
             | Kind::StaticAssert => true,
+            Kind::OpenBracket => self.kind_at(1) == Kind::OpenBracket,
             Kind::Extension => {
                 let past = (1..).find(|&ahead| self.kind_at(ahead) != Kind::Extension).unwrap_or(1);
-                self.is_type_start(past)
-                    || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
+                self.is_type_start(past) || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
             }
             _ => self.is_type_start(0),
         }
