@@ -116,7 +116,7 @@ fn build(folder: &Path, atoms: usize) {
         let source = folder.join(format!("o{object}.s"));
         std::fs::write(&source, text).expect("a source file");
         run(Command::new("cc").current_dir(folder).args(["-c", &format!("o{object}.s")]));
-        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain).expect("a record");
+        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain, None).expect("a record");
         names.push(format!("o{object}.o"));
     }
     let link = ["-nostdlib", "-static", "-Wl,-e,f0", "-Wl,-Map=program.map", "-o", "program"];

@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use tasting::ast;
 use tasting::compile;
 use tasting::elf::append::Appended;
 use tasting::elf::archive::{self, Content};
@@ -34,7 +35,8 @@ use xxhash_rust::xxh3::xxh3_64;
 pub type Reader = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const ALL: [Reader; 12] = [
+pub const ALL: [Reader; 13] = [
+    ("ast", ast),
     ("object", object),
     ("append", append),
     ("archive", archive),
@@ -191,6 +193,15 @@ pub fn options(bytes: &[u8]) {
     let lines: Vec<OsString> = bytes.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect();
     compile::arguments::parse(&lines, Path::new("/b/CMakeFiles"));
     link::arguments::parse(&lines, Path::new("/b/CMakeFiles"));
+}
+
+/// A preprocessed unit of C. A comment before it changes nothing but positions, and reading it twice is the same.
+pub fn ast(bytes: &[u8]) {
+    let Ok(unit) = ast::read(bytes) else { return };
+    assert_eq!(ast::read(bytes).as_ref(), Ok(&unit), "another result the second time");
+    let commented = [&b"/* comment */"[..], bytes].concat();
+    let commented = ast::read(&commented).expect("a comment hinders nobody");
+    assert_eq!(commented.meaning, unit.meaning, "a comment with a meaning");
 }
 
 /// The name of a symbol, for people.

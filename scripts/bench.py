@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build link pass memory graph observe run trace remote
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build ast link pass memory graph observe run trace remote
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -28,7 +28,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 
 def main():
-    parts = {"build": bench_build, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
+    parts = {"build": bench_build, "ast": bench_ast, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
              "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
@@ -156,6 +156,57 @@ def bench_build(rounds):
         ["ratio", "wall clock", "processor"],
         [(title, ratio(costs, of, to), ratio(costs, of, to, "cpu")) for title, of, to in rows],
     )
+
+
+AST = {"TASTING_LEVEL": "ast"}
+REUSE = {**AST, "TASTING_REUSE_OBJECTS": "1"}
+
+
+def bench_ast(rounds):
+    """The AST level on a clean build; and a rebuild after an edit in a header that all files include."""
+    with tempfile.TemporaryDirectory() as caches:
+        environments = {
+            "plain": ("gcc", {}),
+            "ast": ("tasting-cc", AST),
+            "reuse": ("tasting-cc", {**REUSE, "TASTING_DIR": f"{caches}/reuse"}),
+            "sloppy": ("tasting-cc", {**REUSE, "TASTING_DIR": f"{caches}/sloppy", "TASTING_SLOPPINESS": "messages"}),
+            "ccache": ("ccache gcc", {"CCACHE_DIR": f"{caches}/ccache"}),
+        }
+        folders = {name: tcl_configured(f"ast-{name}", compiler) for name, (compiler, _) in environments.items()}
+
+        def build(name):
+            run(["make", "clean"], cwd=folders[name])
+            environment = os.environ | environments[name][1]
+            return Cost(["make", f"-j{os.cpu_count()}", "binaries"], cwd=folders[name], env=environment)
+
+        def rows(costs, titles):
+            return [(title, ratio(costs, of, to), ratio(costs, of, to, "cpu"), budget) for title, of, to, budget in titles]
+
+        costs = interleaved(rounds, {name: lambda name=name: build(name) for name in ("plain", "ast")})
+        clean = rows(costs, [("clean build at the AST level / plain", "ast", "plain", "1.10")])
+        for edit, text in [("a comment", "/* {0} */"), ("a declaration that nobody uses", "int tasting_bench_{0}(int);")]:
+            count = [0]
+
+            def rebuild(name):
+                count[0] += 1
+                header = folders[name].parent / "generic" / "tcl.h"
+                # Behind the guard, as people do it: all lines below move.
+                before, guard, after = header.read_text().partition("#define _TCL\n")
+                header.write_text(before + guard + text.format(count[0]) + "\n" + after)
+                return build(name)
+
+            names = ("plain", "reuse", "sloppy", "ccache")
+            for name in names:
+                build(name)
+            costs = interleaved(rounds, {name: lambda name=name: rebuild(name) for name in names})
+            clean += rows(costs, [
+                (f"rebuild after {edit} in a header of all files, reusing objects / plain", "reuse", "plain", "0.35"),
+                (f"… / with ccache", "reuse", "ccache", "0.5"),
+                (f"… with TASTING_SLOPPINESS=messages / plain", "sloppy", "plain", "0.35"),
+                (f"… / with ccache", "sloppy", "ccache", "0.5"),
+            ])
+        table(f"The AST level, and objects that are reused: Tcl with -O2 ({rounds} rounds)",
+              ["ratio", "wall clock", "processor", "budget"], clean)
 
 
 def bench_link(rounds):

@@ -112,10 +112,30 @@ options() {
     seed options words
 }
 
+# Units as compilers see them: with linemarkers, and with all that headers say.
+units() {
+    printf '#include <stdio.h>\n#include <string.h>\n#include <math.h>\n#include <pthread.h>\n#include <stdatomic.h>\nint x;\n' >headers.c
+    cat >constructs.c <<'END'
+typedef struct node { struct node *next; unsigned bits : 3; char data[]; } node; enum e { A, B = A + 2, C };
+#pragma pack(push, 1)
+struct packed { char c; union { int i; float f; }; } __attribute__((aligned(4)));
+#pragma pack(pop)
+static inline int twice(int a) { return a + a; } int old(a, b) int a; char b; { return a - b; }
+extern int w(void) __attribute__((weak, alias("old"))); int (*table[])(int) = { [1 ... 2] = twice, };
+int f(node *n, int k) { static int s; __label__ out; int nested(int q) { return q + k; } typeof(k) y = ({ int z = k; z; });
+  switch (k) { case 1 ... 3: goto out; default: y = _Generic(k, int: 1, default: 2); } asm volatile("nop" : "+r"(y) : : "memory");
+  for (int i = 0; i < nested(3); i++) y += __builtin_offsetof(node, data) + sizeof(struct packed) + ((struct packed){ .c = 'x' }).c;
+  do { if (n && n->next) return C; else y--; } while (y > 0 ? 1 : 0); out: return (int)(long)&&out + twice(y); }
+END
+    for compiler in gcc clang; do
+        for source in one.c two.c headers.c constructs.c; do "$compiler" -E "$source" -o unit.i 2>/dev/null && seed ast unit.i; done
+    done
+}
+
 seeds() {
     root=$PWD
     rm -rf "$work/seeds" && mkdir -p "$work/seeds"
-    (cd "$work/seeds" && sources && objects && links && options)
+    (cd "$work/seeds" && sources && objects && links && options && units)
     for file in fixtures/damaged/*; do
         for target in $targets; do [ ! -f "$file" ] || seed "$target" "$file"; done
     done

@@ -13,6 +13,15 @@ pub mod elf;
 /// Other programs and files: finding the real tool, running it, response files, writing aside.
 pub mod process;
 
+/// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
+pub mod store;
+
+/// The cache of finished objects, beside the store.
+pub mod objects;
+
+/// The syntax of C: preprocessed unit → definitions, their hashes and references, and the meaning of the whole.
+pub mod ast;
+
 /// The compile shim: source → object + record.
 pub mod compile;
 
@@ -24,9 +33,6 @@ pub mod link;
 
 /// Watching one execution: what a test and all its children use.
 pub mod observe;
-
-/// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
-pub mod store;
 
 /// The runner hook: decide, replay, execute, record.
 pub mod run;

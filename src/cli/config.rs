@@ -1,6 +1,7 @@
 //! `tasting config`: every setting, and where it comes from.
 
 use super::{exit, print};
+use crate::objects;
 use crate::process::Settings;
 use crate::report::settings::{self, ShownIgnored, ShownSetting, ShownSettings};
 use crate::report::shown::level_name;
@@ -65,6 +66,9 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_MAXSIZE", json!(user.max_size.unwrap_or(DEFAULT_LIMIT))),
         ("TASTING_REMOTE", remote(user)),
         ("TASTING_LEVEL", json!(level_name(user.level))),
+        ("TASTING_REUSE_OBJECTS", json!(user.reuse_objects)),
+        ("TASTING_OBJECTS_MAXSIZE", json!(user.max_objects.unwrap_or(objects::DEFAULT_LIMIT))),
+        ("TASTING_SLOPPINESS", text("TASTING_SLOPPINESS")),
         ("TASTING_MANIFEST_DIR", path(&user.manifest_dir)),
         ("TASTING_LOGFILE", path(&user.logfile)),
         ("TASTING_DISABLE", json!(user.disable)),
@@ -76,7 +80,11 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_CXX", text("TASTING_CXX")),
         ("TASTING_LD", text("TASTING_LD")),
     ];
-    let is_used = |name: &str| variable(name).is_some() && (name != "TASTING_MAXSIZE" || user.max_size.is_some());
+    let is_used = |name: &str| match name {
+        "TASTING_MAXSIZE" => user.max_size.is_some(),
+        "TASTING_OBJECTS_MAXSIZE" => user.max_objects.is_some(),
+        _ => variable(name).is_some(),
+    };
     let source = |name: &str| if is_used(name) { "variable" } else { "default" }.to_owned();
     rows.into_iter().map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) }).collect()
 }
@@ -112,12 +120,20 @@ fn misspelled(known: &[ShownSetting]) -> Vec<String> {
 
 /// Variables with values that count as not set.
 fn not_understood(user: &Settings) -> Vec<String> {
-    let size = variable("TASTING_MAXSIZE").filter(|_| user.max_size.is_none());
+    let is_bad =
+        |name: &'static str, size: Option<u64>| variable(name).filter(|_| size.is_none()).map(|value| (name, value));
+    let sizes = [is_bad("TASTING_MAXSIZE", user.max_size), is_bad("TASTING_OBJECTS_MAXSIZE", user.max_objects)];
     let level = variable("TASTING_LEVEL").filter(|level| level != level_name(user.level));
-    let size = size.map(|value| format!("TASTING_MAXSIZE={value} is not a size such as 500M or 5G"));
+    let sizes = sizes.into_iter().flatten();
+    let sizes = sizes.map(|(name, value)| format!("{name}={value} is not a size such as 500M or 5G"));
+    let words = variable("TASTING_SLOPPINESS").unwrap_or_default();
+    let is_unknown = |word: &&str| !["", "lines", "messages"].contains(word);
+    let unknown = words.split([',', ' ']).filter(is_unknown);
+    let sloppiness =
+        unknown.map(|word| format!("TASTING_SLOPPINESS: {word} is neither lines nor messages")).collect::<Vec<_>>();
     let level = level.map(|value| format!("TASTING_LEVEL={value} is none of code, ast and file"));
     let remote = sharing::location(user, &Config::default()).err();
-    size.into_iter().chain(level).chain(remote).collect()
+    sizes.chain(sloppiness).chain(level).chain(remote).collect()
 }
 
 /// The project's settings.

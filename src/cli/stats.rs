@@ -1,8 +1,9 @@
 //! `tasting stats`: the sums over all decisions.
 
 use super::{OpenStore, exit, open_store, print, push};
+use crate::objects::{Counts, Objects};
 use crate::process::Settings;
-use crate::report::stats::{self, ShownStats, ShownStore};
+use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
 use crate::report::transfer::{self, ShownRemote};
 use crate::store::Store;
 use crate::store::remote::breaker::Breaker;
@@ -14,7 +15,7 @@ use crate::store::remote::breaker::Breaker;
 /// known, and none is shown. Tests in quarantine run until they have passed often enough again.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, store
+    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, store, objects
     #[arg(long)]
     json: bool,
     /// Show what the store of the team holds, whether it answers, and what waits to be sent to it
@@ -35,10 +36,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     if arguments.zero {
         opened.store.zero_stats()?;
+        if let Some(objects) = Objects::new(&settings) {
+            objects.forget_counts();
+        }
         println!("The sums are zero again.");
         return Ok(exit::OK);
     }
-    print(arguments.json, &shown(&opened)?, stats::write)?;
+    print(arguments.json, &shown(&opened, &settings)?, stats::write)?;
     Ok(exit::OK)
 }
 
@@ -65,10 +69,16 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
     })
 }
 
-fn shown(opened: &OpenStore) -> anyhow::Result<ShownStats> {
+fn shown(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownStats> {
     let OpenStore { store, folder, limit } = opened;
     let volume = store.volume()?;
     let shown =
         ShownStore { path: folder.display().to_string(), results: volume.outcomes, bytes: volume.bytes, limit: *limit };
-    Ok(ShownStats::new(store.stats()?, store.marks()?, shown))
+    let objects = Objects::new(settings).map(|objects| shown_objects(&objects)).transpose()?.unwrap_or_default();
+    Ok(ShownStats::new(store.stats()?, store.marks()?, shown, objects))
+}
+
+fn shown_objects(cache: &Objects) -> anyhow::Result<ShownObjects> {
+    let (Counts { reused, compiled }, (objects, bytes)) = (cache.counts(), cache.volume()?);
+    Ok(ShownObjects { reused, compiled, objects, bytes, limit: cache.limit() })
 }

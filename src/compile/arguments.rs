@@ -30,6 +30,12 @@ pub struct CompileJob {
     pub compiles: bool,
     /// All sources are in C or C++.
     pub is_c: bool,
+    /// The source and its language, where there is but one.
+    pub source: Option<(PathBuf, Language)>,
+    /// The objects are for link-time optimisation.
+    pub lto: bool,
+    /// The options that bear on where the driver looks for its parts, in order.
+    pub search: Vec<OsString>,
 }
 
 /// A call that links.
@@ -195,9 +201,6 @@ impl Seen {
     }
 
     fn compile(self) -> Invocation {
-        if self.lto {
-            return Invocation::PassThrough("its objects are for link-time optimisation");
-        }
         let outputs = match (self.output, self.sources.len()) {
             (_, 0) => return Invocation::PassThrough("there is nothing to compile"),
             (Some(output), 1) => vec![output],
@@ -205,8 +208,9 @@ impl Seen {
             (None, _) => self.sources.iter().filter_map(|(source, _)| default_object(source)).collect(),
         };
         let compiles = self.sources.iter().any(|(_, language)| language.is_compiled());
-        let is_c = self.sources.iter().all(|&(_, language)| language == Language::C);
-        Invocation::Compile(CompileJob { outputs, compiles, is_c })
+        let is_c = self.sources.iter().all(|(_, language)| matches!(language, Language::C | Language::Cxx));
+        let source = if let [source] = &self.sources[..] { Some(source.clone()) } else { None };
+        Invocation::Compile(CompileJob { outputs, compiles, is_c, source, lto: self.lto, search: self.search })
     }
 
     fn link(self) -> Invocation {

@@ -3,9 +3,11 @@
 //! In: the object's path. Out: the object with its record, and without the labels that were kept for it, under the
 //! same name, mode and time.
 
+use super::{Syntax, definitions};
 use crate::elf::append::Appended;
-use crate::elf::{self, ElfError, Labels};
-use crate::model::Level;
+use crate::elf::object_file::ObjectFile;
+use crate::elf::{self, ElfError, Labels, atoms};
+use crate::model::{Level, Record};
 use crate::process::{aside, sys};
 use std::path::Path;
 use std::{fs, io};
@@ -20,15 +22,40 @@ pub enum AttachError {
     Elf(#[from] ElfError),
 }
 
-/// Attaches the record to the object at `object`. `labels` says what the compiler was asked for.
-pub fn attach(object: &Path, level: Level, labels: Labels) -> Result<(), AttachError> {
+/// Attaches the record to the object at `object`. `labels` says what the compiler was asked for, `syntax` what the source
+/// means, where it was read.
+pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Syntax>) -> Result<(), AttachError> {
     let metadata = fs::metadata(object)?;
     let bytes = sys::map(object)?;
-    if let Some(with_record) = elf::with_record(&bytes, level, labels)? {
+    let with_record = match syntax {
+        Some(syntax) => elf::with_made_record(&bytes, labels, |object| record(object, level, labels, syntax))?,
+        None => elf::with_record(&bytes, level, labels)?,
+    };
+    if let Some(with_record) = with_record {
         let Appended { head, tail } = with_record.record;
         let content = with_record.object.as_deref().unwrap_or(&bytes);
         let rest = content.get(head.len()..).unwrap_or_default();
         aside::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
     }
     Ok(())
+}
+
+/// The record of an object whose source was read; by its code, where it was not understood.
+fn record<'a>(
+    object: &ObjectFile<'a>,
+    level: Level,
+    labels: Labels,
+    syntax: &'a Syntax,
+) -> Result<Record<'a>, ElfError> {
+    match syntax {
+        Ok(understood) if level == Level::Ast => definitions::record(object, understood),
+        Ok(_) => atoms::record(object, level, labels == Labels::Kept),
+        Err(refusal) => {
+            let mut record = atoms::record(object, level, labels == Labels::Kept)?;
+            if level == Level::Ast {
+                record.refusals.push(refusal.clone());
+            }
+            Ok(record)
+        }
+    }
 }

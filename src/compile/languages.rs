@@ -9,8 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 /// What a driver makes of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// C or C++: compiled to code; it can be asked for one section per function.
+    /// Compiled to code; it can be asked for one section per function.
     C,
+    Cxx,
     /// Another language, of which the same holds.
     Compiled,
     /// Assembled as it is written.
@@ -24,7 +25,7 @@ pub enum Language {
 impl Language {
     /// It is made into code.
     pub fn is_compiled(self) -> bool {
-        matches!(self, Language::C | Language::Compiled)
+        matches!(self, Language::C | Language::Cxx | Language::Compiled)
     }
 }
 
@@ -44,7 +45,8 @@ pub fn by_option(language: &OsStr) -> Language {
     }
     match language {
         "assembler" | "assembler-with-cpp" => Language::Assembler,
-        "c" | "c++" | "c++-cpp-output" | "cpp-output" => Language::C,
+        "c" | "cpp-output" => Language::C,
+        "c++" | "c++-cpp-output" => Language::Cxx,
         _ if COMPILED.binary_search(&language).is_ok() => Language::Compiled,
         _ => Language::Foreign,
     }
@@ -74,8 +76,8 @@ static COMPILED: &[&str] = &[
 /// is no object afterwards, and nothing is done.
 #[rustfmt::skip]
 static ENDINGS: &[(&str, Language)] = &[
-    ("C", Language::C),
-    ("CPP", Language::C),
+    ("C", Language::Cxx),
+    ("CPP", Language::Cxx),
     ("F", Language::Compiled),
     ("F03", Language::Compiled),
     ("F08", Language::Compiled),
@@ -93,17 +95,17 @@ static ENDINGS: &[(&str, Language)] = &[
     ("asm", Language::Assembler),
     ("bc", Language::Compiled),
     ("c", Language::C),
-    ("c++", Language::C),
+    ("c++", Language::Cxx),
     ("c++m", Language::Compiled),
-    ("cc", Language::C),
+    ("cc", Language::Cxx),
     ("ccm", Language::Compiled),
     ("cl", Language::Foreign),
-    ("cp", Language::C),
-    ("cpp", Language::C),
+    ("cp", Language::Cxx),
+    ("cpp", Language::Cxx),
     ("cppm", Language::Compiled),
     ("cu", Language::Foreign),
     ("cui", Language::Foreign),
-    ("cxx", Language::C),
+    ("cxx", Language::Cxx),
     ("cxxm", Language::Compiled),
     ("d", Language::Compiled),
     ("dd", Language::Compiled),
@@ -126,7 +128,7 @@ static ENDINGS: &[(&str, Language)] = &[
     ("hpp", Language::Header),
     ("hxx", Language::Header),
     ("i", Language::C),
-    ("ii", Language::C),
+    ("ii", Language::Cxx),
     ("ixx", Language::Compiled),
     ("ll", Language::Compiled),
     ("m", Language::Compiled),
@@ -154,7 +156,7 @@ mod tests {
         let language = |name| by_name(OsStr::new(name));
         assert_eq!(language("a/b.c"), Some(Language::C));
         assert_eq!(language("a/b.f90"), Some(Language::Compiled));
-        assert_eq!(language("x.y.C"), Some(Language::C));
+        assert_eq!(language("x.y.C"), Some(Language::Cxx));
         assert_eq!(language("x.S"), Some(Language::Assembler));
         assert_eq!(language("x.hpp"), Some(Language::Header));
         assert_eq!(language("x.cu"), Some(Language::Foreign));

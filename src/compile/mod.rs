@@ -7,26 +7,57 @@
 pub mod arguments;
 /// The record, added to an object.
 pub mod attach;
+/// What each option has an effect on.
+pub mod bearing;
+/// Records at the AST level.
+pub mod definitions;
+/// The dependency file of a compilation that is not done.
+pub mod dependencies;
 /// The way from a driver that links to the linker's shim.
 pub mod drive;
+/// Which compiler it is.
+pub mod identity;
 /// Whether the labels of constants are to be kept.
 pub mod labels;
 /// The languages of input files.
 pub mod languages;
 /// The folder of links that stand for linkers.
 pub mod ld_links;
+/// Of which text the compiler may have something to say.
+pub mod messages;
 /// The drivers' options.
 pub mod options;
+/// The preprocessed text.
+pub mod preprocess;
+/// Objects that need not be made.
+pub mod reuse;
+/// Sources of a call that links, compiled by calls of their own.
+pub mod separately;
+/// What a source means.
+pub mod syntax;
 
 use crate::elf::Labels;
+use crate::model::{Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
-use crate::process::quiet::quietly;
+use crate::process::quiet::{self, quietly};
+use crate::process::sys::Memory;
 use crate::process::{Settings, aside, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
+use preprocess::Wish;
+use reuse::{Answer, Missing, Request};
+use separately::Separately;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::ExitStatus;
+use std::thread;
+use syntax::{Plan, Understood};
+
+/// What a source means, or why that is not known.
+pub type Syntax = Result<Understood, Refusal<'static>>;
 
 /// One section for each function and each variable: the atoms.
 const SECTION_FLAGS: [&str; 2] = ["-ffunction-sections", "-fdata-sections"];
@@ -54,6 +85,16 @@ pub fn main(tool: Tool) -> ! {
         Invocation::Compile(job) => call.compile(&job, &expanded.arguments),
         Invocation::Link(job) => call.link(&job, &expanded.arguments),
     }
+}
+
+/// One compilation.
+struct Work<'w> {
+    job: &'w CompileJob,
+    /// What the objects were before.
+    before: Vec<Option<State>>,
+    labels: Labels,
+    /// Ours and the user's.
+    arguments: Vec<OsString>,
 }
 
 /// One call of the compiler.
@@ -98,35 +139,158 @@ impl Call<'_> {
         if before.iter().flatten().any(|state| !state.is_file) {
             self.pass_through();
         }
+        let at_syntax = self.settings.level == Level::Ast;
+        if job.lto && !at_syntax {
+            self.settings.log("passed through: its objects are for link-time optimisation");
+            self.pass_through();
+        }
         let labels = self.labels(job, expanded);
-        let mut arguments = self.section_flags(job.compiles);
-        arguments.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
-        arguments.extend_from_slice(self.user);
-        let status = spawn::run(&self.compiler.program, &arguments, &[guard::mark(guard::COMPILER)])
-            .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error));
-        if status.success() {
-            for (output, before) in job.outputs.iter().zip(before) {
-                // What the compiler did not write is none of our business.
-                if State::of(output).is_some_and(|after| Some(after) != before) {
-                    quietly(self.settings, output.display(), || attach::attach(output, self.settings.level, labels));
-                }
+        let mut added = self.section_flags(job.compiles);
+        added.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
+        let arguments = [&added[..], self.user].concat();
+        let work = Work { job, before, labels, arguments };
+        let is_wanted = at_syntax || self.settings.reuse_objects;
+        let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
+        let known = match &plan {
+            Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan, &added),
+            _ => None,
+        };
+        // The source is read while it is compiled.
+        let (status, syntax) = thread::scope(|scope| {
+            let is_unread = known.is_none() && at_syntax;
+            let reading = plan.filter(|_| is_unread).map(|plan| scope.spawn(|| self.read(job, plan)));
+            let status = self.run(&work);
+            (status, known.or_else(|| reading?.join().ok().flatten()))
+        });
+        self.attach(&work, status, syntax.as_ref());
+        spawn::end_like(status)
+    }
+
+    /// Runs the compiler, as the user has it.
+    fn run(&self, work: &Work) -> ExitStatus {
+        spawn::run(&self.compiler.program, &work.arguments, &[guard::mark(guard::COMPILER)])
+            .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error))
+    }
+
+    /// Gives each object that was written its record.
+    fn attach(&self, work: &Work, status: ExitStatus, syntax: Option<&Syntax>) {
+        for (output, before) in work.job.outputs.iter().zip(&work.before).filter(|_| status.success()) {
+            // What the compiler did not write is none of our business.
+            if State::of(output).is_some_and(|after| Some(&after) != before.as_ref()) {
+                let attach = || attach::attach(output, self.settings.level, work.labels, syntax);
+                quietly(self.settings, output.display(), attach);
             }
+        }
+    }
+
+    /// What the source of a compilation means, or why that is not known. `None` after a panic.
+    fn read(&self, job: &CompileJob, plan: Result<Plan, String>) -> Option<Syntax> {
+        let name = job.source.as_ref().map_or("its sources".into(), |(source, _)| source.display().to_string());
+        let refuse = |reason: String| Refusal::new(name.clone(), reason);
+        let syntax = quiet::attempt(self.settings, &name, || {
+            let plan = plan.map_err(refuse)?;
+            let preprocessed = plan.preprocess(&Wish::default()).map_err(refuse)?;
+            plan.understand(&preprocessed.text)
+        })?;
+        if let Err(refusal) = &syntax {
+            self.settings.log(format_args!("by its code: {refusal}"));
+        }
+        Some(syntax)
+    }
+
+    /// Ends with an object from the cache, or with one that was made and kept. Returns where that cannot be done; with what is
+    /// known of the source by then.
+    fn reuse(&self, work: &Work, plan: &Plan, added: &[OsString]) -> Option<Syntax> {
+        let [output] = &work.job.outputs[..] else { return None };
+        let log = |reason: &dyn Display| self.settings.log(format_args!("{}: {reason}", output.display()));
+        let request = if work.job.lto { Err("it is for link-time optimisation") } else { Ok(()) };
+        let request = request.and_then(|()| Request::new(self.settings, plan, output, added));
+        let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
+        match quiet::attempt(self.settings, output.display(), || request.look_up())? {
+            Answer::Reused => {
+                log(&"reused");
+                std::process::exit(0)
+            }
+            Answer::Missing(missing) => {
+                let reason =
+                    if missing.talks { "the compiler has something to say of it" } else { "its meaning is new" };
+                log(&format_args!("not reused: {reason}"));
+                self.make_and_keep(work, &request, missing)
+            }
+            Answer::Refused(refusal, understood) => {
+                log(&format_args!("not reused: {refusal}"));
+                Some(understood.ok_or(refusal))
+            }
+            Answer::Failed(reason) => {
+                log(&format_args!("not reused: {reason}"));
+                None
+            }
+        }
+    }
+
+    /// Compiles, and keeps the object if the compiler had nothing to say.
+    fn make_and_keep(&self, work: &Work, request: &Request, missing: Missing) -> ! {
+        request.count_made();
+        let (status, is_silent) = if missing.talks { (self.run(work), false) } else { self.run_listening(work) };
+        let Missing { key, text, understood, talks } = missing;
+        let syntax: Syntax = Ok(understood);
+        self.attach(work, status, Some(&syntax));
+        if let (Ok(understood), true) = (syntax, status.success() && is_silent) {
+            request.keep(&Missing { key, text, understood, talks });
         }
         spawn::end_like(status)
     }
 
-    fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {
-        let program = &self.compiler.program;
-        let flags = self.section_flags(job.compiles);
-        let detour = drive::detour(self.settings, program, job);
-        let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, self.user, expanded));
-        match (detour, arguments) {
-            (Some(detour), Some(arguments)) => {
-                spawn::become_or_fail(program, &[flags, arguments].concat(), &detour.environment)
+    /// Runs the compiler, and hears whether it has anything to say. A terminal is told by the compiler itself, which
+    /// writes to it as it does to nobody else: for that it is run again.
+    fn run_listening(&self, work: &Work) -> (ExitStatus, bool) {
+        let listen = || {
+            let heard = Memory::new(c"messages")?;
+            let messages = heard.descriptor().try_clone_to_owned()?;
+            let mark = [guard::mark(guard::COMPILER)];
+            let status = spawn::run_telling(&self.compiler.program, &work.arguments, &mark, messages.into())?;
+            Ok::<_, io::Error>((status, heard.content()?))
+        };
+        match listen() {
+            Ok((status, heard)) if heard.is_empty() => (status, true),
+            Ok((status, heard)) if !io::stderr().is_terminal() => {
+                let _ = io::stderr().write_all(&heard);
+                (status, false)
             }
+            _ => (self.run(work), false),
+        }
+    }
+
+    fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {
+        let at_syntax = self.settings.level == Level::Ast && job.compiles && self.compiler.known;
+        if let Some(separately) = at_syntax.then(|| Separately::plan(expanded)).flatten() {
+            let compiled = separately.compile(&self.compiler);
+            let status = compiled.map_or_else(
+                |failed| failed,
+                |()| {
+                    let (arguments, environment) = self.linking(job, &separately.words, &separately.words);
+                    let program = &self.compiler.program;
+                    let status = spawn::run(program, &arguments, &environment);
+                    status.unwrap_or_else(|error| spawn::fail_to_run(&program.path, &error))
+                },
+            );
+            drop(separately);
+            spawn::end_like(status)
+        }
+        let (arguments, environment) = self.linking(job, self.user, expanded);
+        spawn::become_or_fail(&self.compiler.program, &arguments, &environment)
+    }
+
+    /// Arguments and environment for a call that links, by way of the linker's shim where there is one.
+    fn linking(&self, job: &LinkJob, user: &[OsString], expanded: &[OsString]) -> (Vec<OsString>, Vec<spawn::Change>) {
+        let flags = self.section_flags(job.compiles);
+        let detour = drive::detour(self.settings, &self.compiler.program, job);
+        let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, user, expanded));
+        match (detour, arguments) {
+            (Some(detour), Some(arguments)) => ([flags, arguments].concat(), detour.environment),
             _ => {
                 self.settings.log(format_args!("{}: no way to the linker", job.output.display()));
-                spawn::become_or_fail(program, &[&flags[..], self.user].concat(), &[])
+                ([&flags[..], user].concat(), Vec::new())
             }
         }
     }

@@ -74,7 +74,7 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
 }
 
 /// The symbols that are visible beyond the object, in the order of the symbol table.
-fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKind) -> Vec<Symbol<'a>> {
+pub fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKind) -> Vec<Symbol<'a>> {
     let visible = object.symbols.iter().filter(|symbol| !symbol.is_local());
     visible
         .map(|symbol| {
@@ -395,7 +395,7 @@ fn is_content(section: &Section) -> bool {
     section.is_allocated() && section.size > 0 && section.kind != elf::SHT_NOTE.0 && !section.is_unwind()
 }
 
-fn kind(section: &Section, resolver: bool) -> AtomKind {
+pub fn kind(section: &Section, resolver: bool) -> AtomKind {
     if section.is_code() {
         if resolver { AtomKind::Resolver } else { AtomKind::Function }
     } else if section.flags & elf::SHF_TLS.0 != 0 {

@@ -40,6 +40,9 @@ fn counts(sections: &[Section], section: &Section) -> bool {
         elf::SHT_REL | elf::SHT_RELA | elf::SHT_CREL => applies_to_memory(),
         // The table of the symbols' names; one of section names alone does not count.
         elf::SHT_STRTAB => section.name == ".strtab" || section.is_allocated(),
-        _ => section.name != SECTION && (section.is_allocated() || section.name == ".note.GNU-stack"),
+        _ => {
+            let is_bitcode = || section.name.starts_with(".gnu.lto_");
+            section.name != SECTION && (section.is_allocated() || section.name == ".note.GNU-stack" || is_bitcode())
+        }
     }
 }

@@ -101,11 +101,20 @@ pub enum Labels {
 /// Makes an object carry its record, and takes away the labels that were kept for it. `None`: it carries one
 /// already.
 pub fn with_record(bytes: &[u8], level: Level, labels: Labels) -> Result<Option<WithRecord>, ElfError> {
+    with_made_record(bytes, labels, |object| atoms::record(object, level, labels == Labels::Kept))
+}
+
+/// The same with a record that somebody else makes.
+pub fn with_made_record<'a>(
+    bytes: &'a [u8],
+    labels: Labels,
+    make: impl FnOnce(&ObjectFile<'a>) -> Result<Record<'a>, ElfError>,
+) -> Result<Option<WithRecord>, ElfError> {
     let object = ObjectFile::parse(bytes)?;
     if carried(&object).is_some() {
         return Ok(None);
     }
-    let mut record = atoms::record(&object, level, labels == Labels::Kept)?;
+    let mut record = make(&object)?;
     let tidied = if labels == Labels::Kept { tidy::tidy(bytes) } else { None };
     let base = tidied.as_deref().unwrap_or(bytes);
     if tidied.is_some() {

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub struct Early {
     files: FxHashMap<PathBuf, OpenFile>,
+    /// Their paths, in the order of the command line.
+    order: Vec<PathBuf>,
     /// The shared libraries of the project that the linker may take.
     pub libraries: Vec<Library>,
 }
@@ -49,6 +51,7 @@ impl Early {
                 && let Ok(file) = OpenFile::open(&path, settings)
                 && Some(file.identity()) != output
             {
+                early.order.push(path.clone());
                 early.files.insert(path, file);
             }
         }
@@ -67,6 +70,11 @@ impl Early {
             }
         }
         records
+    }
+
+    /// The files in the order of the command line.
+    pub fn in_order(&self) -> impl Iterator<Item = &OpenFile> {
+        self.order.iter().filter_map(|path| self.files.get(path))
     }
 
     pub fn file(&self, path: &Path) -> Option<&OpenFile> {

@@ -60,6 +60,10 @@ impl OpenFile {
         &self.bytes
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Device and inode.
     pub fn identity(&self) -> (u64, u64) {
         (self.state[0] as u64, self.state[1] as u64)

@@ -12,12 +12,13 @@ pub use frame::{frame, needed};
 
 use super::files;
 use super::inputs::Input;
+use super::lto;
 use super::symbols::{Definitions, FinalSymbols};
 use crate::elf::binary::{Binary, Rights};
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::CHOSEN;
-use crate::model::{AtomKind, Hash, Level, PlacedSection, Placement, Reference, Target};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -66,6 +67,10 @@ enum Origin {
     Members(u32),
     /// Either of two.
     Either(Edge, Edge),
+    /// All that was optimised when it was linked.
+    Optimised,
+    /// All that optimised code may call without having been told.
+    Callable,
     Leaf,
 }
 
@@ -115,6 +120,8 @@ struct Builder<'a> {
     nodes: Vec<Node<'a>>,
     origins: Vec<Origin>,
     edges: Vec<Edge>,
+    /// The inputs whose code was made when they were linked.
+    optimised: Vec<bool>,
     /// The node of each atom of each input.
     node_of: Vec<Vec<u32>>,
     /// Nodes by address, sorted.
@@ -165,6 +172,7 @@ impl<'a> Builder<'a> {
             nodes: Vec::with_capacity(atoms),
             origins: Vec::with_capacity(atoms),
             edges: Vec::with_capacity(4 * atoms),
+            optimised: inputs.iter().map(is_optimised).collect(),
             node_of: inputs.iter().map(|input| vec![NONE; input.record.atoms.len()]).collect(),
             by_address: Vec::new(),
             first_member: first_members(placement),
@@ -262,9 +270,15 @@ impl<'a> Builder<'a> {
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
                     self.add_references(input, &self.inputs[input as usize].record.references[range])?;
                     self.add_neighbours(input, atom);
+                    if self.optimised[input as usize] {
+                        let callable = self.callable();
+                        self.edges.push(callable);
+                    }
                 }
                 Origin::Members(section) => self.add_members(section),
                 Origin::Either(one, other) => self.edges.extend([one, other]),
+                Origin::Optimised => self.add_optimised(),
+                Origin::Callable => self.add_callable(),
                 Origin::Leaf => {}
             }
             self.nodes[index].references = (self.edges.len() - before) as u32;
@@ -302,6 +316,11 @@ impl<'a> Builder<'a> {
         members.sort_by_key(|line| line.address);
         let mut is_explained = true;
         for line in members {
+            if lto::is_product(line.file) {
+                let optimised = self.optimised();
+                self.edges.push(optimised);
+                continue;
+            }
             match self.at_line(line) {
                 Some(edge) => self.edges.push(edge),
                 None => is_explained = false,
@@ -315,6 +334,51 @@ impl<'a> Builder<'a> {
         if !is_explained && let Some(section) = self.binary.sections.iter().find(|section| section.name == output) {
             let residue = self.residue(section);
             self.edges.push(residue);
+        }
+    }
+
+    /// All definitions that were optimised when they were linked: of what the plugin made it is not known which.
+    fn optimised(&mut self) -> Edge {
+        let hash = Hasher::new("optimised").finish();
+        self.special(AtomKind::Range, "(link-time optimisation)", hash, Origin::Optimised)
+    }
+
+    fn add_optimised(&mut self) {
+        for number in 0..self.inputs.len() as u32 {
+            if self.optimised[number as usize] {
+                for atom in 0..self.inputs[number as usize].record.atoms.len() as u32 {
+                    let node = self.node_of_atom(number, atom);
+                    self.edges.push(Edge { node, offset: 0 });
+                }
+            }
+        }
+    }
+
+    /// Compilers call functions of their own accord, and of code that was made by the linker's plugin nobody can say which.
+    fn callable(&mut self) -> Edge {
+        let hash = Hasher::new("callable").finish();
+        self.special(AtomKind::Range, "(called by optimised code)", hash, Origin::Callable)
+    }
+
+    fn add_callable(&mut self) {
+        let imports = self.binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined);
+        let mut imports: Vec<&str> = imports.filter_map(|symbol| std::str::from_utf8(symbol.name).ok()).collect();
+        imports.sort_unstable();
+        for name in imports {
+            let edge = self.import(name);
+            self.edges.push(edge);
+        }
+        for (number, input) in self.inputs.iter().enumerate().filter(|(number, _)| !self.inputs[*number].record.bitcode)
+        {
+            for symbol in &input.record.symbols {
+                let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) = symbol.kind else {
+                    continue;
+                };
+                if input.addresses[atom as usize].is_some() {
+                    let node = self.node_of_atom(number as u32, atom);
+                    self.edges.push(Edge { node, offset: 0 });
+                }
+            }
         }
     }
 
@@ -355,6 +419,11 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+/// The code of this input was made when it was linked.
+fn is_optimised(input: &Input) -> bool {
+    input.record.bitcode && input.addresses.iter().all(Option::is_none)
 }
 
 /// What the resolver at the end of this edge chooses, rather than the resolver itself.

@@ -6,7 +6,7 @@ use super::files::{Files, Found, Fresh, label};
 use super::matching;
 use super::sections::Sections;
 use crate::elf::ElfError;
-use crate::model::{AtomKind, Hash, Level, Placement, Record};
+use crate::model::{Atom, AtomKind, Hash, Level, Placement, Record};
 use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -123,7 +123,8 @@ pub trait SymbolAddresses {
     fn address(&self, name: Hash) -> Option<u64>;
 }
 
-/// Whether the map gives this atom a place of its own.
-pub fn has_own_place(kind: AtomKind, level: Level) -> bool {
-    kind != AtomKind::Literal && level != Level::File
+/// Whether the map gives this atom a place of its own. A definition that left no code or data has no section.
+pub fn has_own_place(atom: &Atom) -> bool {
+    let has_section = atom.section != 0 || atom.level != Level::Ast;
+    atom.kind != AtomKind::Literal && atom.level != Level::File && has_section
 }

@@ -19,6 +19,8 @@ pub mod inputs;
 pub mod libraries;
 /// The objects of a binary in their places.
 pub mod linked;
+/// Link-time optimisation.
+pub mod lto;
 /// The linkers' maps.
 pub mod map;
 /// Where the linker's map comes from.

@@ -56,7 +56,7 @@ impl<'a> Sections<'a> {
             let mut last = None;
             for (atom, described) in record.atoms.iter().enumerate() {
                 let is_first = last.replace(described.section) != Some(described.section);
-                if is_first && has_own_place(described.kind, described.level) {
+                if is_first && has_own_place(described) {
                     let candidate = Candidate { input: input as u32, atom: atom as u32 };
                     sections.add(described.section_name.as_bytes(), candidate);
                 }

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 4 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 5 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub struct Record<'a> {
     pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
+    /// The object holds an intermediate language; where it is linked as that, none of the atoms has a place.
+    pub bitcode: bool,
 }
 
 /// The unit of change: one function or one piece of data.

@@ -28,6 +28,21 @@ pub fn write(
     written
 }
 
+/// Makes `path` a copy of `source`, whose content is `content`: one that shares its blocks, where the file system can do that.
+pub fn write_from(path: &Path, source: &File, content: &[u8]) -> io::Result<()> {
+    let target = behind_links(path)?;
+    let (file, aside) = create(&target)?;
+    let copy = |mut file: File| match rustix::fs::ioctl_ficlone(&file, source) {
+        Ok(()) => Ok(()),
+        Err(_) => file.write_all(content),
+    };
+    let written = copy(file).and_then(|()| fs::rename(&aside, &target));
+    if written.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
 /// Whether `path` could be written that way: its folder may be closed, or its name too long for a longer one.
 pub fn is_possible(path: &Path) -> bool {
     let made = behind_links(path).and_then(|target| create(&target));

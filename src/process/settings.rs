@@ -37,6 +37,29 @@ pub struct Settings {
     pub max_size: Option<u64>,
     /// `TASTING_REMOTE`: the store of the team.
     pub remote: Option<Hidden>,
+    /// `TASTING_REUSE_OBJECTS`: take objects from the cache where the source means what it meant.
+    pub reuse_objects: bool,
+    /// `TASTING_OBJECTS_MAXSIZE`: how many bytes the cache of objects may take; `None` for its default.
+    pub max_objects: Option<u64>,
+    /// `TASTING_SLOPPINESS`: what may be wrong in an object or in the messages of a build that reuses objects.
+    pub sloppiness: Sloppiness,
+}
+
+/// What those who want more reuse do without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sloppiness {
+    /// `lines`: the lines in debug information.
+    pub lines: bool,
+    /// `messages`: what the compiler has to say of declarations that the code does not use.
+    pub messages: bool,
+}
+
+impl Sloppiness {
+    /// The words that are understood, with commas or spaces between them.
+    fn read(text: &OsStr) -> Self {
+        let has = |wanted: &str| text.to_string_lossy().split([',', ' ']).any(|word| word == wanted);
+        Sloppiness { lines: has("lines"), messages: has("messages") }
+    }
 }
 
 /// A text that may have a secret in it.
@@ -74,6 +97,9 @@ impl Settings {
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),
             remote: variable("TASTING_REMOTE").map(|value| Hidden(value.to_string_lossy().into_owned())),
+            reuse_objects: switch("TASTING_REUSE_OBJECTS"),
+            max_objects: variable("TASTING_OBJECTS_MAXSIZE").and_then(|value| size(value.to_str()?)),
+            sloppiness: variable("TASTING_SLOPPINESS").map(|value| Sloppiness::read(&value)).unwrap_or_default(),
         }
     }
 
@@ -161,6 +187,14 @@ mod tests {
         assert_eq!((size("5"), size("500M"), size("2.5 GiB")), (Some(5 << 30), Some(500 << 20), Some(5 << 29)));
         assert_eq!((size("10kB"), size("1T"), size("0")), (Some(10 << 10), Some(1 << 40), None));
         assert_eq!((size("much"), size("-1"), size("1x"), size(".")), (None, None, None, None));
+    }
+
+    #[test]
+    fn sloppiness_is_a_list() {
+        let sloppiness = |text| settings(&[("TASTING_SLOPPINESS", text)]).sloppiness;
+        assert_eq!(sloppiness("lines"), Sloppiness { lines: true, messages: false });
+        assert_eq!(sloppiness("messages, lines"), Sloppiness { lines: true, messages: true });
+        assert_eq!(sloppiness("headlines"), Sloppiness::default());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// What a shell returns for a command that was found but cannot be run.
 pub const CANNOT_RUN: i32 = 126;
@@ -68,12 +68,44 @@ pub fn exec<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Chan
 
 /// Runs the program to its end.
 pub fn run<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Change]) -> io::Result<ExitStatus> {
+    run_to_end(command(program, arguments, changes))
+}
+
+/// The same, with its messages going elsewhere.
+pub fn run_telling<A: AsRef<OsStr>>(
+    program: &Program,
+    arguments: &[A],
+    changes: &[Change],
+    messages: Stdio,
+) -> io::Result<ExitStatus> {
+    let mut command = command(program, arguments, changes);
+    command.stderr(messages);
+    run_to_end(command)
+}
+
+fn run_to_end(mut command: Command) -> io::Result<ExitStatus> {
     sys::survive_signals();
-    let mut child = command(program, arguments, changes).spawn()?;
+    let mut child = command.spawn()?;
     sys::forward_signals_to(Some(child.id()));
     let status = child.wait();
     sys::forward_signals_to(None);
     status
+}
+
+/// Starts the program with its output to be read by us, and without its messages.
+pub fn start_reading<A: AsRef<OsStr>>(
+    program: &Program,
+    arguments: &[A],
+    changes: &[Change],
+    messages: Stdio,
+) -> io::Result<Child> {
+    command(program, arguments, changes).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(messages).spawn()
+}
+
+/// What the program prints when it is asked something; `None` if it fails.
+pub fn answer(program: &Program, arguments: &[OsString], changes: &[Change]) -> Option<Vec<u8>> {
+    let output = start_reading(program, arguments, changes, Stdio::null()).ok()?.wait_with_output().ok()?;
+    output.status.success().then_some(output.stdout)
 }
 
 /// Ends this process as the child ended: with its exit code, or by its signal.

@@ -17,6 +17,17 @@ pub struct ShownStats {
     miss_rate: Option<f64>,
     quarantine: Vec<ShownMark>,
     store: ShownStore,
+    objects: ShownObjects,
+}
+
+/// What the cache of objects takes, and how often it was of use.
+#[derive(Default, Serialize)]
+pub struct ShownObjects {
+    pub reused: u64,
+    pub compiled: u64,
+    pub objects: u64,
+    pub bytes: u64,
+    pub limit: u64,
 }
 
 /// A test in quarantine.
@@ -39,7 +50,7 @@ pub struct ShownStore {
 }
 
 impl ShownStats {
-    pub fn new(stats: Stats, marks: Vec<Mark>, store: ShownStore) -> Self {
+    pub fn new(stats: Stats, marks: Vec<Mark>, store: ShownStore, objects: ShownObjects) -> Self {
         let quarantine = marks.into_iter().map(|mark| ShownMark {
             argv: mark.argv,
             since: mark.since,
@@ -51,6 +62,7 @@ impl ShownStats {
             miss_rate: share(stats.audits_missed, stats.audits),
             quarantine: quarantine.collect(),
             store,
+            objects,
             stats,
         }
     }
@@ -81,7 +93,21 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
         size(*limit),
         counted(*results, "result"),
         visible(path)
-    )
+    )?;
+    objects(out, &shown.objects, style)
+}
+
+/// The cache of objects, where it was ever used.
+fn objects(out: &mut impl Write, shown: &ShownObjects, style: Style) -> io::Result<()> {
+    let Style { bold, green, plain, .. } = style;
+    let ShownObjects { reused, compiled, objects, bytes, limit } = shown;
+    let all = reused + compiled;
+    if all == 0 && *objects == 0 {
+        return Ok(());
+    }
+    let of_all = share(*reused, all).map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
+    let kept = format!("{} of {}, {}", size(*bytes), size(*limit), counted(*objects, "object"));
+    writeln!(out, "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}; {kept}")
 }
 
 /// How often tests ran, the most frequent reason first.
@@ -155,7 +181,7 @@ mod tests {
 
     #[test]
     fn nothing_yet_makes_no_claims() {
-        let shown = ShownStats::new(Stats::default(), Vec::new(), store());
+        let shown = ShownStats::new(Stats::default(), Vec::new(), store(), ShownObjects::default());
         assert_eq!(
             text(&shown),
             "reused      0\nexecuted    0, in 0 ms\ntime saved  0 ms\n\
@@ -181,7 +207,7 @@ mod tests {
         };
         let mark =
             Mark { test: Hash::default(), since: 0, reason: "r".into(), argv: vec!["./t".into()], passes_left: 1 };
-        let shown = ShownStats::new(stats, vec![mark], store());
+        let shown = ShownStats::new(stats, vec![mark], store(), ShownObjects::default());
         let text = text(&shown);
         for line in [
             "reused      36 of 48 runs (75.0%)",

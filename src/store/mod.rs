@@ -14,7 +14,7 @@ mod aside;
 mod contents;
 mod journal;
 mod marks;
-mod retention;
+pub mod retention;
 mod shapes;
 mod sizes;
 
@@ -51,6 +51,16 @@ pub enum StoreError {
 impl StoreError {
     fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         StoreError::Io { action, path: path.to_owned(), source }
+    }
+
+    /// The same for what lies beside the store.
+    pub fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::io(action, path, source)
+    }
+
+    /// A file of what lies beside the store cannot be made.
+    pub fn format(path: &Path, source: FormatError) -> Self {
+        Self::damaged(path, source)
     }
 
     fn damaged(path: &Path, source: FormatError) -> Self {

@@ -14,6 +14,7 @@ mod many;
 mod meson;
 mod places;
 mod programs;
+mod syntax;
 mod traced;
 mod trust;
 

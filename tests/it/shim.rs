@@ -10,6 +10,7 @@ mod files;
 mod finding;
 mod messages;
 mod names;
+mod objects;
 mod probes;
 mod record;
 mod signals;

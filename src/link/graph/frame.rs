@@ -2,8 +2,9 @@
 //! notes, the stack, the options that matter.
 
 use super::Options;
-use crate::elf::binary::{Binary, Segment};
+use crate::elf::binary::{Binary, Section, Segment};
 use crate::model::{Hash, Hasher};
+use std::borrow::Cow;
 
 /// What holds for the binary as a whole.
 pub fn frame(binary: &Binary, options: &Options) -> Hash {
@@ -25,14 +26,44 @@ pub fn frame(binary: &Binary, options: &Options) -> Hash {
     // Without it no exception finds its handler.
     let leads_unwinder = |segment: &Segment| segment.kind == object::elf::PT_GNU_EH_FRAME.0;
     hasher.number(binary.segments.iter().any(leads_unwinder).into());
-    // Notes tell the loader and the kernel what the program needs, and it may read them itself.
-    for section in binary.sections.iter().filter(|section| section.is_note() || section.name == b".interp") {
-        hasher.bytes(section.data);
+    // Notes tell the loader and the kernel what the program needs, and it may read them itself. Linkers differ in their order.
+    let is_note = |section: &&Section| section.is_note() || section.name == b".interp";
+    let mut notes: Vec<(&[u8], Cow<[u8]>)> =
+        binary.sections.iter().filter(is_note).map(|section| (section.name, content(binary, section))).collect();
+    notes.retain(|(_, content)| !content.is_empty());
+    notes.sort();
+    for (_, note) in notes {
+        hasher.bytes(&note);
     }
     for option in &options.frame {
         hasher.bytes(option);
     }
     hasher.finish()
+}
+
+/// What of a note counts. Of the list of properties those that the kernel and the loader act on; not which processors the
+/// code was made for, which some linkers leave out.
+fn content<'a>(binary: &Binary<'a>, section: &Section<'a>) -> Cow<'a, [u8]> {
+    const FEATURES: [u32; 2] = [0xc000_0000, 0xc000_0002];
+    const MADE_FOR: [u32; 4] = [0xc000_8000, 0xc000_8001, 0xc000_8002, 0xc001_0002];
+    let is_list = section.name == b".note.gnu.property" && binary.machine == object::elf::EM_X86_64.0;
+    // The header and the owner's name; then type, size and value of each, on multiples of eight.
+    let Some(mut left) = section.data.get(16..).filter(|_| is_list) else { return Cow::Borrowed(section.data) };
+    let mut counts = Vec::new();
+    while let Some((head, rest)) = left.split_first_chunk::<8>() {
+        let [kind, size] =
+            [&head[..4], &head[4..]].map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let padded = (size as usize).next_multiple_of(8);
+        let Some(value) = rest.get(..padded) else { return Cow::Borrowed(section.data) };
+        if FEATURES.contains(&kind) {
+            counts.extend_from_slice(head);
+            counts.extend_from_slice(value);
+        } else if !MADE_FOR.contains(&kind) {
+            return Cow::Borrowed(section.data);
+        }
+        left = &rest[padded..];
+    }
+    Cow::Owned(counts)
 }
 
 /// The names of the libraries that the binary asks for.

@@ -4,6 +4,7 @@
 use super::{Builder, GraphError, Origin, chosen};
 use crate::elf::binary::Section;
 use crate::elf::dynamic::DynamicSymbol;
+use crate::link::inputs::has_own_place;
 use crate::link::symbols::{Definition, Final};
 use crate::model::manifest::{Edge, Node};
 use crate::model::{AtomKind, Hash, Hasher, Level, Symbol, SymbolKind};
@@ -32,6 +33,14 @@ const LAYOUT_SYMBOLS: [&str; 16] = [
 /// The dynamic loader's function behind thread-local variables. Static programs need none: linkers rewrite the code that
 /// calls it (`libstdc++.a` is such code), and then nobody defines it.
 const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
+
+/// What the start-up code calls if it is there: for profiling and transactional memory. Linkers differ in whether they leave such a
+/// symbol to the loader when nobody defines it.
+const HOOKS: [&str; 3] = ["_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__"];
+
+/// Libraries that define none of those.
+const WITHOUT_HOOKS: [&str; 8] =
+    ["ld-linux", "libc.", "libdl.", "libgcc_s.", "libm.", "libpthread.", "librt.", "libstdc++."];
 
 /// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
 const BOUNDARIES: [&str; 9] =
@@ -162,7 +171,7 @@ impl<'a> Builder<'a> {
             if is_indirect { chosen(edge) } else { edge }
         };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
-            && described.level != Level::File
+            && has_own_place(described)
             && described.size > 0;
         match self.symbols.get(hash) {
             Some(Final::Absolute(value)) => self.value(name, value),
@@ -198,6 +207,9 @@ impl<'a> Builder<'a> {
 
     /// A symbol that no object defines.
     pub(super) fn undefined(&mut self, name: &str, weak: bool) -> Result<Edge, GraphError> {
+        if weak && HOOKS.contains(&name) && self.has_no_hooks() {
+            return Ok(self.nothing());
+        }
         if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader) {
             return Ok(self.import(name));
         }
@@ -222,10 +234,21 @@ impl<'a> Builder<'a> {
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
             // A local symbol of the name is a static of some object, unless a script defined and hid it.
             None if weak && !(self.options.has_scripts && self.symbols.has_local(Symbol::hash_of(name))) => {
-                Ok(self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf))
+                Ok(self.nothing())
             }
             None => Err(GraphError::Elsewhere { symbol: name.to_owned() }),
         }
+    }
+
+    /// A symbol that nobody defines, and need not.
+    fn nothing(&mut self) -> Edge {
+        self.special(AtomKind::Value, "(undefined)", Hash::default(), Origin::Leaf)
+    }
+
+    /// No library is needed that could define what the start-up code asks for.
+    fn has_no_hooks(&self) -> bool {
+        let is_known = |name: &&[u8]| WITHOUT_HOOKS.iter().any(|start| name.starts_with(start.as_bytes()));
+        self.binary.dynamic.needed.iter().all(is_known)
     }
 
     /// A symbol that says where something lies, and nothing of what it is.

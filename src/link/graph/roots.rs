@@ -2,6 +2,7 @@
 //! order, and the exported symbols.
 
 use super::{Builder, GraphError, chosen};
+use crate::link::lto;
 use crate::model::manifest::{Edge, Export};
 use crate::model::{AtomKind, PlacedSection, Symbol};
 
@@ -24,7 +25,10 @@ impl<'a> Builder<'a> {
         let mut lines: Vec<&PlacedSection> = self.placement.sections.iter().filter(elsewhere).collect();
         lines.retain(|line| line.size > 0);
         lines.sort_unstable_by_key(|line| line.address);
-        roots.extend(lines.into_iter().filter_map(|line| self.at_line(line)));
+        for line in lines {
+            let edge = if lto::is_product(line.file) { Some(self.optimised()) } else { self.at_line(line) };
+            roots.extend(edge);
+        }
         for address in [self.binary.dynamic.init, self.binary.dynamic.fini].into_iter().flatten() {
             roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
         }

@@ -21,6 +21,7 @@ pub struct Site<'a> {
     pub workshop: &'a Workshop,
     pub fixture: &'a Fixture,
     pub compilation: Compilation,
+    pub level: &'a str,
     pub tools: Tools,
     /// The folder below the workshop's.
     pub folder: &'static str,
@@ -184,6 +185,7 @@ impl Site<'_> {
         let path = std::env::var("PATH").expect("PATH is set");
         command.env("PATH", format!("{}:{path}", crate::workshop::shims().display()));
         command.env("TASTING_CC", self.compilation.compiler.c).env("TASTING_CXX", self.compilation.compiler.cxx);
+        command.env("TASTING_LEVEL", self.level);
         command
     }
 

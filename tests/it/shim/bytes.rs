@@ -50,8 +50,8 @@ fn manifests_everywhere(twins: Twins) {
 }
 
 #[test]
-fn without_split_and_at_the_file_level_binaries_are_exactly_the_real_tools() {
-    for (variable, value) in [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file")] {
+fn without_split_and_at_the_other_levels_binaries_are_exactly_the_real_tools() {
+    for (variable, value) in [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file"), ("TASTING_LEVEL", "ast")] {
         for compiler in compilers() {
             let scene = Scene::bare(compiler).env(variable, value);
             let twins = project(scene, |with| {

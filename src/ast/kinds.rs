@@ -1,0 +1,145 @@
+//! The kinds of tokens, and the table of C's words with all their spellings.
+
+/// What a token is. Words that C gives a meaning have kinds of their own, one for all spellings of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    End,
+    Identifier,
+    Number,
+    Character,
+    Text,
+    // Brackets and separators.
+    OpenParen,
+    CloseParen,
+    OpenBracket,
+    CloseBracket,
+    OpenBrace,
+    CloseBrace,
+    Semicolon,
+    Comma,
+    Colon,
+    Question,
+    Ellipsis,
+    // Operators that a reader of names must tell apart.
+    Dot,
+    Arrow,
+    Assign,
+    Star,
+    Caret,
+    AndAnd,
+    Step,
+    /// Any other operator, of one operand or two.
+    Operator,
+    // Storage and functions.
+    Typedef,
+    Extern,
+    Static,
+    Auto,
+    Register,
+    Thread,
+    Inline,
+    Noreturn,
+    Constexpr,
+    // Types.
+    Qualifier,
+    BasicType,
+    Atomic,
+    BitInt,
+    Struct,
+    Union,
+    Enum,
+    Typeof,
+    AutoType,
+    Alignas,
+    Attribute,
+    Declspec,
+    Extension,
+    // Expressions.
+    Sizeof,
+    Alignof,
+    Part,
+    Generic,
+    Offsetof,
+    FunctionName,
+    Position,
+    // Statements.
+    If,
+    Else,
+    While,
+    Do,
+    For,
+    Switch,
+    Case,
+    Default,
+    Goto,
+    Continue,
+    Break,
+    Return,
+    Asm,
+    LabelDeclaration,
+    StaticAssert,
+}
+
+use Kind::*;
+
+/// The words that are never names.
+#[rustfmt::skip]
+pub const WORDS: &[(&str, Kind)] = &[
+    ("typedef", Typedef), ("extern", Extern), ("static", Static), ("auto", Auto), ("register", Register),
+    ("__thread", Thread), ("_Thread_local", Thread),
+    ("inline", Inline), ("__inline", Inline), ("__inline__", Inline), ("_Noreturn", Noreturn),
+    ("const", Qualifier), ("__const", Qualifier), ("__const__", Qualifier),
+    ("volatile", Qualifier), ("__volatile", Qualifier), ("__volatile__", Qualifier),
+    ("restrict", Qualifier), ("__restrict", Qualifier), ("__restrict__", Qualifier),
+    ("_Nonnull", Qualifier), ("_Nullable", Qualifier), ("_Null_unspecified", Qualifier), ("_Nullable_result", Qualifier),
+    ("__seg_fs", Qualifier), ("__seg_gs", Qualifier),
+    ("void", BasicType), ("char", BasicType), ("short", BasicType), ("int", BasicType), ("long", BasicType),
+    ("float", BasicType), ("double", BasicType), ("signed", BasicType), ("__signed", BasicType), ("__signed__", BasicType),
+    ("unsigned", BasicType), ("_Bool", BasicType), ("_Complex", BasicType), ("__complex", BasicType), ("__complex__", BasicType),
+    ("_Imaginary", BasicType), ("__int128", BasicType),
+    ("_Decimal32", BasicType), ("_Decimal64", BasicType), ("_Decimal128", BasicType),
+    ("_Fract", BasicType), ("_Accum", BasicType), ("_Sat", BasicType),
+    ("_Atomic", Atomic), ("_BitInt", BitInt), ("struct", Struct), ("union", Union), ("enum", Enum),
+    ("typeof", Typeof), ("__typeof", Typeof), ("__typeof__", Typeof), ("__typeof_unqual__", Typeof), ("__typeof_unqual", Typeof),
+    ("__auto_type", AutoType), ("_Alignas", Alignas),
+    ("__attribute__", Attribute), ("__attribute", Attribute), ("__declspec", Declspec), ("__extension__", Extension),
+    ("sizeof", Sizeof), ("_Alignof", Alignof), ("__alignof", Alignof), ("__alignof__", Alignof),
+    ("__real", Part), ("__real__", Part), ("__imag", Part), ("__imag__", Part),
+    ("_Generic", Generic), ("__builtin_offsetof", Offsetof),
+    ("__func__", FunctionName), ("__FUNCTION__", FunctionName), ("__PRETTY_FUNCTION__", FunctionName),
+    ("__builtin_LINE", Position), ("__builtin_FILE", Position), ("__builtin_FUNCTION", Position),
+    ("__builtin_FILE_NAME", Position),
+    ("if", If), ("else", Else), ("while", While), ("do", Do), ("for", For), ("switch", Switch), ("case", Case),
+    ("default", Default), ("goto", Goto), ("continue", Continue), ("break", Break), ("return", Return),
+    ("asm", Asm), ("__asm", Asm), ("__asm__", Asm), ("__label__", LabelDeclaration), ("_Static_assert", StaticAssert),
+];
+
+/// What a name means before the unit declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A type.
+    Type,
+    /// A constant.
+    Constant,
+    /// A word of newer standards, which older programs use as a name.
+    Word(Kind),
+}
+
+/// Names with a meaning that a declaration may take away.
+#[rustfmt::skip]
+pub const GIVEN: &[(&str, Given)] = &[
+    ("bool", Given::Type), ("__builtin_va_list", Given::Type), ("__builtin_ms_va_list", Given::Type),
+    ("__builtin_sysv_va_list", Given::Type), ("__int128_t", Given::Type), ("__uint128_t", Given::Type),
+    ("_Float16", Given::Type), ("_Float32", Given::Type), ("_Float64", Given::Type), ("_Float128", Given::Type),
+    ("_Float32x", Given::Type), ("_Float64x", Given::Type), ("_Float128x", Given::Type),
+    ("__float128", Given::Type), ("__float80", Given::Type), ("__ibm128", Given::Type), ("__bf16", Given::Type),
+    ("__fp16", Given::Type), ("__mfp8", Given::Type),
+    ("true", Given::Constant), ("false", Given::Constant), ("nullptr", Given::Constant),
+    ("thread_local", Given::Word(Thread)), ("constexpr", Given::Word(Constexpr)), ("alignas", Given::Word(Alignas)),
+    ("alignof", Given::Word(Alignof)), ("static_assert", Given::Word(StaticAssert)), ("typeof_unqual", Given::Word(Typeof)),
+];
+
+/// The starts of the names of vector types that compilers for Arm know by themselves.
+pub const VECTOR_TYPES: &[&str] =
+    &["__Int", "__Uint", "__Float", "__Poly", "__Bfloat", "__Mfloat", "__SVInt", "__SVUint", "__SVFloat", "__SVBool", "__clang_sv"];

@@ -1,0 +1,92 @@
+//! A C front end for hashing: a preprocessed unit → its definitions, each with the hash of what it means and with what it
+//! refers to, and a hash of the whole that decides whether an object that was made of another text can be used again.
+//!
+//! What counts and what does not: `docs/ast.md`.
+
+mod closure;
+mod constants;
+mod declarations;
+mod hashing;
+mod kinds;
+mod lexer;
+mod library;
+mod names;
+mod parser;
+mod pragmas;
+mod problem;
+mod scope;
+mod unit;
+
+pub use problem::Problem;
+
+use crate::model::Hash;
+
+/// What a preprocessed unit means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// In the order of the text. Inline functions that nothing uses are not among them.
+    pub definitions: Vec<Definition>,
+    /// All that decides the object file, apart from positions in the source: equal meanings, equal code.
+    pub meaning: Hash,
+    /// The same together with the file, line and column of every token that counts, as debug information names them.
+    pub with_lines: Hash,
+}
+
+/// A function, a variable, or assembler outside of functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The name in the source; that of the symbol where a declaration says `asm("symbol")`. Empty for assembler.
+    pub name: String,
+    pub kind: Kind,
+    pub linkage: Linkage,
+    /// Its own tree, with all declarations that it uses, and those that they use. What other functions do and what
+    /// variables contain is not in it: they are references.
+    pub hash: Hash,
+    /// The functions and variables that it names, in the order of their first use.
+    pub references: Vec<Reference>,
+    /// It has assembler text, which may name symbols that no declaration tells of.
+    pub has_assembler: bool,
+    /// Where it begins.
+    pub file: String,
+    pub line: u32,
+}
+
+/// What a definition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Function,
+    Variable,
+    /// `asm("…");` outside of functions.
+    Assembler,
+    /// A second name, by the attributes `alias` or `ifunc`, of what it refers to.
+    Alias,
+}
+
+/// Who sees a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Linkage {
+    /// Only this unit.
+    Static,
+    /// Other units, too.
+    Extern,
+    /// An `inline` function without `static`: whether the unit has a symbol for it depends on the standard and on other
+    /// declarations.
+    Inline,
+}
+
+/// A function or variable that a definition names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub name: String,
+    pub linkage: Linkage,
+}
+
+/// Reads a preprocessed unit. What is not understood is refused, with the place and the reason.
+pub fn read(text: &[u8]) -> Result<Unit, Problem> {
+    let all = lexer::tokens(text)?;
+    let parsed = parser::parse(&all).map_err(|problem| *problem)?;
+    Ok(unit::unit(&all, &parsed))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Declarators: the name that a declaration gives, with `*`, `[…]` and `(…)` around it.
+
+use super::super::kinds::Kind;
+use super::super::names::Name;
+use super::super::scope::{Binding, Bound};
+use super::{Parser, Result};
+
+/// What a declarator declares.
+#[derive(Debug, Default)]
+pub struct Declarator {
+    pub name: Option<Name>,
+    pub shape: Shape,
+    /// What the parameters of a function declare.
+    pub parameters: Vec<Bound>,
+}
+
+/// What is nearest to the name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing: it has the type of the specifiers.
+    #[default]
+    Bare,
+    Function,
+    /// A pointer or an array.
+    Other,
+}
+
+impl Parser<'_, '_> {
+    /// Reads a declarator. One that may be abstract need not have a name.
+    pub fn declarator(&mut self, may_be_abstract: bool) -> Result<Declarator> {
+        let mut found = Declarator::default();
+        self.declarator_level(&mut found, may_be_abstract)?;
+        if found.name.is_none() && !may_be_abstract { self.unexpected() } else { Ok(found) }
+    }
+
+    /// What stands between two pairs of brackets.
+    fn declarator_level(&mut self, found: &mut Declarator, may_be_abstract: bool) -> Result<()> {
+        let is_pointer = self.pointers()?;
+        match self.kind() {
+            Kind::Identifier => {
+                found.name = Some(self.token().name);
+                self.next();
+            }
+            Kind::OpenParen if !(may_be_abstract && self.begins_parameters()) => {
+                self.next();
+                self.nested(|parser| parser.declarator_level(found, may_be_abstract))?;
+                self.expect(Kind::CloseParen)?;
+            }
+            _ => {}
+        }
+        self.suffixes(found)?;
+        if is_pointer && found.shape == Shape::Bare {
+            found.shape = Shape::Other;
+        }
+        Ok(())
+    }
+
+    /// `*`, and what may stand between and behind them.
+    fn pointers(&mut self) -> Result<bool> {
+        let mut is_pointer = false;
+        loop {
+            match self.meant(0) {
+                Kind::Star | Kind::Caret => is_pointer = true,
+                Kind::Qualifier | Kind::Atomic | Kind::Extension => {}
+                Kind::Attribute | Kind::Declspec => {
+                    self.attribute(&mut Default::default())?;
+                    continue;
+                }
+                Kind::OpenBracket if is_pointer && self.kind_at(1) == Kind::OpenBracket => {
+                    self.attribute(&mut Default::default())?;
+                    continue;
+                }
+                _ => return Ok(is_pointer),
+            }
+            self.next();
+        }
+    }
+
+    /// Whether the bracket here holds parameters rather than a declarator.
+    fn begins_parameters(&self) -> bool {
+        let storage = matches!(self.kind_at(1), Kind::Register | Kind::Ellipsis | Kind::CloseParen);
+        // An attribute can begin either: it is a declarator's if `*` or a bracket follows, as in `(__cdecl *)`.
+        let is_attribute = matches!(self.kind_at(1), Kind::Attribute | Kind::Declspec);
+        storage || !is_attribute && self.is_type_start(1)
+    }
+
+    fn suffixes(&mut self, found: &mut Declarator) -> Result<()> {
+        loop {
+            let shape = match self.kind() {
+                Kind::OpenBracket if self.kind_at(1) == Kind::OpenBracket => {
+                    self.attribute(&mut Default::default())?;
+                    continue;
+                }
+                Kind::OpenBracket => {
+                    self.array()?;
+                    Shape::Other
+                }
+                Kind::OpenParen => {
+                    let parameters = self.nested(Self::parameters)?;
+                    if found.shape == Shape::Bare && found.name.is_some() {
+                        found.parameters = parameters;
+                    }
+                    Shape::Function
+                }
+                _ => return Ok(()),
+            };
+            if found.shape == Shape::Bare {
+                found.shape = shape;
+            }
+        }
+    }
+
+    fn array(&mut self) -> Result<()> {
+        self.next();
+        loop {
+            match self.meant(0) {
+                Kind::Static | Kind::Qualifier | Kind::Atomic => self.next(),
+                Kind::Attribute => self.attribute(&mut Default::default())?,
+                _ => break,
+            }
+        }
+        // `[*]`: any size.
+        if !(self.kind() == Kind::Star && self.kind_at(1) == Kind::CloseBracket) {
+            self.nested(Self::expression)?;
+        } else {
+            self.next();
+        }
+        self.expect(Kind::CloseBracket)
+    }
+
+    /// `( parameters )`, in a scope of their own; what they declare.
+    fn parameters(&mut self) -> Result<Vec<Bound>> {
+        self.expect(Kind::OpenParen)?;
+        self.scope.open();
+        let is_list_of_names = self.kind() == Kind::Identifier && !self.is_type_start(0);
+        while self.kind() != Kind::CloseParen {
+            if is_list_of_names {
+                let token = self.token();
+                self.expect(Kind::Identifier)?;
+                self.bind(token.name, Binding::LOCAL);
+            } else if !self.take(Kind::Ellipsis) {
+                self.parameter()?;
+            }
+            // A semicolon ends GNU's forward declarations of parameters.
+            if !self.take(Kind::Comma) && !self.take(Kind::Semicolon) {
+                break;
+            }
+        }
+        self.expect(Kind::CloseParen)?;
+        Ok(self.scope.close_and_keep())
+    }
+
+    fn parameter(&mut self) -> Result<()> {
+        let specifiers = self.specifiers()?;
+        if specifiers.part.is_empty() {
+            return self.unexpected();
+        }
+        let declarator = self.declarator(true)?;
+        self.attributes(&mut Default::default())?;
+        if let Some(name) = declarator.name {
+            self.bind(name, Binding::LOCAL);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of its version and of the contents of
+//! its parts: the driver, the compiler proper, the assembler, LLVM's libraries.
+//!
+//! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
+//! identity (device, inode, size, times) of each part: it holds as long as all of them are the same.
+
+use crate::model::{Hash, Hasher};
+use crate::process::spawn::Program;
+use crate::process::{Settings, answers, spawn, sys};
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Variables that lead a driver to other parts.
+const VARIABLES: [&str; 4] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_LIBRARY_PATH", "PATH"];
+
+/// The programs that a driver is asked for. Clang has no `cc1` of its own, and names what it does not know as it was asked.
+const PROGRAMS: [&str; 2] = ["-print-prog-name=cc1", "-print-prog-name=as"];
+
+/// What is remembered.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    parts: Vec<(Vec<u8>, [i64; 7])>,
+    identity: Hash,
+}
+
+/// The identity of a compiler; `None` if it cannot be found out.
+pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<Hash> {
+    let key = key(driver, search);
+    let known = answers::recall(settings, key).and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
+    if let Some(answer) = known.filter(still_holds) {
+        return Some(answer.identity);
+    }
+    let answer = ask(driver, search)?;
+    if let Ok(bytes) = postcard::to_stdvec(&answer) {
+        answers::remember(settings, key, &bytes);
+    }
+    Some(answer.identity)
+}
+
+fn key(driver: &Program, search: &[OsString]) -> Hash {
+    let mut hasher = Hasher::new("which compiler");
+    hasher.bytes(driver.path.as_os_str().as_bytes()).bytes(driver.name.as_bytes());
+    for option in search {
+        hasher.bytes(option.as_bytes());
+    }
+    for variable in VARIABLES {
+        hasher.bytes(std::env::var_os(variable).unwrap_or_default().as_bytes());
+    }
+    hasher.finish()
+}
+
+fn still_holds(answer: &Answer) -> bool {
+    let is_same = |(path, known): &(Vec<u8>, [i64; 7])| state(Path::new(OsStr::from_bytes(path))) == Some(*known);
+    answer.parts.iter().all(is_same)
+}
+
+fn state(path: &Path) -> Option<[i64; 7]> {
+    let file = fs::metadata(path).ok()?;
+    let [dev, ino, size] = [file.dev(), file.ino(), file.size()].map(|number| number as i64);
+    Some([dev, ino, size, file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()])
+}
+
+fn ask(driver: &Program, search: &[OsString]) -> Option<Answer> {
+    let mut hasher = Hasher::new("compiler");
+    hasher.bytes(&spawn::answer(driver, &["--version".into()], &[])?);
+    let mut paths = vec![driver.path.clone()];
+    for program in PROGRAMS {
+        let mut arguments = search.to_vec();
+        arguments.push(program.into());
+        let answer = spawn::answer(driver, &arguments, &[])?;
+        let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
+        paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
+    }
+    let libraries: Vec<PathBuf> = paths.iter().flat_map(|path| libraries(path)).collect();
+    paths.extend(libraries);
+    let mut parts = Vec::new();
+    for path in paths.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+        let part = path.as_os_str().as_bytes().to_vec();
+        if !parts.iter().any(|(known, _)| *known == part) {
+            let state = state(&path)?;
+            hasher.hash(Hash::of(&sys::map(&path).ok()?));
+            parts.push((part, state));
+        }
+    }
+    Some(Answer { parts, identity: hasher.finish() })
+}
+
+/// The libraries of a program that are a compiler's: the dynamic loader lists them when it is told to.
+fn libraries(program: &Path) -> Vec<PathBuf> {
+    if !asks_for_loader(program) {
+        return Vec::new();
+    }
+    let listing = spawn::set("LD_TRACE_LOADED_OBJECTS", "1");
+    let Some(text) = spawn::answer(&Program::at(program), &[], &[listing]) else { return Vec::new() };
+    let is_compilers = |path: &&[u8]| {
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        path.starts_with(b"/") && [&b"libLLVM"[..], b"libclang", b"libcc1"].iter().any(|start| name.starts_with(start))
+    };
+    let words = text.split(|byte| byte.is_ascii_whitespace());
+    words.filter(is_compilers).map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+}
+
+/// One that does not would run as it is. The loader's name stands near the front.
+fn asks_for_loader(program: &Path) -> bool {
+    const FRONT: usize = 4096;
+    let Ok(content) = sys::map(program) else { return false };
+    let front = &content[..content.len().min(FRONT)];
+    front.starts_with(b"\x7fELF") && memchr::memmem::find(front, b"/ld-").is_some()
+}

@@ -1,0 +1,99 @@
+//! The preprocessed text of a unit, from the real compiler. In: a call that compiles one source. Out: the text, whether the preprocessor
+//! had anything to say, and (where it was asked for) the dependency file. The compilation itself is a call of its own, of the
+//! source as it is: one of the preprocessed text would warn of other things and in other places.
+
+use super::bearing::{Bearing, Word};
+use crate::process::spawn::{self, Program, unset};
+use crate::process::sys::Memory;
+use crate::process::{guard, names, search};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+/// Variables that make drivers write dependency files.
+pub const DEPENDENCY_VARIABLES: [&str; 2] = ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"];
+
+/// What the preprocessor is asked for besides the text.
+#[derive(Default)]
+pub struct Wish {
+    /// Options in front of the others.
+    pub options: Vec<OsString>,
+    /// Whether it matters if it has anything to say; of times that are compiled in it always has.
+    pub messages: bool,
+}
+
+/// What came of it.
+pub struct Preprocessed {
+    pub text: Vec<u8>,
+    /// It has warned of something.
+    pub has_messages: bool,
+}
+
+/// The compiler behind launchers: they have no part in preprocessing.
+pub fn driver(program: &Program) -> Option<Program> {
+    let Some(word) = program.words.last() else { return Some(program.clone()) };
+    let hit = search::by_word(word)?;
+    let name = if hit.first { word.clone() } else { hit.path.clone().into_os_string() };
+    Some(Program { path: hit.path, name, words: Vec::new() })
+}
+
+/// The driver takes files that are called `.c` for C.
+pub fn is_for_c(driver: &Program) -> bool {
+    let name = Path::new(&driver.name).file_name().unwrap_or(OsStr::new(""));
+    !names::tool(name).unwrap_or_default().contains("++")
+}
+
+/// The arguments of the call that preprocesses.
+fn arguments(words: &[Word], wish: &Wish) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["-E".into(), "-fpch-preprocess".into()];
+    if !wish.messages {
+        arguments.push("-w".into());
+    }
+    arguments.extend(wish.options.iter().cloned());
+    let (inputs, options): (Vec<&Word>, Vec<&Word>) = words.iter().partition(|word| word.bearing == Bearing::Input);
+    // Debug information of the third level has the preprocessor print all definitions.
+    let is_wanted = |word: &&Word| match word.bearing {
+        Bearing::Files | Bearing::Dependencies | Bearing::DebugInfo | Bearing::Link => false,
+        // Whoever wants to hear nothing is told of times all the same.
+        Bearing::Messages => wish.messages && word.word != "-w",
+        _ => true,
+    };
+    let add = |arguments: &mut Vec<OsString>, word: &Word| arguments.extend(word.parts().map(OsStr::to_owned));
+    options.into_iter().filter(is_wanted).for_each(|word| add(&mut arguments, word));
+    arguments.extend(wish.messages.then(|| "-Wdate-time".into()));
+    inputs.into_iter().for_each(|word| add(&mut arguments, word));
+    arguments
+}
+
+/// Runs the preprocessor.
+pub fn run(driver: &Program, words: &[Word], wish: &Wish) -> io::Result<Preprocessed> {
+    let mut changes = vec![guard::mark(guard::COMPILER)];
+    changes.extend(DEPENDENCY_VARIABLES.map(unset));
+    let said = Memory::new(c"messages")?;
+    let messages = if wish.messages { said.descriptor().try_clone_to_owned()?.into() } else { Stdio::null() };
+    let mut child = spawn::start_reading(driver, &arguments(words, wish), &changes, messages)?;
+    let mut text = Vec::with_capacity(1 << 20);
+    if let Some(mut output) = child.stdout.take() {
+        output.read_to_end(&mut text)?;
+    }
+    if !child.wait()?.success() {
+        return Err(io::Error::other("the preprocessor failed"));
+    }
+    Ok(Preprocessed { text, has_messages: said.length()? > 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bearing::words;
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_and_nothing_is_said() {
+        let line = "-c -O2 -DX -I inc -o x.o -MD -MF x.d -Wall -Werror -g3 -save-temps -Wp,-MD,y.d -Wp,-DY x.c";
+        let given: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let made = arguments(&words(&given), &Wish::default());
+        let made: Vec<_> = made.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(made.join(" "), "-E -fpch-preprocess -w -O2 -DX -I inc -Wp,-DY x.c");
+    }
+}

@@ -1,0 +1,150 @@
+//! A call that compiles and links at once, at the AST level: the C sources are compiled by calls of their own, so that their
+//! objects get records, and the driver is then given the objects in their places. In: the words of the call. Out: the same
+//! call with objects for sources; or nothing, where that would not be the same.
+//!
+//! A driver does just that itself, and throws the objects away when it has linked. Other files that it writes on the way it
+//! names after the binary: such calls are left alone.
+
+use super::bearing::{self, Bearing, Word};
+use super::languages::{self, Language};
+use crate::process::find::Compiler;
+use crate::process::spawn::{self, Program};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Options for which it matters that one call does all, besides those that write files.
+const TOGETHER: [&str; 8] =
+    ["--coverage", "-combine", "-coverage", "-fprofile", "-ftest-coverage", "-fwhole-program", "-gsplit-dwarf", "-x"];
+
+/// The objects of a call, for as long as it runs.
+pub struct Separately {
+    folder: PathBuf,
+    sources: Vec<PathBuf>,
+    options: Vec<OsString>,
+    /// The user's words, with objects for sources.
+    pub words: Vec<OsString>,
+}
+
+impl Separately {
+    /// Whether the sources of a call are to be compiled by calls of their own.
+    pub fn plan(expanded: &[OsString]) -> Option<Self> {
+        let words = bearing::words(expanded);
+        if words.iter().any(needs_one_call) {
+            return None;
+        }
+        let is_source =
+            |word: &Word| word.bearing == Bearing::Input && languages::by_name(word.word) == Some(Language::C);
+        let sources: Vec<PathBuf> = words.iter().filter(|word| is_source(word)).map(|word| word.word.into()).collect();
+        let is_c_only = |word: &Word| languages::by_name(word.word).is_none_or(|language| language == Language::C);
+        if sources.is_empty() || !words.iter().filter(|word| word.bearing == Bearing::Input).all(is_c_only) {
+            return None;
+        }
+        let folder = folder()?;
+        let mut number = 0;
+        let mut replaced = Vec::with_capacity(expanded.len());
+        for word in &words {
+            if is_source(word) {
+                replaced.push(object(&folder, number).into_os_string());
+                number += 1;
+            } else {
+                replaced.extend(word.parts().map(OsStr::to_owned));
+            }
+        }
+        let is_for_compiling = |word: &&Word| !matches!(word.bearing, Bearing::Input | Bearing::Files | Bearing::Link);
+        let options =
+            words.iter().filter(is_for_compiling).flat_map(|word| word.parts()).map(OsStr::to_owned).collect();
+        Some(Separately { folder, sources, options, words: replaced })
+    }
+
+    /// Compiles all sources, by this very program. The error is how the first one ended that failed.
+    pub fn compile(&self, compiler: &Compiler) -> Result<(), ExitStatus> {
+        let own = Program::at("/proc/self/exe");
+        let mut first = Ok(());
+        for (number, source) in self.sources.iter().enumerate() {
+            let mut arguments = vec![compiler.program.path.clone().into_os_string()];
+            arguments.extend(compiler.program.words.iter().cloned());
+            arguments.extend(self.options.iter().cloned());
+            arguments.extend(["-c".into(), source.clone().into(), "-o".into(), object(&self.folder, number).into()]);
+            match spawn::run(&own, &arguments, &[]) {
+                Ok(status) if status.success() => {}
+                Ok(status) => first = first.and(Err(status)),
+                Err(error) => spawn::fail_to_run(&own.path, &error),
+            }
+        }
+        first
+    }
+}
+
+impl Drop for Separately {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn object(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("{number}.o"))
+}
+
+/// A new folder among the temporary files.
+fn folder() -> Option<PathBuf> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("tasting-{}-{call}", std::process::id()));
+    fs::create_dir(&folder).ok().map(|()| folder)
+}
+
+fn needs_one_call(word: &Word) -> bool {
+    let bytes = word.word.as_bytes();
+    let is_output = bytes.starts_with(b"-o") || bytes.starts_with(b"--output") || word.word == "-pipe";
+    match word.bearing {
+        Bearing::Files => !is_output,
+        Bearing::Dependencies | Bearing::Opaque(_) => true,
+        Bearing::Input => bytes.starts_with(b"-"),
+        _ => TOGETHER.iter().any(|option| match option.len() {
+            2 => word.word == *option,
+            _ => bytes.starts_with(option.as_bytes()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(line: &str) -> Option<(Vec<PathBuf>, String, String)> {
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let plan = Separately::plan(&arguments)?;
+        let text = |words: &[OsString]| {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            words.join(" ").replace(&*plan.folder.to_string_lossy(), "T")
+        };
+        Some((plan.sources.clone(), text(&plan.options), text(&plan.words)))
+    }
+
+    #[test]
+    fn sources_become_objects_in_their_places() {
+        let (sources, options, words) = planned("-O2 a.c -o prog -lx b.c c.o -Wl,-z,now -DX").expect("a plan");
+        assert_eq!(sources, [Path::new("a.c"), Path::new("b.c")]);
+        assert_eq!(options, "-O2 -DX");
+        assert_eq!(words, "-O2 T/0.o -o prog -lx T/1.o c.o -Wl,-z,now -DX");
+    }
+
+    #[test]
+    fn what_is_not_the_same_is_left_alone() {
+        for line in [
+            "a.o -o prog",
+            "a.cc -o prog",
+            "-MD a.c -o prog",
+            "--coverage a.c",
+            "-x c a.c",
+            "-save-temps a.c",
+            "a.c b.s",
+        ] {
+            assert!(planned(line).is_none(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The syntax of a unit. In: a call that compiles one C source. Out: what the source means, and the hash of what else decides
+//! the code (the compiler and its options); or the reason why the object is hashed by its code.
+
+use super::arguments::CompileJob;
+use super::bearing::{self, Bearing, Word};
+use super::identity;
+use super::languages::Language;
+use super::preprocess::{self, Preprocessed, Wish};
+use crate::ast::{self, Unit};
+use crate::model::{Hash, Hasher, Refusal};
+use crate::process::find::Compiler;
+use crate::process::spawn::Program;
+use crate::process::{Settings, names};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A call whose source can be read.
+pub struct Plan<'a> {
+    pub source: &'a Path,
+    pub words: Vec<Word<'a>>,
+    pub driver: Program,
+    /// The compiler, and the options that matter for code.
+    pub environment: Hash,
+    /// What is inlined where may decide over results.
+    is_contextual: bool,
+}
+
+/// What a source means.
+pub struct Understood {
+    pub unit: Unit,
+    /// What else decides the code of its definitions.
+    pub environment: Hash,
+    /// It may have functions that run before `main`. LLVM executes some of them itself: then they are gone, and what they did
+    /// is in the variables.
+    pub has_constructors: bool,
+    pub refusals: Vec<Refusal<'static>>,
+}
+
+/// Words in the text by which other files come into the object, unseen by the preprocessor.
+const OTHER_FILES: [(&[u8], &str); 4] = [
+    (b"incbin", "its assembler may take in another file (.incbin)"),
+    (b".include", "its assembler may take in another file (.include)"),
+    (b"#embed", "it takes in another file (#embed)"),
+    (b"#pragma GCC pch_preprocess", "it uses a precompiled header"),
+];
+
+/// Options with which the value of a floating-point expression depends on what was inlined into it.
+const CONTEXTUAL: [&str; 10] = [
+    "-Ofast",
+    "-fassociative-math",
+    "-ffast-math",
+    "-ffp-contract=fast",
+    "-freciprocal-math",
+    "-funsafe-math-optimizations",
+    "-m32",
+    "-mfma",
+    "-mfpmath=",
+    "-march=",
+];
+
+/// Machines that never fuse a multiplication and an addition.
+const UNFUSED: [&str; 3] = ["-march=x86-64", "-march=x86-64-v2", "-march=nocona"];
+
+impl<'a> Plan<'a> {
+    /// Whether, and how, the source of a call can be read. `None`: it is not C. The error is a reason.
+    pub fn new(
+        settings: &Settings,
+        compiler: &Compiler,
+        job: &'a CompileJob,
+        expanded: &'a [OsString],
+    ) -> Option<Result<Self, String>> {
+        let refuse = |reason: &str| Some(Err(reason.to_owned()));
+        let Some((source, language)) = &job.source else {
+            return if job.is_c { refuse("several sources are compiled in one call") } else { None };
+        };
+        if *language != Language::C {
+            return None;
+        }
+        let Some(driver) = preprocess::driver(&compiler.program) else {
+            return refuse("the compiler behind the launcher is not found");
+        };
+        if !preprocess::is_for_c(&driver) {
+            return None;
+        }
+        if !compiler.known {
+            return refuse("the compiler is none that is known");
+        }
+        let words = bearing::words(expanded);
+        if let Some(reason) = opaque(&words) {
+            return refuse(reason);
+        }
+        let Some(identity) = identity::of(settings, &driver, &job.search) else {
+            return refuse("the compiler does not tell its version");
+        };
+        let is_contextual = is_contextual(&driver, &words);
+        let environment = environment(identity, &words);
+        Some(Ok(Plan { source, words, driver, environment, is_contextual }))
+    }
+
+    /// Preprocesses the source.
+    pub fn preprocess(&self, wish: &Wish) -> Result<Preprocessed, String> {
+        preprocess::run(&self.driver, &self.words, wish).map_err(|error| error.to_string())
+    }
+
+    /// Reads the preprocessed text. The error is a reason.
+    pub fn understand(&self, text: &[u8]) -> Result<Understood, Refusal<'static>> {
+        let name = || self.source.display().to_string();
+        if let Some((_, reason)) = OTHER_FILES.iter().find(|(word, _)| memchr::memmem::find(text, word).is_some()) {
+            return Err(Refusal::new(name(), *reason));
+        }
+        let unit = ast::read(text).map_err(|problem| problem.refusal())?;
+        let (mut environment, mut refusals) = (self.environment, Vec::new());
+        if self.is_contextual {
+            environment = Hasher::new("in context").hash(environment).hash(unit.meaning).finish();
+            let reason =
+                "with these options results may depend on what is inlined: each definition counts with the whole unit";
+            refusals.push(Refusal::new(name(), reason));
+        }
+        let has_constructors = memchr::memmem::find(text, b"constructor").is_some();
+        Ok(Understood { unit, environment, has_constructors, refusals })
+    }
+}
+
+/// Why the text does not tell all.
+fn opaque(words: &[Word]) -> Option<&'static str> {
+    words.iter().find_map(|word| match word.bearing {
+        Bearing::Opaque(reason) => Some(reason),
+        Bearing::Input if word.word.as_bytes().starts_with(b"-") => Some("the name of its source starts with a dash"),
+        Bearing::Text if word.word.as_bytes().starts_with(b"-include") && is_precompiled(word) => {
+            Some("it uses a precompiled header")
+        }
+        _ => None,
+    })
+}
+
+/// Beside the file that `-include` names lies a precompiled one.
+fn is_precompiled(word: &Word) -> bool {
+    let joined = OsStr::from_bytes(word.word.as_bytes().strip_prefix(b"-include").unwrap_or_default());
+    let file = word.value.unwrap_or(joined);
+    ["gch", "pch"].iter().any(|ending| {
+        let mut name = file.to_owned();
+        name.push(format!(".{ending}"));
+        Path::new(&name).exists()
+    })
+}
+
+/// The options that matter for code, in order.
+fn environment(identity: Hash, words: &[Word]) -> Hash {
+    let mut hasher = Hasher::new("environment");
+    hasher.hash(identity);
+    for part in words.iter().filter(|word| word.bearing == Bearing::Code).flat_map(|word| word.parts()) {
+        hasher.bytes(part.as_bytes());
+    }
+    hasher.finish()
+}
+
+/// Fused and reordered floating-point operations, and registers that are wider than memory: there a function that was not
+/// changed may give other results, because a change elsewhere in the unit has led to something else being inlined into it.
+fn is_contextual(driver: &Program, words: &[Word]) -> bool {
+    let has = |wanted: &str| words.iter().any(|word| word.word == wanted);
+    let is_such = |word: &Word| {
+        let bytes = word.word.as_bytes();
+        CONTEXTUAL.iter().any(|option| bytes.starts_with(option.as_bytes()))
+            && !UNFUSED.iter().any(|it| word.word == *it)
+    };
+    let name = Path::new(&driver.name).file_name().unwrap_or(OsStr::new(""));
+    let target = names::target(name);
+    let is_x86_64 = target.map_or(cfg!(target_arch = "x86_64"), |target| target.starts_with("x86_64"));
+    let fuses = !is_x86_64 && !has("-ffp-contract=off") && !has("-ffp-contract=on");
+    fuses || words.iter().any(is_such)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(line: &str) -> Hash {
+        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        environment(Hash::default(), &bearing::words(&arguments))
+    }
+
+    #[test]
+    fn only_what_matters_for_code_counts() {
+        let plain = hash("-c -O2 x.c -o x.o");
+        for line in
+            ["-c -O2 y.c -Wall -o y.o", "-O2 -I. -DX -MD -MF d -g -c x.c", "-c -O2 x.c -isystem /x -Werror -pipe"]
+        {
+            assert_eq!(hash(line), plain, "{line}");
+        }
+        for line in ["-c x.c", "-O3 -c x.c", "-O2 -fPIC -c x.c", "-O2 -std=c99 -c x.c", "-O2 -Wa,-L -c x.c"] {
+            assert_ne!(hash(line), plain, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_that_make_results_depend_on_inlining() {
+        let contextual = |name: &str, line: &str| {
+            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            is_contextual(&Program::at(name), &bearing::words(&arguments))
+        };
+        assert!(!contextual("x86_64-linux-gnu-gcc", "-O2 -march=x86-64 -c x.c"));
+        assert!(contextual("x86_64-linux-gnu-gcc", "-O2 -march=haswell -c x.c"));
+        assert!(contextual("x86_64-linux-gnu-gcc", "-Ofast -c x.c"));
+        assert!(contextual("aarch64-linux-gnu-gcc", "-O2 -c x.c"));
+        assert!(!contextual("aarch64-linux-gnu-gcc", "-O2 -ffp-contract=off -c x.c"));
+    }
+}

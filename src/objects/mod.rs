@@ -1,0 +1,258 @@
+//! The cache of finished objects, beside the store. In: the key of what an object was made of. Out: the object, as it was, or
+//! nothing. Whatever is the matter with the cache, the worst that comes of it is that a source is compiled.
+//!
+//! ```text
+//! objects-1/ab/cdef….o   an object, with its record         objects-1/counts   a letter for each look-up
+//! objects-1/ab/cdef….n   what is known of it                objects-1/sizes    of the folders, about
+//! ```
+//!
+//! The object is a plain file of its own, so that file systems which can share the blocks of two files do so. What is used
+//! longest ago goes first, by the times of the files.
+
+use crate::model::Hash;
+use crate::model::envelope::Format;
+use crate::process::{Settings, aside, sys};
+use crate::store::StoreError;
+use crate::store::retention::{self, Retention};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 1 };
+
+/// The version of the layout.
+const FOLDER: &str = "objects-1";
+
+/// What the limit is unless somebody says otherwise.
+pub const DEFAULT_LIMIT: u64 = 5 << 30;
+
+/// A use is noted at most this often.
+const NOTED: Duration = Duration::from_secs(3600);
+
+/// How many texts are remembered of which the compiler had nothing to say.
+const MOST_TEXTS: usize = 64;
+
+/// The cache of a user.
+pub struct Objects {
+    root: PathBuf,
+    limit: u64,
+    read_only: bool,
+}
+
+/// What is known of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notes {
+    /// The content of the object, so that a damaged one is not taken.
+    content: Hash,
+    /// The texts of this meaning that were compiled, or checked, without any message.
+    pub silent: Vec<Hash>,
+}
+
+/// How often it was looked for objects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub reused: u64,
+    pub compiled: u64,
+}
+
+/// An object that is there.
+pub struct Found {
+    path: PathBuf,
+    content: sys::Mapped,
+    pub notes: Notes,
+}
+
+impl Objects {
+    /// The cache that the settings name; `None` where there is no home either.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        let root = settings.dir.as_ref()?.join(FOLDER);
+        Some(Objects { root, limit: settings.max_objects.unwrap_or(DEFAULT_LIMIT), read_only: settings.readonly })
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// How large it may become.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    fn file(&self, key: Hash, ending: &str) -> PathBuf {
+        retention::folder(&self.root, key.0[0]).join(format!("{}.{ending}", &key.to_string()[2..]))
+    }
+
+    /// The object of a key.
+    pub fn find(&self, key: Hash) -> Option<Found> {
+        let bytes = fs::read(self.file(key, "n")).ok()?;
+        let (notes, _) = FORMAT.decode::<Notes>(&bytes).ok()?;
+        let path = self.file(key, "o");
+        let content = sys::map(&path).ok()?;
+        (Hash::of(&content) == notes.content).then_some(Found { path, content, notes })
+    }
+
+    /// Puts an object that was found at `target`.
+    pub fn take(&self, found: &Found, target: &Path) -> io::Result<()> {
+        if !self.read_only {
+            for path in [found.path.clone(), found.path.with_extension("n")] {
+                note_use(&path);
+            }
+        }
+        let source = File::open(&found.path)?;
+        aside::write_from(target, &source, &found.content)
+    }
+
+    /// Keeps the object at `object`, which was made without any message of this text.
+    pub fn keep(&self, key: Hash, object: &Path, text: Hash) -> Result<(), StoreError> {
+        if self.read_only {
+            return Ok(());
+        }
+        let failed = |error| StoreError::file("keep", object, error);
+        let content = sys::map(object).map_err(failed)?;
+        let path = self.file(key, "o");
+        fs::create_dir_all(path.parent().unwrap_or(&self.root)).map_err(failed)?;
+        let source = File::open(object).map_err(failed)?;
+        aside::write_from(&path, &source, &content).map_err(failed)?;
+        let size = self.write_notes(key, &Notes { content: Hash::of(&content), silent: vec![text] })?;
+        self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
+        Ok(())
+    }
+
+    /// Notes that the compiler has nothing to say of this text either.
+    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: Hash) -> Result<(), StoreError> {
+        if self.read_only {
+            return Ok(());
+        }
+        notes.silent.push(text);
+        let surplus = notes.silent.len().saturating_sub(MOST_TEXTS);
+        notes.silent.drain(..surplus);
+        self.write_notes(key, &notes).map(|_| ())
+    }
+
+    fn write_notes(&self, key: Hash, notes: &Notes) -> Result<u64, StoreError> {
+        let path = self.file(key, "n");
+        let bytes = FORMAT.encode(notes).map_err(|error| StoreError::format(&path, error))?;
+        aside::write(&path, None, None, &[&bytes]).map_err(|error| StoreError::file("write", &path, error))?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn retention(&self) -> Retention<'_> {
+        Retention { root: &self.root, limit: self.limit }
+    }
+
+    /// Counts a look-up: one letter, which is written whole or not at all.
+    pub fn count(&self, reused: bool) {
+        if self.read_only {
+            return;
+        }
+        let letter: &[u8] = if reused { b"r" } else { b"c" };
+        let open = || OpenOptions::new().append(true).create(true).open(self.root.join("counts"));
+        let file = open().or_else(|_| fs::create_dir_all(&self.root).and_then(|()| open()));
+        let _ = file.and_then(|mut file| file.write_all(letter));
+    }
+
+    /// All look-ups since they were last forgotten.
+    pub fn counts(&self) -> Counts {
+        let letters = fs::read(self.root.join("counts")).unwrap_or_default();
+        let count = |wanted: u8| letters.iter().filter(|letter| **letter == wanted).count() as u64;
+        Counts { reused: count(b'r'), compiled: count(b'c') }
+    }
+
+    /// Starts counting anew.
+    pub fn forget_counts(&self) {
+        let _ = fs::remove_file(self.root.join("counts"));
+    }
+
+    /// How many objects there are, and how many bytes they take.
+    pub fn volume(&self) -> Result<(u64, u64), StoreError> {
+        let volume = self.retention().volume()?;
+        Ok((volume.outcomes, volume.bytes))
+    }
+
+    /// Removes what was used longest ago, until the limit is kept; gives the bytes that were freed.
+    pub fn clean(&self) -> Result<u64, StoreError> {
+        self.retention().clean()
+    }
+
+    /// Removes all objects.
+    pub fn clear(&self) -> Result<(), StoreError> {
+        self.retention().clear()
+    }
+}
+
+fn note_use(path: &Path) {
+    let Ok(file) = File::open(path) else { return };
+    let age = file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+    if age.is_some_and(|age| age > NOTED) {
+        let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects(folder: &Path, limit: Option<u64>) -> Objects {
+        let settings = Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
+        Objects::new(&settings).unwrap()
+    }
+
+    #[test]
+    fn what_was_kept_comes_back_and_damage_is_a_miss() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), None);
+        let (made, taken) = (folder.path().join("made.o"), folder.path().join("taken.o"));
+        fs::write(&made, "an object").unwrap();
+        let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
+        assert!(objects.find(key).is_none());
+        objects.keep(key, &made, text).unwrap();
+        let found = objects.find(key).unwrap();
+        assert_eq!(found.notes.silent, [text]);
+        objects.take(&found, &taken).unwrap();
+        assert_eq!(fs::read(&taken).unwrap(), b"an object");
+        // What is done to the taken one is not done to the kept one.
+        OpenOptions::new().append(true).open(&taken).unwrap().write_all(b" changed").unwrap();
+        assert!(objects.find(key).is_some());
+        fs::write(objects.file(key, "o"), "an objecT").unwrap();
+        assert!(objects.find(key).is_none());
+    }
+
+    #[test]
+    fn texts_are_noted_and_look_ups_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), None);
+        let made = folder.path().join("made.o");
+        fs::write(&made, "an object").unwrap();
+        let key = Hash::of(b"key");
+        objects.keep(key, &made, Hash::of(b"0")).unwrap();
+        for number in 1..100u8 {
+            let notes = objects.find(key).unwrap().notes;
+            objects.note_silent(key, notes, Hash::of(&[number])).unwrap();
+        }
+        let silent = objects.find(key).unwrap().notes.silent;
+        assert_eq!((silent.len(), silent.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
+        [true, false, true].into_iter().for_each(|reused| objects.count(reused));
+        assert_eq!(objects.counts(), Counts { reused: 2, compiled: 1 });
+        objects.forget_counts();
+        assert_eq!(objects.counts(), Counts::default());
+    }
+
+    #[test]
+    fn the_limit_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), Some(1 << 20));
+        let made = folder.path().join("made.o");
+        fs::write(&made, vec![7; 60 << 10]).unwrap();
+        for number in 0..60u8 {
+            objects.keep(Hash::of(&[number]), &made, Hash::default()).unwrap();
+        }
+        objects.clean().unwrap();
+        let (count, bytes) = objects.volume().unwrap();
+        assert!(count > 0 && bytes <= 1 << 20, "{count} objects, {bytes} bytes");
+        objects.clear().unwrap();
+        assert_eq!(objects.volume().unwrap(), (0, 0));
+    }
+}

@@ -1,0 +1,84 @@
+//! At the AST level: decisions follow what the source says, with every compiler and linker.
+
+use super::Bench;
+use crate::edits::matrix::{Compiler, Linker, compilers, linkers};
+use crate::workshop::{TASTING, TASTING_CC, succeed};
+
+const HEAD: &str = "int part(int);\n";
+const MAIN: &str =
+    "#include <stdio.h>\n#include \"head.h\"\nint main(void) { printf(\"%d\\n\", part(4)); return 0; }\n";
+const PART: &str = "#include \"head.h\"\nstatic int scale(int x) { return 3 * x; }\n\
+    int idle(int x) { return x + 1; }\nint part(int x) { return scale(x) + 1; }\n";
+
+/// A project of two files, built with one compiler and linker.
+struct Project {
+    bench: Bench,
+    compiler: Compiler,
+    linker: Linker,
+    flags: &'static str,
+}
+
+impl Project {
+    fn new(compiler: Compiler, linker: Linker, flags: &'static str) -> Project {
+        let project = Project { bench: Bench::new(), compiler, linker, flags };
+        project.build(HEAD, MAIN, PART);
+        project
+    }
+
+    fn build(&self, head: &str, main: &str, part: &str) {
+        for (name, text) in [("head.h", head), ("main.c", main), ("part.c", part)] {
+            self.bench.write(name, text);
+        }
+        self.cc(&["-c", "main.c", "-o", "main.o"]);
+        self.cc(&["-c", "part.c", "-o", "part.o"]);
+        self.cc(&[&format!("-fuse-ld={}", self.linker.name), "main.o", "part.o", "-o", "t"]);
+    }
+
+    fn cc(&self, words: &[&str]) {
+        let mut command = self.bench.command(TASTING_CC);
+        command.env("TASTING_LEVEL", "ast").env("TASTING_CC", self.compiler.c);
+        succeed(command.args(self.flags.split_whitespace()).args(words)).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    fn fingerprint(&self) -> String {
+        let shown =
+            succeed(self.bench.command(TASTING).args(["fingerprint", "t"])).unwrap_or_else(|error| panic!("{error}"));
+        shown.stdout_text()
+    }
+}
+
+#[test]
+fn what_a_source_says_decides() {
+    // Two linkers for each compiler are enough: they see the same objects.
+    let pairs = compilers().zip([["bfd", "mold"], ["gold", "lld"]]);
+    for (compiler, names) in pairs.collect::<Vec<_>>() {
+        for linker in linkers().filter(|linker| names.contains(&linker.name)) {
+            let project = Project::new(compiler, linker, "-O2");
+            let bench = &project.bench;
+            assert_eq!(bench.settles(&["./t"]).text(), "13\n");
+            project.build("/* The parts. */\nint part(int);\nint other(long);\n", MAIN, PART);
+            bench.reuses(&["./t"]);
+            project.build(HEAD, MAIN, &PART.replace("x + 1; }\nint part", "x + 2; }\nint part"));
+            bench.reuses(&["./t"]);
+            project.build(HEAD, MAIN, &PART.replace("3 * x", "4 * x"));
+            let shown = succeed(bench.command(TASTING).args(["explain", "--", "./t"]))
+                .unwrap_or_else(|error| panic!("{error}"));
+            assert!(shown.stdout_text().contains("scale"), "{}", shown.stdout_text());
+            assert_eq!(bench.settles(&["./t"]).text(), "17\n");
+            project.build(HEAD, MAIN, PART);
+            assert_eq!(bench.reuses(&["./t"]).text(), "13\n");
+        }
+    }
+}
+
+#[test]
+fn the_fingerprint_is_the_same_under_every_linker() {
+    for compiler in compilers() {
+        for flags in ["-O2", "-O0 -g"] {
+            let of = |linker| Project::new(compiler, linker, flags).fingerprint();
+            let fingerprints: Vec<(&str, String)> = linkers().map(|linker| (linker.name, of(linker))).collect();
+            let is_same = fingerprints.iter().all(|(_, fingerprint)| *fingerprint == fingerprints[0].1);
+            assert!(is_same, "{} {flags}: {fingerprints:?}", compiler.name);
+        }
+    }
+}
