@@ -24,7 +24,7 @@ test-tools: ## compilers, linkers and build systems, where they are missing
 	@scripts/install-test-tools.sh
 
 lint: ## rustfmt and clippy
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 deny: ## licences, bans and sources of the dependencies, where cargo-deny is installed

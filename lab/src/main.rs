@@ -61,7 +61,7 @@ struct Arguments {
     /// The level of hashing: code, file, ast, or mixed (code and file)
     #[arg(long, default_value = "mixed")]
     level: String,
-    /// The projects whose tests are scorched
+    /// The real projects whose tests are scorched, and that are mutated
     #[arg(long, value_delimiter = ',', default_value = "jansson,yaml-cpp")]
     projects: Vec<String>,
     /// How many mutations of each real project to try
@@ -89,6 +89,8 @@ struct Arguments {
 
 /// Minutes of a short run, less the faults.
 const SHORT: f64 = 1.5;
+/// Many programs, and each of them not for long.
+const FEW_STEPS: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -131,7 +133,10 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
     let command = std::env::args().skip(1).fold("lab".to_owned(), |all, word| format!("{all} {word}"));
     let mut report = Report { command, seed: arguments.seed, ..Report::default() };
     let is_slow = |part: Part| matches!(part, Part::Suites | Part::Mutations);
-    let wants = |part: Part| if arguments.parts.is_empty() { !is_slow(part) } else { arguments.parts.contains(&part) };
+    // A short run takes a small project.
+    let projects = if arguments.short { &["tiny".to_owned()][..] } else { &arguments.projects[..] };
+    let by_itself = |part: Part| !is_slow(part) || arguments.short && part == Part::Suites;
+    let wants = |part: Part| if arguments.parts.is_empty() { by_itself(part) } else { arguments.parts.contains(&part) };
     let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     // Faults take as long as they take.
     let shares = [(Part::Programs, 6.0), (Part::Fuzz, 1.0), (Part::Suites, 3.0)];
@@ -153,20 +158,26 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
     }
     if wants(Part::Suites) {
         let suites = report.suites.get_or_insert_default();
-        for project in &arguments.projects {
+        for project in projects {
             suites::scorch(
                 &tools,
                 &repository,
                 project,
                 &folder.join("suites"),
-                time(Part::Suites) / arguments.projects.len() as u32,
+                time(Part::Suites) / projects.len() as u32,
                 suites,
             )?;
         }
     }
     if wants(Part::Mutations) {
-        let clean =
-            suites::mutate(&tools, &repository, arguments.seed, arguments.mutations, &folder.join("mutations"))?;
+        let clean = suites::mutate(
+            &tools,
+            &repository,
+            projects,
+            arguments.seed,
+            arguments.mutations,
+            &folder.join("mutations"),
+        )?;
         report.suites.get_or_insert_default().mutations = Some(clean);
     }
     if wants(Part::Programs) {
@@ -174,13 +185,17 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
             tools: tools.clone(),
             seed: arguments.seed,
             level: arguments.level.clone(),
-            steps: arguments.steps,
+            steps: if arguments.short { FEW_STEPS } else { arguments.steps },
             scratch: scratch.to_owned(),
             misses: folder.join("misses"),
             blind: arguments.blind,
             keep: arguments.keep,
         };
         let state = folder.join(format!("state-{}.json", arguments.seed));
+        if arguments.short {
+            // What it found the last time may be corrected by now.
+            let _ = fs::remove_file(&state);
+        }
         report.programs = Some(hunt::run(&plan, &state, workers, time(Part::Programs), arguments.programs)?);
     }
     Ok(report)

@@ -127,10 +127,17 @@ impl Suite<'_> {
 }
 
 /// Mutations of real projects: whether no result was reused wrongly.
-pub fn mutate(tools: &Tools, repository: &Path, seed: u64, mutations: u64, folder: &Path) -> anyhow::Result<bool> {
+pub fn mutate(
+    tools: &Tools,
+    repository: &Path,
+    projects: &[String],
+    seed: u64,
+    mutations: u64,
+    folder: &Path,
+) -> anyhow::Result<bool> {
     let built = tools.tasting.parent().context("the tools are in no folder")?;
     let mut command = Command::new(repository.join("scripts/lab/mutate.py"));
     command.env("BUILT", built).env("PYTHONDONTWRITEBYTECODE", "1").arg("--folder").arg(folder);
-    command.arg("--seed").arg(seed.to_string()).arg("--mutations").arg(mutations.to_string());
+    command.arg("--seed").arg(seed.to_string()).arg("--mutations").arg(mutations.to_string()).args(projects);
     Ok(command.stdin(Stdio::null()).status().context("cannot start scripts/lab/mutate.py")?.success())
 }

@@ -190,10 +190,10 @@ impl Seen {
         if any(Language::Foreign) {
             return Some("it compiles a language that we do not know");
         }
-        if self.output.as_deref().is_some_and(is_no_file) {
+        if self.output.as_deref().is_some_and(|output| output == Path::new("-") || probe::is_device(output)) {
             return Some("its output is no file");
         }
-        if self.sources.iter().any(|(source, _)| source.starts_with("/dev")) {
+        if self.sources.iter().any(|(source, _)| probe::is_device(source)) {
             return Some("its source is no file");
         }
         let files = self.sources.iter().map(|(source, _)| source).chain(&self.link_inputs).chain(&self.output);
@@ -229,11 +229,6 @@ impl Seen {
         let output = self.output.unwrap_or_else(|| DEFAULT_OUTPUT.into());
         Invocation::Link(LinkJob { output, compiles, search: self.search, prefixes: self.prefixes, linker })
     }
-}
-
-/// `/dev/null`, `/dev/stdout`, `-`.
-fn is_no_file(output: &Path) -> bool {
-    output == Path::new("-") || output.starts_with("/dev")
 }
 
 /// Where a driver writes the object of a source when nothing else is said: in the current folder.

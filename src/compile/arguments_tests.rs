@@ -34,6 +34,7 @@ fn objects_are_found_in_all_forms() {
     assert_eq!(outputs("-c x.c"), ["x.o"]);
     assert_eq!(outputs("-c src/x.tar.c"), ["x.tar.o"]);
     assert_eq!(outputs("-c x.c -o y.o"), ["y.o"]);
+    assert_eq!(outputs("-c /dev/shm/x.c -o /dev/shm/x.o"), ["/dev/shm/x.o"]);
     assert_eq!(outputs("-oy.o x.c --compile"), ["y.o"]);
     assert_eq!(outputs("-c x.c --output=y.o"), ["y.o"]);
     assert_eq!(outputs("-c x.c --output y.o"), ["y.o"]);

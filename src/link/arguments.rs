@@ -154,7 +154,7 @@ impl Seen {
         if job.inputs.is_empty() && job.scripts.is_empty() {
             return Some("there is nothing to link");
         }
-        if job.output == Path::new("-") || job.output.starts_with("/dev") {
+        if job.output == Path::new("-") || probe::is_device(&job.output) {
             return Some("its output is no file");
         }
         let inputs = job.inputs.iter().map(Path::new);
@@ -265,6 +265,7 @@ mod tests {
             assert!(matches!(parsed(line), LinkerInvocation::PassThrough(_)), "{line}");
         }
         assert_eq!(link("-v a.o -static --oformat=elf64-x86-64").inputs, ["a.o"]);
+        assert_eq!(link("-o /dev/shm/x/prog a.o").inputs, ["a.o"]);
     }
 
     proptest! {

@@ -18,6 +18,11 @@ pub fn is_probe<'a>(folder: &Path, mut files: impl Iterator<Item = &'a Path>) ->
     in_scratch(folder) || files.any(|file| is_scratch_file(file) || in_scratch(file))
 }
 
+/// `/dev/null`, `/dev/stdout`. Below `/dev/shm` there are files like others: whole projects are built there, in memory.
+pub fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
 fn is_scratch_file(file: &Path) -> bool {
     file.file_name().is_some_and(|name| starts_with(name, "conftest") || starts_with(name, "conftstm"))
 }

@@ -43,7 +43,8 @@ impl Draft {
     pub fn end_test(&mut self) {
         let (mark, owner) = (self.mark(), Some(self.tests.len()));
         let entry = format!("{mark}main");
-        self.declarations += &format!("int {entry}(int count);\n");
+        // Inside of `main` it would be a part of all tests: what one of them executes would be changed by the mutations of others.
+        self.declarations += &format!("__attribute__((noinline)) int {entry}(int count);\n");
         self.units[0] += &format!(
             "int {entry}(int count)\n{{\n{}    note(\"count\", (unsigned)count);\n    return 0;\n}}\n\n",
             self.main
