@@ -4,9 +4,9 @@
 //! - `read`: how many units are understood, why others are not, and how fast it is (by the processor's time).
 //! - `bodies`: one token of a function's body is changed; the hash of that function changes, and of no other.
 //! - `mutate`: random changes of tokens and declarations; wherever the meaning stays the same, both versions are compiled, and the
-//!   objects are compared. With `--lines`, the same for units with positions and objects with debug information.
+//!   objects are compared.
 //!
-//! Options: `--seed N` (1), `--count N` changes in all (1000), `--lines`, `--level -O0` for the compilers (-O2), `--keep FOLDER` for what goes wrong.
+//! Options: `--seed N` (1), `--count N` changes in all (1000), `--level -O0` for the compilers (-O2), `--keep FOLDER` for what goes wrong.
 
 mod bodies;
 mod compile;
@@ -25,7 +25,6 @@ const MEASURED: usize = 200_000_000;
 struct Options {
     seed: u64,
     count: usize,
-    lines: bool,
     level: String,
     keep: PathBuf,
     files: Vec<String>,
@@ -34,7 +33,8 @@ struct Options {
 fn main() {
     let mut words = std::env::args().skip(1);
     let command = words.next().unwrap_or_default();
-    let mut options = Options { seed: 1, count: 1000, lines: false, level: "-O2".to_owned(), keep: "wrong".into(), files: Vec::new() };
+    let mut options =
+        Options { seed: 1, count: 1000, level: "-O2".to_owned(), keep: "wrong".into(), files: Vec::new() };
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("an option's value");
         match word.as_str() {
@@ -42,7 +42,6 @@ fn main() {
             "--count" => options.count = value().parse().expect("a number"),
             "--keep" => options.keep = value().into(),
             "--level" => options.level = value(),
-            "--lines" => options.lines = true,
             _ => options.files.push(word),
         }
     }
@@ -102,8 +101,7 @@ fn mutate(options: &Options) -> bool {
             sums.refused += 1;
             continue;
         };
-        let hash = |unit: &ast::Unit| if options.lines { unit.with_lines } else { unit.meaning };
-        if before == after || hash(&unit) != hash(&other) {
+        if before == after || unit.meaning != other.meaning {
             sums.different += 1;
             continue;
         }
@@ -111,14 +109,24 @@ fn mutate(options: &Options) -> bool {
             compile::Verdict::Equal => sums.equal += 1,
             compile::Verdict::NotCompiled => sums.not_compiled += 1,
             compile::Verdict::Different(compiler) => {
-                println!("WRONG: {path}: {kind}: {compiler} makes another object; see {}", bench.keep(path, &before, &after));
+                println!(
+                    "WRONG: {path}: {kind}: {compiler} makes another object; see {}",
+                    bench.keep(path, &before, &after)
+                );
                 sums.wrong += 1;
             }
         }
     }
     println!(
         "{} mutations (seed {}): {} refused, {} with another meaning, {} with the same: {} with equal objects, {} that do not compile, {} WRONG",
-        options.count, options.seed, sums.refused, sums.different, sums.equal + sums.not_compiled + sums.wrong, sums.equal, sums.not_compiled, sums.wrong
+        options.count,
+        options.seed,
+        sums.refused,
+        sums.different,
+        sums.equal + sums.not_compiled + sums.wrong,
+        sums.equal,
+        sums.not_compiled,
+        sums.wrong
     );
     sums.wrong == 0
 }

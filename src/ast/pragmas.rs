@@ -33,7 +33,8 @@ enum Change {
 }
 
 /// Pragmas that end with the block, statement or loop that they stand in or before.
-const FOR_BLOCKS: &[&[u8]] = &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
+const FOR_BLOCKS: &[&[u8]] =
+    &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
 
 const PACK: usize = 0;
 const VISIBILITY: usize = 1;
@@ -135,8 +136,8 @@ fn classify(words: &[&[u8]]) -> Option<(usize, Change)> {
     };
     let argument = word(if second == word(1) { 3 } else { 4 });
     Some(match second {
-        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message" | b"mark"
-        | b"region" | b"endregion" => return None,
+        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message"
+        | b"mark" | b"region" | b"endregion" => return None,
         b"diagnostic" => match word(3) {
             b"push" => (WARNINGS, Change::Save),
             b"pop" => (WARNINGS, Change::Restore),
@@ -193,8 +194,18 @@ mod tests {
 
     #[test]
     fn what_is_in_force_counts() {
-        let one_each = ["pack(1)", "pack(2)", "pack(push, 1)", "GCC visibility push(hidden)", "GCC optimize (\"O3\")", "weak f",
-            "omp declare simd", "clang attribute push(x)", "STDC FP_CONTRACT ON", "GCC target (\"avx\")"];
+        let one_each = [
+            "pack(1)",
+            "pack(2)",
+            "pack(push, 1)",
+            "GCC visibility push(hidden)",
+            "GCC optimize (\"O3\")",
+            "weak f",
+            "omp declare simd",
+            "clang attribute push(x)",
+            "STDC FP_CONTRACT ON",
+            "GCC target (\"avx\")",
+        ];
         let mut states: Vec<Hash> = one_each.iter().map(|line| state(&[line]).0).collect();
         states.push(state(&[]).0);
         let count = states.len();
@@ -209,6 +220,9 @@ mod tests {
         let (code, all) = state(&["GCC diagnostic ignored \"-Wall\""]);
         assert_eq!(code, state(&[]).0);
         assert_ne!(all, state(&[]).1);
-        assert_eq!(state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]), state(&[]));
+        assert_eq!(
+            state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]),
+            state(&[])
+        );
     }
 }

@@ -9,10 +9,15 @@ fn declarations_may_change_places() {
     let functions = "int g(a *, struct b *);\n";
     let rest = "int f(a *p, struct b *q) { return g(p, q); }";
     same(&format!("{types}{more}{functions}{rest}"), &format!("{more}{types}{functions}{rest}"));
-    same(&format!("{types}extern int v;\nint h(void);\nint f(a *p) {{ return v + h(); }}"), &format!("int h(void);\nextern int v;\n{types}int f(a *p) {{ return v + h(); }}"));
+    same(
+        &format!("{types}extern int v;\nint h(void);\nint f(a *p) {{ return v + h(); }}"),
+        &format!("int h(void);\nextern int v;\n{types}int f(a *p) {{ return v + h(); }}"),
+    );
     // The same type named twice, in headers that do not know of each other.
-    same("typedef struct a a; int g(a *); typedef struct a a; int h(a *); int f(a *p) { return g(p) + h(p); }",
-         "typedef struct a a; int h(a *); typedef struct a a; int g(a *); int f(a *p) { return g(p) + h(p); }");
+    same(
+        "typedef struct a a; int g(a *); typedef struct a a; int h(a *); int f(a *p) { return g(p) + h(p); }",
+        "typedef struct a a; int h(a *); typedef struct a a; int g(a *); int f(a *p) { return g(p) + h(p); }",
+    );
 }
 
 #[test]

@@ -32,7 +32,8 @@ fn long_chains_are_no_nesting() {
     unit(&format!("int f(int a) {{ return {sum} a; }}"));
     let choices = "a ? 1 : ".repeat(50_000);
     unit(&format!("int f(int a) {{ return {choices} a; }}"));
-    let types: String = (1..20_000).map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1)).collect();
+    let types: String =
+        (1..20_000).map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1)).collect();
     unit(&format!("typedef int t0; {types} int f(t19999 *p) {{ return !p; }}"));
 }
 
