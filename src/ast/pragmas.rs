@@ -49,7 +49,8 @@ const WARNINGS: usize = 5;
 impl Pragmas {
     /// The state at the beginning of a unit.
     pub fn new() -> Self {
-        let mut pragmas = Pragmas { families: Default::default(), states: Vec::new(), numbers: FxHashMap::default(), now: 0 };
+        let mut pragmas =
+            Pragmas { families: Default::default(), states: Vec::new(), numbers: FxHashMap::default(), now: 0 };
         pragmas.note();
         pragmas
     }
