@@ -4,12 +4,15 @@
 //! outside of a declaration means is not known here: that it is the same is what counts.
 
 use crate::model::{Hash, Hasher};
+use rustc_hash::FxHashMap;
 
 /// The pragmas in force, as one of the states that a unit goes through.
 pub struct Pragmas {
     families: [Family; FAMILIES],
     /// Every state: without, and with the pragmas that only concern warnings.
     pub states: Vec<(Hash, Hash)>,
+    numbers: FxHashMap<(Hash, Hash), u32>,
+    now: u32,
 }
 
 const FAMILIES: usize = 6;
@@ -46,14 +49,15 @@ const WARNINGS: usize = 5;
 impl Pragmas {
     /// The state at the beginning of a unit.
     pub fn new() -> Self {
-        let mut pragmas = Pragmas { families: Default::default(), states: Vec::new() };
+        let mut pragmas =
+            Pragmas { families: Default::default(), states: Vec::new(), numbers: FxHashMap::default(), now: 0 };
         pragmas.note();
         pragmas
     }
 
     /// The number of the state in force.
     pub fn state(&self) -> u32 {
-        self.states.len() as u32 - 1
+        self.now
     }
 
     /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block or loop that it is for.
@@ -103,7 +107,12 @@ impl Pragmas {
             hasher.hash(family.now);
         }
         let without = hasher.finish();
-        self.states.push((without, hasher.hash(self.families[WARNINGS].now).finish()));
+        let state = (without, hasher.hash(self.families[WARNINGS].now).finish());
+        // One that comes back keeps its number.
+        self.now = *self.numbers.entry(state).or_insert_with(|| {
+            self.states.push(state);
+            self.states.len() as u32 - 1
+        });
     }
 }
 

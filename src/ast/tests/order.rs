@@ -21,6 +21,14 @@ fn declarations_may_change_places() {
 }
 
 #[test]
+fn pragmas_that_are_gone_do_not_part_declarations() {
+    same(
+        "int g(int); int f(void) { return g(1); }",
+        "int g(int);\n#pragma pack(push, 1)\n#pragma pack(pop)\nint g(int); int f(void) { return g(1); }",
+    );
+}
+
+#[test]
 fn definitions_may_not() {
     let [one, two] = ["int f(void) { return 1; }\n", "int g(void) { return 2; }\n"];
     assert_ne!(unit(&format!("{one}{two}")).meaning, unit(&format!("{two}{one}")).meaning);

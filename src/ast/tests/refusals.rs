@@ -17,7 +17,7 @@ fn places_and_reasons() {
     assert_eq!(reason(&format!("int x = {}1;", "(".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("int f(void) {}", "{".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("int {}x;", "(".repeat(5_000))), ":1: it is nested too deeply");
-    assert_eq!(reason(&format!("{}", "struct s { ".repeat(5_000))), ":1: it is nested too deeply");
+    assert_eq!(reason(&"struct s { ".repeat(5_000)), ":1: it is nested too deeply");
     assert_eq!(reason("int f(void) { return __builtin_COLUMN(); }"), ":1: a question for the column");
     assert_eq!(reason("#pragma GCC pch_preprocess \"x\"\n"), ":1: a precompiled header");
     let problem = read(b"# 7 \"a.c\"\nint x = @;").expect_err("the text is refused");
