@@ -29,9 +29,8 @@ impl Bench {
     pub fn new(options: &Options) -> Self {
         let folder = std::env::temp_dir().join(format!("tasting-ast-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder to compile in");
-        let mut flags = vec![options.level.as_str(), "-w", "-c", "unit.i", "-o", "unit.o"];
-        flags.extend(options.lines.then_some("-g"));
-        let flags = flags.into_iter().map(str::to_owned).collect();
+        let flags =
+            [options.level.as_str(), "-w", "-c", "unit.i", "-o", "unit.o"].into_iter().map(str::to_owned).collect();
         Bench { folder, keep: options.keep.clone(), flags, plain: HashMap::new(), kept: 0 }
     }
 

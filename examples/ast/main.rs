@@ -4,12 +4,14 @@
 //! - `read`: how many units are understood, why others are not, and how fast it is (by the processor's time).
 //! - `bodies`: one token of a function's body is changed; the hash of that function changes, and of no other.
 //! - `mutate`: random changes of tokens and declarations; wherever the meaning stays the same, both versions are compiled, and the
-//!   objects are compared. With `--lines`, the same for units with positions and objects with debug information.
+//!   objects are compared.
+//! - `levels`: a table of edits, and what the AST level and the code level see of each.
 //!
-//! Options: `--seed N` (1), `--count N` changes in all (1000), `--lines`, `--level -O0` for the compilers (-O2), `--keep FOLDER` for what goes wrong.
+//! Options: `--seed N` (1), `--count N` changes in all (1000), `--level -O0` for the compilers (-O2), `--keep FOLDER` for what goes wrong.
 
 mod bodies;
 mod compile;
+mod levels;
 mod mutations;
 mod random;
 mod text;
@@ -25,7 +27,6 @@ const MEASURED: usize = 200_000_000;
 struct Options {
     seed: u64,
     count: usize,
-    lines: bool,
     level: String,
     keep: PathBuf,
     files: Vec<String>,
@@ -34,7 +35,8 @@ struct Options {
 fn main() {
     let mut words = std::env::args().skip(1);
     let command = words.next().unwrap_or_default();
-    let mut options = Options { seed: 1, count: 1000, lines: false, level: "-O2".to_owned(), keep: "wrong".into(), files: Vec::new() };
+    let mut options =
+        Options { seed: 1, count: 1000, level: "-O2".to_owned(), keep: "wrong".into(), files: Vec::new() };
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("an option's value");
         match word.as_str() {
@@ -42,7 +44,6 @@ fn main() {
             "--count" => options.count = value().parse().expect("a number"),
             "--keep" => options.keep = value().into(),
             "--level" => options.level = value(),
-            "--lines" => options.lines = true,
             _ => options.files.push(word),
         }
     }
@@ -50,7 +51,8 @@ fn main() {
         "read" => read(&options.files),
         "bodies" => bodies::check(&options),
         "mutate" => mutate(&options),
-        _ => panic!("read, bodies or mutate"),
+        "levels" => levels::table(),
+        _ => panic!("read, bodies, mutate or levels"),
     };
     std::process::exit(i32::from(!is_right));
 }
@@ -93,34 +95,40 @@ fn mutate(options: &Options) -> bool {
     let mut random = Random(options.seed);
     let mut bench = compile::Bench::new(options);
     let mut sums = Sums::default();
-    for _ in 0..options.count {
-        let path = random.choice(&options.files);
-        let before = std::fs::read_to_string(path).expect("a unit of text");
-        let (kind, after) = mutations::mutate(&before, &mut random);
-        let Ok(unit) = ast::read(before.as_bytes()) else { continue };
-        let Ok(other) = ast::read(after.as_bytes()) else {
-            sums.refused += 1;
-            continue;
-        };
-        let hash = |unit: &ast::Unit| if options.lines { unit.with_lines } else { unit.meaning };
-        if before == after || hash(&unit) != hash(&other) {
-            sums.different += 1;
-            continue;
-        }
-        match bench.compare(path, &before, &after) {
-            compile::Verdict::Equal => sums.equal += 1,
-            compile::Verdict::NotCompiled => sums.not_compiled += 1,
-            compile::Verdict::Different(compiler) => {
-                println!("WRONG: {path}: {kind}: {compiler} makes another object; see {}", bench.keep(path, &before, &after));
-                sums.wrong += 1;
-            }
+    for done in 1..=options.count {
+        mutate_one(options, &mut random, &mut bench, &mut sums);
+        if done == options.count {
+            println!("{done} mutations (seed {}, {}): {sums}", options.seed, options.level);
+        } else if done % 50 == 0 {
+            eprintln!("{done}: {sums}");
         }
     }
-    println!(
-        "{} mutations (seed {}): {} refused, {} with another meaning, {} with the same: {} with equal objects, {} that do not compile, {} WRONG",
-        options.count, options.seed, sums.refused, sums.different, sums.equal + sums.not_compiled + sums.wrong, sums.equal, sums.not_compiled, sums.wrong
-    );
     sums.wrong == 0
+}
+
+fn mutate_one(options: &Options, random: &mut Random, bench: &mut compile::Bench, sums: &mut Sums) {
+    let path = random.choice(&options.files);
+    let before = std::fs::read_to_string(path).expect("a unit of text");
+    let (kind, after) = mutations::mutate(&before, random);
+    let (Ok(unit), Ok(other)) = (ast::read(before.as_bytes()), ast::read(after.as_bytes())) else {
+        sums.refused += 1;
+        return;
+    };
+    if before == after || unit.meaning != other.meaning {
+        sums.different += 1;
+        return;
+    }
+    match bench.compare(path, &before, &after) {
+        compile::Verdict::Equal => sums.equal += 1,
+        compile::Verdict::NotCompiled => sums.not_compiled += 1,
+        compile::Verdict::Different(compiler) => {
+            println!(
+                "WRONG: {path}: {kind}: {compiler} makes another object; see {}",
+                bench.keep(path, &before, &after)
+            );
+            sums.wrong += 1;
+        }
+    }
 }
 
 #[derive(Default)]
@@ -130,4 +138,16 @@ struct Sums {
     equal: usize,
     not_compiled: usize,
     wrong: usize,
+}
+
+impl std::fmt::Display for Sums {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let same = self.equal + self.not_compiled + self.wrong;
+        write!(out, "{} refused, {} with another meaning, {same} with the same: ", self.refused, self.different)?;
+        write!(
+            out,
+            "{} with equal objects, {} that do not compile, {} WRONG",
+            self.equal, self.not_compiled, self.wrong
+        )
+    }
 }

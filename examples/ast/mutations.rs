@@ -52,7 +52,13 @@ const WORDS: &[(&str, &[&str])] = &[
     ("const", &["", "volatile"]),
     ("struct", &["union"]),
     ("inline", &["", "__attribute__((noinline))"]),
-    ("+", &["-"]), ("-", &["+"]), ("*", &["**", "/"]), ("<", &["<=", ">"]), ("==", &["!="]), ("&&", &["||"]), (">>", &["<<"]),
+    ("+", &["-"]),
+    ("-", &["+"]),
+    ("*", &["**", "/"]),
+    ("<", &["<=", ">"]),
+    ("==", &["!="]),
+    ("&&", &["||"]),
+    (">>", &["<<"]),
     (";", &[" __attribute__((weak));", " __attribute__((unused));", " __attribute__((aligned(32)));", ";;"]),
     (")", &[", int)", ") __attribute__((const))"]),
     ("}", &["int extra_member; }", ", EXTRA_ENUMERATOR }"]),
@@ -106,7 +112,8 @@ fn exchange_word(text: &str, tokens: &[Range<usize>], random: &mut Random) -> Op
 }
 
 fn exchange_name(text: &str, tokens: &[Range<usize>], random: &mut Random) -> Option<String> {
-    let is_name = |range: &Range<usize>| is_word(text.as_bytes()[range.start]) && !text.as_bytes()[range.start].is_ascii_digit();
+    let is_name =
+        |range: &Range<usize>| is_word(text.as_bytes()[range.start]) && !text.as_bytes()[range.start].is_ascii_digit();
     let (one, other) = (random.choice(tokens), random.choice(tokens));
     (is_name(one) && is_name(other)).then(|| replaced(text, one, &text[other.clone()]))
 }
@@ -121,7 +128,8 @@ fn exchange_items(text: &str, tokens: &[Range<usize>], items: &[Item], random: &
     let first = random.below(items.len().saturating_sub(1));
     let (one, other) = (span(tokens, items.get(first)?), span(tokens, items.get(first + 1)?));
     // What stands between them (linemarkers, pragmas) keeps its place.
-    let parts = [&text[..one.start], &text[other.clone()], &text[one.end..other.start], &text[one.clone()], &text[other.end..]];
+    let parts =
+        [&text[..one.start], &text[other.clone()], &text[one.end..other.start], &text[one.clone()], &text[other.end..]];
     Some(parts.concat())
 }
 
@@ -131,8 +139,9 @@ fn move_item(text: &str, tokens: &[Range<usize>], items: &[Item], random: &mut R
     (from.end <= to.start)
         .then(|| format!("{}{}\n{moved}\n{}", &text[..from.start], &text[from.end..to.start], &text[to.start..]))
         .or_else(|| {
-            (to.end <= from.start)
-                .then(|| format!("{}\n{moved}\n{}{}", &text[..to.start], &text[to.start..from.start], &text[from.end..]))
+            (to.end <= from.start).then(|| {
+                format!("{}\n{moved}\n{}{}", &text[..to.start], &text[to.start..from.start], &text[from.end..])
+            })
         })
 }
 

@@ -38,8 +38,14 @@ pub fn tokens(text: &str) -> Vec<Range<usize>> {
                 }
             }
             _ => {
-                let long = ["<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="];
-                at += long.iter().find(|operator| text[at..].starts_with(**operator)).map_or(1, |operator| operator.len());
+                let long = [
+                    "<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=",
+                    "*=", "/=", "%=", "&=", "|=", "^=",
+                ];
+                at += long
+                    .iter()
+                    .find(|operator| text[at..].starts_with(**operator))
+                    .map_or(1, |operator| operator.len());
             }
         }
         line_begins = false;
@@ -69,7 +75,9 @@ pub fn items(text: &str, tokens: &[Range<usize>]) -> Vec<Item> {
             "(" | "[" => depth += 1,
             ")" | "]" => depth -= 1,
             "{" => {
-                if depth == 0 && index > start && (word(index - 1) == ")" || is_old_style(text, tokens, start, index)) {
+                // Behind the declarations of parameters in the old style, which were taken for items, nothing is left but the body.
+                let is_old_style = index == start && index > 0;
+                if depth == 0 && (is_old_style || index > start && word(index - 1) == ")") {
                     body = Some(index);
                 }
                 depth += 1;
@@ -89,9 +97,4 @@ pub fn items(text: &str, tokens: &[Range<usize>]) -> Vec<Item> {
         }
     }
     found
-}
-
-/// `f(a) int a; {`, whose first declaration was taken for an item before.
-fn is_old_style(text: &str, tokens: &[Range<usize>], start: usize, brace: usize) -> bool {
-    brace == start && text[tokens[brace - 1].clone()] == *";"
 }

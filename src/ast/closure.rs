@@ -34,7 +34,13 @@ struct Visit {
 
 impl Closure {
     pub fn new(entities: usize) -> Self {
-        Closure { found: vec![0; entities * 2], lowest: vec![0; entities * 2], hashes: vec![None; entities * 2], count: 0, open: Vec::new() }
+        Closure {
+            found: vec![0; entities * 2],
+            lowest: vec![0; entities * 2],
+            hashes: vec![None; entities * 2],
+            count: 0,
+            open: Vec::new(),
+        }
     }
 
     /// The hash of an entity with everything that its declarations use.

@@ -146,7 +146,20 @@ mod tests {
 
     #[test]
     fn whatever_else_has_no_value() {
-        for text in ["1u", "2147483648", "2147483647 + 1", "1 << 31", "sizeof(int)", "(int)1", "1 / 0", "'\\n'", "1 ? 2 : 3", "", "08", "1 +"] {
+        for text in [
+            "1u",
+            "2147483648",
+            "2147483647 + 1",
+            "1 << 31",
+            "sizeof(int)",
+            "(int)1",
+            "1 / 0",
+            "'\\n'",
+            "1 ? 2 : 3",
+            "",
+            "08",
+            "1 +",
+        ] {
             assert_eq!(value(text), None, "{text}");
         }
         assert_eq!(value(&"(".repeat(100_000)), None);

@@ -227,9 +227,10 @@ impl Declarations {
         let parts = |piece: &Piece| [piece.specifiers, piece.own];
         one.state == other.state
             && one.initialiser.is_empty()
-            && parts(one).into_iter().zip(parts(other)).all(|(one, other)| {
-                self.uses_of(one) == self.uses_of(other) && same(one, other)
-            })
+            && parts(one)
+                .into_iter()
+                .zip(parts(other))
+                .all(|(one, other)| self.uses_of(one) == self.uses_of(other) && same(one, other))
     }
 
     /// The uses made in a part.

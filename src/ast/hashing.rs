@@ -6,7 +6,7 @@ use super::declarations::{Declarations, EntityId, Part, Piece, Role};
 use super::kinds::Kind;
 use super::lexer::{Pragma, Token, Tokens};
 use super::parser::Parsed;
-use crate::model::{Hash, Hasher};
+use crate::model::Hash;
 
 /// Tokens up to this length are copied at once.
 const SHORT: usize = 16;
@@ -142,17 +142,6 @@ impl<'t, 'a> Hashing<'t, 'a> {
         let hash = Hash::of(&scratch);
         self.scratch = scratch;
         hash
-    }
-
-    /// Where the tokens of a part stand: the place of the first one, and all that is written from there on, white space and linemarkers
-    /// with it.
-    pub fn positions(&mut self, hasher: &mut Hasher, part: Part) {
-        let (from, to) = (part.tokens.0 as usize, part.tokens.1 as usize);
-        let (first, last) = (&self.all.tokens[from], &self.all.tokens[to - 1]);
-        let (start, end) = (first.start as usize, (last.start + last.length) as usize);
-        let column = start - memchr::memrchr(b'\n', &self.all.text[..start]).map_or(0, |at| at + 1);
-        hasher.bytes(self.all.file(from)).number(first.line.into()).number(column as u64);
-        hasher.hash(Hash::of(&self.all.text[start..end]));
     }
 
     /// Whether an entity is something that other definitions contain.

@@ -141,5 +141,16 @@ pub const GIVEN: &[(&str, Given)] = &[
 ];
 
 /// The starts of the names of vector types that compilers for Arm know by themselves.
-pub const VECTOR_TYPES: &[&str] =
-    &["__Int", "__Uint", "__Float", "__Poly", "__Bfloat", "__Mfloat", "__SVInt", "__SVUint", "__SVFloat", "__SVBool", "__clang_sv"];
+pub const VECTOR_TYPES: &[&str] = &[
+    "__Int",
+    "__Uint",
+    "__Float",
+    "__Poly",
+    "__Bfloat",
+    "__Mfloat",
+    "__SVInt",
+    "__SVUint",
+    "__SVFloat",
+    "__SVBool",
+    "__clang_sv",
+];

@@ -343,7 +343,9 @@ impl<'a> Lexer<'a> {
             b"" if line.is_empty() => {}
             b"" => return self.linemarker(line, end),
             b"line" => return self.linemarker(line[word_end..].trim_ascii(), end),
-            b"pragma" if memchr::memmem::find(line, b"pch_preprocess").is_some() => return self.fail("a precompiled header"),
+            b"pragma" if memchr::memmem::find(line, b"pch_preprocess").is_some() => {
+                return self.fail("a precompiled header");
+            }
             b"pragma" | b"ident" | b"sccs" => {
                 let before = self.all.tokens.len() as u32;
                 self.all.pragmas.push(Pragma { before, text: line });

@@ -28,7 +28,8 @@ pub struct Unit {
     pub definitions: Vec<Definition>,
     /// All that decides the object file, apart from positions in the source: equal meanings, equal code.
     pub meaning: Hash,
-    /// The same together with the file, line and column of every token that counts, as debug information names them.
+    /// The same for an object with debug information, which tells where everything stands. That is the whole text: gcc numbers
+    /// files and types, and places variables, by all declarations before, whether they are used or not.
     pub with_lines: Hash,
 }
 

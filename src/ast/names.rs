@@ -109,12 +109,16 @@ fn hash(spelling: &[u8]) -> u64 {
         (Some(&first), Some(&last)) => {
             mix(u64::from_le_bytes(first));
             if spelling.len() > 16 {
-                spelling[8..].chunks_exact(8).for_each(|chunk| mix(chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
+                spelling[8..]
+                    .chunks_exact(8)
+                    .for_each(|chunk| mix(chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
             }
             mix(u64::from_le_bytes(last));
         }
         _ => match (spelling.first_chunk::<4>(), spelling.last_chunk::<4>()) {
-            (Some(&first), Some(&last)) => mix(u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32),
+            (Some(&first), Some(&last)) => {
+                mix(u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32)
+            }
             _ => mix(spelling.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))),
         },
     }

@@ -4,12 +4,15 @@
 //! outside of a declaration means is not known here: that it is the same is what counts.
 
 use crate::model::{Hash, Hasher};
+use rustc_hash::FxHashMap;
 
 /// The pragmas in force, as one of the states that a unit goes through.
 pub struct Pragmas {
     families: [Family; FAMILIES],
     /// Every state: without, and with the pragmas that only concern warnings.
     pub states: Vec<(Hash, Hash)>,
+    numbers: FxHashMap<(Hash, Hash), u32>,
+    now: u32,
 }
 
 const FAMILIES: usize = 6;
@@ -33,7 +36,8 @@ enum Change {
 }
 
 /// Pragmas that end with the block, statement or loop that they stand in or before.
-const FOR_BLOCKS: &[&[u8]] = &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
+const FOR_BLOCKS: &[&[u8]] =
+    &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
 
 const PACK: usize = 0;
 const VISIBILITY: usize = 1;
@@ -45,14 +49,15 @@ const WARNINGS: usize = 5;
 impl Pragmas {
     /// The state at the beginning of a unit.
     pub fn new() -> Self {
-        let mut pragmas = Pragmas { families: Default::default(), states: Vec::new() };
+        let mut pragmas =
+            Pragmas { families: Default::default(), states: Vec::new(), numbers: FxHashMap::default(), now: 0 };
         pragmas.note();
         pragmas
     }
 
     /// The number of the state in force.
     pub fn state(&self) -> u32 {
-        self.states.len() as u32 - 1
+        self.now
     }
 
     /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block or loop that it is for.
@@ -102,7 +107,12 @@ impl Pragmas {
             hasher.hash(family.now);
         }
         let without = hasher.finish();
-        self.states.push((without, hasher.hash(self.families[WARNINGS].now).finish()));
+        let state = (without, hasher.hash(self.families[WARNINGS].now).finish());
+        // One that comes back keeps its number.
+        self.now = *self.numbers.entry(state).or_insert_with(|| {
+            self.states.push(state);
+            self.states.len() as u32 - 1
+        });
     }
 }
 
@@ -135,8 +145,8 @@ fn classify(words: &[&[u8]]) -> Option<(usize, Change)> {
     };
     let argument = word(if second == word(1) { 3 } else { 4 });
     Some(match second {
-        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message" | b"mark"
-        | b"region" | b"endregion" => return None,
+        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message"
+        | b"mark" | b"region" | b"endregion" => return None,
         b"diagnostic" => match word(3) {
             b"push" => (WARNINGS, Change::Save),
             b"pop" => (WARNINGS, Change::Restore),
@@ -193,8 +203,18 @@ mod tests {
 
     #[test]
     fn what_is_in_force_counts() {
-        let one_each = ["pack(1)", "pack(2)", "pack(push, 1)", "GCC visibility push(hidden)", "GCC optimize (\"O3\")", "weak f",
-            "omp declare simd", "clang attribute push(x)", "STDC FP_CONTRACT ON", "GCC target (\"avx\")"];
+        let one_each = [
+            "pack(1)",
+            "pack(2)",
+            "pack(push, 1)",
+            "GCC visibility push(hidden)",
+            "GCC optimize (\"O3\")",
+            "weak f",
+            "omp declare simd",
+            "clang attribute push(x)",
+            "STDC FP_CONTRACT ON",
+            "GCC target (\"avx\")",
+        ];
         let mut states: Vec<Hash> = one_each.iter().map(|line| state(&[line]).0).collect();
         states.push(state(&[]).0);
         let count = states.len();
@@ -209,6 +229,9 @@ mod tests {
         let (code, all) = state(&["GCC diagnostic ignored \"-Wall\""]);
         assert_eq!(code, state(&[]).0);
         assert_ne!(all, state(&[]).1);
-        assert_eq!(state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]), state(&[]));
+        assert_eq!(
+            state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]),
+            state(&[])
+        );
     }
 }

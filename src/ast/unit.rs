@@ -18,10 +18,18 @@ pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
     let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
     let reached = Reached::new(parsed, &library);
     let own = vec![None; parsed.declarations.definitions.len()];
-    let mut maker = Maker { hashing, closure: Closure::new(entities), reached, own, used: vec![0; entities], library: Hash::default() };
+    let mut maker = Maker {
+        hashing,
+        closure: Closure::new(entities),
+        reached,
+        own,
+        used: vec![0; entities],
+        library: Hash::default(),
+    };
     maker.library = maker.library_hash(&library);
     let meaning = maker.meaning();
-    Unit { definitions: maker.definitions(), meaning, with_lines: maker.with_lines(meaning) }
+    let with_lines = Hasher::new("unit with lines").hash(meaning).hash(Hash::of(all.text)).finish();
+    Unit { definitions: maker.definitions(), meaning, with_lines }
 }
 
 /// What counts.
@@ -35,8 +43,10 @@ struct Reached {
 impl Reached {
     fn new(parsed: &Parsed, library: &[bool]) -> Self {
         let declarations = &parsed.declarations;
-        let mut reached =
-            Reached { definitions: vec![false; declarations.definitions.len()], entities: vec![false; declarations.entities.len()] };
+        let mut reached = Reached {
+            definitions: vec![false; declarations.definitions.len()],
+            entities: vec![false; declarations.entities.len()],
+        };
         // The definitions that only count if somebody uses them.
         let mut waiting: Vec<(EntityId, usize)> = Vec::new();
         let mut parts: Vec<Part> = Vec::new();
@@ -73,7 +83,9 @@ impl Reached {
     }
 
     fn entity(&mut self, parsed: &Parsed, id: EntityId, waiting: &[(EntityId, usize)], parts: &mut Vec<Part>) {
-        if !std::mem::replace(&mut self.entities[id as usize], true) && parsed.declarations.entities[id as usize].value.is_none() {
+        if !std::mem::replace(&mut self.entities[id as usize], true)
+            && parsed.declarations.entities[id as usize].value.is_none()
+        {
             parts.extend(parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
         }
         let from = waiting.partition_point(|&(entity, _)| entity < id);
@@ -124,7 +136,9 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// The entities, in the order of their names.
     fn sorted(&self, mut ids: Vec<EntityId>) -> Vec<EntityId> {
         let entities = &self.parsed().declarations.entities;
-        ids.sort_by_cached_key(|&id| (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name)));
+        ids.sort_by_cached_key(|&id| {
+            (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name))
+        });
         ids
     }
 
@@ -156,7 +170,8 @@ impl<'t, 'a> Maker<'t, 'a> {
             }
             hasher.hash(self.own(index));
         }
-        let ids = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
+        let ids =
+            (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
         for id in self.sorted(ids) {
             hasher.hash(self.hashing.entity(id, false));
         }
@@ -182,30 +197,6 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn reached_definitions(&self) -> Vec<(usize, &'t Definition)> {
         let definitions = self.parsed().declarations.definitions.iter().enumerate();
         definitions.filter(|(index, _)| self.reached.definitions[*index]).collect()
-    }
-
-    /// The meaning with the positions of all that counts.
-    fn with_lines(&mut self, meaning: Hash) -> Hash {
-        let declarations = &self.parsed().declarations;
-        let reached = &self.reached.entities;
-        let mut parts: Vec<Part> = (0..declarations.entities.len() as EntityId)
-            .filter(|&id| reached[id as usize])
-            .flat_map(|id| declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own, piece.initialiser]))
-            .collect();
-        parts.extend(self.reached_definitions().iter().map(|(_, definition)| definition.body));
-        parts.retain(|part| !part.is_empty());
-        parts.sort_unstable_by_key(|part| (part.tokens.0, std::cmp::Reverse(part.tokens.1)));
-        let mut hasher = Hasher::new("unit with lines");
-        hasher.hash(meaning);
-        let mut end = 0;
-        for part in parts {
-            // Parts within others have been hashed with them.
-            if part.tokens.1 > end {
-                end = part.tokens.1;
-                self.hashing.positions(&mut hasher, part);
-            }
-        }
-        hasher.finish()
     }
 
     fn definitions(&mut self) -> Vec<super::Definition> {

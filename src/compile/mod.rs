@@ -54,6 +54,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::thread;
+use std::time::SystemTime;
 use syntax::{Plan, Understood};
 
 /// What a source means, or why that is not known.
@@ -95,6 +96,8 @@ struct Work<'w> {
     labels: Labels,
     /// Ours and the user's.
     arguments: Vec<OsString>,
+    /// When it began.
+    start: SystemTime,
 }
 
 /// One call of the compiler.
@@ -148,7 +151,7 @@ impl Call<'_> {
         let mut added = self.section_flags(job.compiles);
         added.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
         let arguments = [&added[..], self.user].concat();
-        let work = Work { job, before, labels, arguments };
+        let work = Work { job, before, labels, arguments, start: SystemTime::now() };
         let is_wanted = at_syntax || self.settings.reuse_objects;
         let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let known = match &plan {
@@ -162,8 +165,20 @@ impl Call<'_> {
             let status = self.run(&work);
             (status, known.or_else(|| reading?.join().ok().flatten()))
         });
-        self.attach(&work, status, syntax.as_ref());
+        self.attach(&work, status, syntax.map(|syntax| self.still_true(&work, syntax)).as_ref());
         spawn::end_like(status)
+    }
+
+    /// What a source means, unless it was changed while it was compiled.
+    fn still_true(&self, work: &Work, syntax: Syntax) -> Syntax {
+        let understood = syntax?;
+        match understood.changed_since(work.start) {
+            Some(refusal) => {
+                self.settings.log(format_args!("by its code: {refusal}"));
+                Err(refusal)
+            }
+            None => Ok(understood),
+        }
     }
 
     /// Runs the compiler, as the user has it.
@@ -233,7 +248,7 @@ impl Call<'_> {
         request.count_made();
         let (status, is_silent) = if missing.talks { (self.run(work), false) } else { self.run_listening(work) };
         let Missing { key, text, understood, talks } = missing;
-        let syntax: Syntax = Ok(understood);
+        let syntax = self.still_true(work, Ok(understood));
         self.attach(work, status, Some(&syntax));
         if let (Ok(understood), true) = (syntax, status.success() && is_silent) {
             request.keep(&Missing { key, text, understood, talks });

@@ -6,9 +6,11 @@ use super::bearing::{Bearing, Word};
 use crate::process::spawn::{self, Program, unset};
 use crate::process::sys::Memory;
 use crate::process::{guard, names, search};
+use rustc_hash::FxHashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Variables that make drivers write dependency files.
@@ -83,10 +85,34 @@ pub fn run(driver: &Program, words: &[Word], wish: &Wish) -> io::Result<Preproce
     Ok(Preprocessed { text, has_messages: said.length()? > 0 })
 }
 
+/// The files that a preprocessed text was made of, as its line markers name them.
+pub fn files(text: &[u8]) -> Vec<PathBuf> {
+    let mut names: FxHashSet<&[u8]> = FxHashSet::default();
+    let starts = memchr::memmem::find_iter(text, b"\n# ").map(|at| at + 3);
+    for start in (text.starts_with(b"# ").then_some(2)).into_iter().chain(starts) {
+        let rest = &text[start..];
+        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+        let mut parts = line.split(|&byte| byte == b'"');
+        if line.first().is_some_and(u8::is_ascii_digit) && parts.next().is_some() {
+            names.extend(parts.next().filter(|name| !name.starts_with(b"<")));
+        }
+    }
+    names.into_iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::bearing::words;
     use super::*;
+
+    #[test]
+    fn files_are_those_of_the_line_markers() {
+        let text =
+            b"# 0 \"x.c\"\n# 0 \"<built-in>\"\n# 1 \"inc/y.h\" 1 3\nint y;\n# 2 \"x.c\" 2\n#pragma once \"no\"\n";
+        let mut found = files(text);
+        found.sort();
+        assert_eq!(found, [Path::new("inc/y.h"), Path::new("x.c")]);
+    }
 
     #[test]
     fn nothing_is_written_and_nothing_is_said() {

@@ -65,6 +65,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("-frecord-gcc-switches", "the command line is part of the object"),
     ("-grecord-command-line", "the command line is part of the object"),
     ("-fdebug-macro", "macros are part of its debug information"),
+    ("-fkeep-", UNUSED),
+    ("-fno-eliminate-unused", UNUSED),
     ("-fsanitize-blacklist", LISTED),
     ("-fsanitize-coverage-", LISTED),
     ("-fsanitize-ignorelist", LISTED),
@@ -75,6 +77,7 @@ const COVERAGE: &str = "it measures coverage: the object names files of this bui
 const PROFILE: &str = "a profile takes part in it";
 const MORE_FILES: &str = "it writes further files";
 const TALKS: &str = "it reports on itself";
+const UNUSED: &str = "what nobody uses is part of the object";
 const LISTED: &str = "a list in another file takes part in it";
 
 /// Variables that have a compiler do more than it is told.

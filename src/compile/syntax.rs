@@ -12,8 +12,11 @@ use crate::process::find::Compiler;
 use crate::process::spawn::Program;
 use crate::process::{Settings, names};
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// A call whose source can be read.
 pub struct Plan<'a> {
@@ -34,6 +37,8 @@ pub struct Understood {
     /// It may have functions that run before `main`. LLVM executes some of them itself: then they are gone, and what they did
     /// is in the variables.
     pub has_constructors: bool,
+    /// What it was read from.
+    files: Vec<PathBuf>,
     pub refusals: Vec<Refusal<'static>>,
 }
 
@@ -118,7 +123,21 @@ impl<'a> Plan<'a> {
             refusals.push(Refusal::new(name(), reason));
         }
         let has_constructors = memchr::memmem::find(text, b"constructor").is_some();
-        Ok(Understood { unit, environment, has_constructors, refusals })
+        let files = preprocess::files(text);
+        Ok(Understood { unit, environment, has_constructors, files, refusals })
+    }
+}
+
+impl Understood {
+    /// A file that somebody has written to since then: the compiler may have read another text than we have.
+    pub fn changed_since(&self, start: SystemTime) -> Option<Refusal<'static>> {
+        let start = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let is_changed = |file: &&PathBuf| {
+            let time = |file: Metadata| Duration::new(file.ctime().max(0) as u64, file.ctime_nsec().max(0) as u32);
+            fs::metadata(file).is_ok_and(|file| time(file) > start)
+        };
+        let changed = self.files.iter().find(is_changed)?;
+        Some(Refusal::new(changed.display().to_string(), "it was changed while it was compiled"))
     }
 }
 

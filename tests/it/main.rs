@@ -1,5 +1,6 @@
 //! The one integration-test crate: real compilers, linkers and build systems, seen from outside.
 
+mod ast;
 mod bad_input;
 mod cross;
 mod damaged;

@@ -16,7 +16,8 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// Attributes whose arguments are words, not names.
-const WITHOUT_NAMES: &[&str] = &["format", "mode", "access", "availability", "visibility", "section", "target", "optimize"];
+const WITHOUT_NAMES: &[&str] =
+    &["format", "mode", "access", "availability", "visibility", "section", "target", "optimize"];
 
 impl Parser<'_, '_> {
     /// Reads any number of attributes and labels of symbols. Whether there were any.

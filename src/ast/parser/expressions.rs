@@ -97,7 +97,9 @@ impl Parser<'_, '_> {
                     is_operand = true;
                 }
                 Kind::Colon if stops.colon => return Ok(()),
-                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace if questions == 0 => {
+                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace
+                    if questions == 0 =>
+                {
                     return Ok(());
                 }
                 _ => return self.unexpected(),
@@ -138,7 +140,9 @@ impl Parser<'_, '_> {
         let name = self.token().name;
         match binding {
             Binding::GIVEN_CONSTANT => {}
-            Binding::NONE if self.all.names.spelling(name) == b"__builtin_COLUMN" => return self.fail("a question for the column"),
+            Binding::NONE if self.all.names.spelling(name) == b"__builtin_COLUMN" => {
+                return self.fail("a question for the column");
+            }
             // Compilers declare what is called without a declaration, and some know it by themselves.
             Binding::NONE => {
                 let entity = self.linked(name);
@@ -218,7 +222,11 @@ impl Parser<'_, '_> {
     /// Behind `_Generic`.
     fn selection(&mut self) -> Result<()> {
         self.expect(Kind::OpenParen)?;
-        if self.is_type_start(0) { self.type_name()? } else { self.expression_to_comma()? }
+        if self.is_type_start(0) {
+            self.type_name()?
+        } else {
+            self.expression_to_comma()?
+        }
         while self.take(Kind::Comma) {
             if !self.take(Kind::Default) {
                 self.type_name()?;

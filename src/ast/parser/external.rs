@@ -30,7 +30,9 @@ impl Parser<'_, '_> {
 
     /// The pragmas up to here come into force.
     pub fn meet_pragmas(&mut self) {
-        while let Some(pragma) = self.all.pragmas.get(self.pragmas_met).filter(|pragma| pragma.before as usize <= self.at) {
+        while let Some(pragma) =
+            self.all.pragmas.get(self.pragmas_met).filter(|pragma| pragma.before as usize <= self.at)
+        {
             self.pragmas.meet(pragma.text, (pragma.before as usize) < self.at);
             self.pragmas_met += 1;
         }
@@ -106,7 +108,14 @@ impl Parser<'_, '_> {
     }
 
     /// A variable, or a function that is only declared.
-    fn object(&mut self, specifiers: &Specifiers, name: Name, is_function: bool, traits: Traits, own: Part) -> Result<()> {
+    fn object(
+        &mut self,
+        specifiers: &Specifiers,
+        name: Name,
+        is_function: bool,
+        traits: Traits,
+        own: Part,
+    ) -> Result<()> {
         let role = if is_function { Role::Function } else { Role::Variable };
         let (entity, piece) = self.declare_linked(name, role, traits, specifiers.part, own);
         let mut is_defined = !is_function && !traits.is_extern;
@@ -153,13 +162,27 @@ impl Parser<'_, '_> {
     }
 
     /// Declares a function or variable, and binds its name.
-    fn declare_linked(&mut self, name: Name, role: Role, traits: Traits, specifiers: Part, own: Part) -> (EntityId, u32) {
+    fn declare_linked(
+        &mut self,
+        name: Name,
+        role: Role,
+        traits: Traits,
+        specifiers: Part,
+        own: Part,
+    ) -> (EntityId, u32) {
         let entity = self.linked(name);
         self.bind(name, Binding::entity(entity));
         self.add_linked(entity, role, traits, specifiers, own)
     }
 
-    fn add_linked(&mut self, entity: EntityId, role: Role, traits: Traits, specifiers: Part, own: Part) -> (EntityId, u32) {
+    fn add_linked(
+        &mut self,
+        entity: EntityId,
+        role: Role,
+        traits: Traits,
+        specifiers: Part,
+        own: Part,
+    ) -> (EntityId, u32) {
         let declared = &mut self.declarations.entities[entity as usize];
         declared.role = role;
         declared.traits.join(traits);

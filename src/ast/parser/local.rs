@@ -54,7 +54,10 @@ impl Parser<'_, '_> {
             self.bind(name, binding);
         } else if traits.is_extern || is_function && !specifiers.is_auto {
             self.linked_declaration(name, is_function, specifiers.part, own);
-        } else if specifiers.type_is == TypeIs::Unclear && declarator.shape == Shape::Bare && self.kind() != Kind::Assign {
+        } else if specifiers.type_is == TypeIs::Unclear
+            && declarator.shape == Shape::Bare
+            && self.kind() != Kind::Assign
+        {
             self.bind(name, Binding::LOCAL_UNCLEAR);
         } else {
             self.bind(name, Binding::LOCAL);

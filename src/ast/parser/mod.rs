@@ -210,7 +210,8 @@ impl<'a> Parser<'_, 'a> {
             Kind::OpenBracket => self.kind_at(1) == Kind::OpenBracket,
             Kind::Extension => {
                 let past = (1..).find(|&ahead| self.kind_at(ahead) != Kind::Extension).unwrap_or(1);
-                self.is_type_start(past) || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
+                self.is_type_start(past)
+                    || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
             }
             _ => self.is_type_start(0),
         }

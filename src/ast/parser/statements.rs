@@ -39,7 +39,8 @@ impl Parser<'_, '_> {
     /// Attributes of a label or an empty statement: `__attribute__((fallthrough));`. Those of a declaration are its own.
     fn skip_statement_attributes(&mut self) -> Result<()> {
         let from = self.at;
-        while self.kind() == Kind::Attribute || self.kind() == Kind::OpenBracket && self.kind_at(1) == Kind::OpenBracket {
+        while self.kind() == Kind::Attribute || self.kind() == Kind::OpenBracket && self.kind_at(1) == Kind::OpenBracket
+        {
             self.attribute(&mut Default::default())?;
         }
         if self.at > from && !self.begins_statement() && self.kind() != Kind::Semicolon {

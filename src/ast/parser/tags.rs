@@ -74,7 +74,8 @@ impl Parser<'_, '_> {
 
     fn declare_tag(&mut self, entity: EntityId, part: Part) -> u32 {
         let all = self.all;
-        let specifiers = Part { tokens: (part.tokens.0, part.tokens.0), references: (part.references.0, part.references.0) };
+        let specifiers =
+            Part { tokens: (part.tokens.0, part.tokens.0), references: (part.references.0, part.references.0) };
         let piece = Piece {
             specifiers,
             own: part,

@@ -9,10 +9,23 @@ fn declarations_may_change_places() {
     let functions = "int g(a *, struct b *);\n";
     let rest = "int f(a *p, struct b *q) { return g(p, q); }";
     same(&format!("{types}{more}{functions}{rest}"), &format!("{more}{types}{functions}{rest}"));
-    same(&format!("{types}extern int v;\nint h(void);\nint f(a *p) {{ return v + h(); }}"), &format!("int h(void);\nextern int v;\n{types}int f(a *p) {{ return v + h(); }}"));
+    same(
+        &format!("{types}extern int v;\nint h(void);\nint f(a *p) {{ return v + h(); }}"),
+        &format!("int h(void);\nextern int v;\n{types}int f(a *p) {{ return v + h(); }}"),
+    );
     // The same type named twice, in headers that do not know of each other.
-    same("typedef struct a a; int g(a *); typedef struct a a; int h(a *); int f(a *p) { return g(p) + h(p); }",
-         "typedef struct a a; int h(a *); typedef struct a a; int g(a *); int f(a *p) { return g(p) + h(p); }");
+    same(
+        "typedef struct a a; int g(a *); typedef struct a a; int h(a *); int f(a *p) { return g(p) + h(p); }",
+        "typedef struct a a; int h(a *); typedef struct a a; int g(a *); int f(a *p) { return g(p) + h(p); }",
+    );
+}
+
+#[test]
+fn pragmas_that_are_gone_do_not_part_declarations() {
+    same(
+        "int g(int); int f(void) { return g(1); }",
+        "int g(int);\n#pragma pack(push, 1)\n#pragma pack(pop)\nint g(int); int f(void) { return g(1); }",
+    );
 }
 
 #[test]

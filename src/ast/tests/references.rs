@@ -5,7 +5,10 @@ use crate::ast::{Kind, Linkage};
 
 #[test]
 fn attributes_that_name_others() {
-    assert_eq!(references("int real(void) { return 1; } int second(void) __attribute__((alias(\"real\")));", "second"), ["real"]);
+    assert_eq!(
+        references("int real(void) { return 1; } int second(void) __attribute__((alias(\"real\")));", "second"),
+        ["real"]
+    );
     assert_eq!(definition("int real; extern int second __attribute__((alias(\"real\")));", "second").kind, Kind::Alias);
     let text = "static void *pick(void) { return 0; } int chosen(int) __attribute__((ifunc(\"pick\")));";
     assert_eq!(references(text, "chosen"), ["pick"]);

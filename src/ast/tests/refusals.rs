@@ -17,7 +17,7 @@ fn places_and_reasons() {
     assert_eq!(reason(&format!("int x = {}1;", "(".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("int f(void) {}", "{".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&format!("int {}x;", "(".repeat(5_000))), ":1: it is nested too deeply");
-    assert_eq!(reason(&format!("{}", "struct s { ".repeat(5_000))), ":1: it is nested too deeply");
+    assert_eq!(reason(&"struct s { ".repeat(5_000)), ":1: it is nested too deeply");
     assert_eq!(reason("int f(void) { return __builtin_COLUMN(); }"), ":1: a question for the column");
     assert_eq!(reason("#pragma GCC pch_preprocess \"x\"\n"), ":1: a precompiled header");
     let problem = read(b"# 7 \"a.c\"\nint x = @;").expect_err("the text is refused");
@@ -32,7 +32,8 @@ fn long_chains_are_no_nesting() {
     unit(&format!("int f(int a) {{ return {sum} a; }}"));
     let choices = "a ? 1 : ".repeat(50_000);
     unit(&format!("int f(int a) {{ return {choices} a; }}"));
-    let types: String = (1..20_000).map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1)).collect();
+    let types: String =
+        (1..20_000).map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1)).collect();
     unit(&format!("typedef int t0; {types} int f(t19999 *p) {{ return !p; }}"));
 }
 

@@ -203,11 +203,8 @@ fn the_cache_is_shown_kept_small_and_cleared() {
         outcome.stdout_text()
     };
     // The real tools' run, without a shim, left nothing; the shims' compiled once and reused once.
-    assert!(
-        say("tasting stats").contains("1 reused of 2 (50 %); 8.0 KiB of 5.0 GiB, 1 object"),
-        "{}",
-        say("tasting stats")
-    );
+    let shown = say("tasting stats");
+    assert!(shown.contains("1 reused of 2 (50.0%)") && shown.contains(", 1 object"), "{shown}");
     assert!(say("tasting stats --json").contains("\"objects\""));
     assert!(say("TASTING_OBJECTS_MAXSIZE=1M tasting gc").contains("of objects"));
     assert!(say("TASTING_REUSE_OBJECTS=1 tasting config").contains("TASTING_REUSE_OBJECTS"));
