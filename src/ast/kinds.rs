@@ -89,6 +89,7 @@ pub const WORDS: &[(&str, Kind)] = &[
     ("typedef", Typedef), ("extern", Extern), ("static", Static), ("auto", Auto), ("register", Register),
     ("__thread", Thread), ("_Thread_local", Thread),
     ("inline", Inline), ("__inline", Inline), ("__inline__", Inline), ("_Noreturn", Noreturn),
+    // `_Complex` is one of them: what follows can still be the name of a type.
     ("const", Qualifier), ("__const", Qualifier), ("__const__", Qualifier),
     ("volatile", Qualifier), ("__volatile", Qualifier), ("__volatile__", Qualifier),
     ("restrict", Qualifier), ("__restrict", Qualifier), ("__restrict__", Qualifier),
@@ -96,8 +97,8 @@ pub const WORDS: &[(&str, Kind)] = &[
     ("__seg_fs", Qualifier), ("__seg_gs", Qualifier),
     ("void", BasicType), ("char", BasicType), ("short", BasicType), ("int", BasicType), ("long", BasicType),
     ("float", BasicType), ("double", BasicType), ("signed", BasicType), ("__signed", BasicType), ("__signed__", BasicType),
-    ("unsigned", BasicType), ("_Bool", BasicType), ("_Complex", BasicType), ("__complex", BasicType), ("__complex__", BasicType),
-    ("_Imaginary", BasicType), ("__int128", BasicType),
+    ("unsigned", BasicType), ("_Bool", BasicType), ("_Complex", Qualifier), ("__complex", Qualifier), ("__complex__", Qualifier),
+    ("_Imaginary", Qualifier), ("__int128", BasicType),
     ("_Decimal32", BasicType), ("_Decimal64", BasicType), ("_Decimal128", BasicType),
     ("_Fract", BasicType), ("_Accum", BasicType), ("_Sat", BasicType),
     ("_Atomic", Atomic), ("_BitInt", BitInt), ("struct", Struct), ("union", Union), ("enum", Enum),

@@ -136,7 +136,7 @@ fn equal_meanings_are_equal_objects() {
     for compiler in ["gcc", "clang"] {
         let plain = preprocessed(compiler, &[], &whole(OWN));
         for (is_same, edit) in edits {
-            let edited = preprocessed(compiler, &[], &whole(&format!("{edit}{OWN}")));
+            let edited = preprocessed(compiler, &[], &whole(&format!("{OWN}{edit}")));
             assert_eq!(read(&edited).meaning == read(&plain).meaning, is_same, "{edit}");
             for level in ["-O0", "-O2"].iter().filter(|_| is_same) {
                 assert!(

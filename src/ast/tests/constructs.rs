@@ -253,6 +253,8 @@ fn newer_and_older_standards() {
     differ("bool f(void) { return true; }", "bool f(void) { return false; }", &["f"]);
     differ("constexpr int n = 3; int f(void) { return n; }", "constexpr int n = 4; int f(void) { return n; }", &["n"]);
     differ("_BitInt(12) f(void) { return 1; }", "_BitInt(13) f(void) { return 1; }", &["f"]);
+    differ("_Complex _Float32 f(void) { return 1; }", "_Complex _Float64 f(void) { return 1; }", &["f"]);
+    same("typedef float _Float32; _Float32 x;", "typedef float _Float32;\n_Float32 x;");
     differ("thread_local int x;", "int x;", &["x"]);
     differ("int f(void) { [[maybe_unused]] int x = 1; return 2; }", "int f(void) { int x = 1; return 2; }", &["f"]);
     differ("alignas(16) int x;", "alignas(32) int x;", &["x"]);
