@@ -43,8 +43,7 @@ impl Draft {
     pub fn end_test(&mut self) {
         let (mark, owner) = (self.mark(), Some(self.tests.len()));
         let entry = format!("{mark}main");
-        // Inside of `main` it would be a part of all tests: what one of them executes would be changed by the mutations of others.
-        self.declarations += &format!("__attribute__((noinline)) int {entry}(int count);\n");
+        self.declarations += &format!("int {entry}(int count);\n");
         self.units[0] += &format!(
             "int {entry}(int count)\n{{\n{}    note(\"count\", (unsigned)count);\n    return 0;\n}}\n\n",
             self.main
@@ -127,14 +126,16 @@ impl Draft {
     /// The unit with `main`, and the rest of the program.
     pub fn finish(mut self, dice: &mut Dice, sort: &'static str, language: Language, flags: &[&str]) -> Program {
         let (linkage, ending) = if language == Language::Cxx { ("extern \"C\" ", "cc") } else { ("", "c") };
+        // Called through a pointer that nobody can see through: inside of `main` a test would be a part of all others, and its
+        // mutations would change what they execute.
         let mut main = format!(
-            "unsigned lab_fuel = 100000;\n{linkage}void note(const char *what, unsigned value)\n{{\n    TICK;\n    printf(\"%s %u\\n\", what, value);\n}}\n\nint main(int count, char **words)\n{{\n    switch (count > 1 ? words[1][0] : 0) {{\n"
+            "unsigned lab_fuel = 100000;\n{linkage}void note(const char *what, unsigned value)\n{{\n    TICK;\n    printf(\"%s %u\\n\", what, value);\n}}\n\nint main(int count, char **words)\n{{\n    int (*volatile test)(int) = 0;\n    switch (count > 1 ? words[1][0] : 0) {{\n"
         );
         for Test { argument, entry, .. } in &self.tests {
             let (argument, entry) = (argument.as_deref().unwrap_or_default(), entry.as_deref().unwrap_or_default());
-            main += &format!("    case '{argument}': return {entry}(count);\n");
+            main += &format!("    case '{argument}': test = {entry}; break;\n");
         }
-        main += "    }\n    return 9;\n}\n";
+        main += "    }\n    return test ? test(count) : 9;\n}\n";
         self.finished[0].push(Segment { owner: None, text: main });
         let places = super::places(dice, self.finished.len());
         let unit = |(index, (mut segments, place)): (usize, (Vec<Segment>, Place))| {
