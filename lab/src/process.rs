@@ -1,10 +1,10 @@
 //! Running a program and keeping what can be seen of it, within a time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{PoisonError, RwLock};
@@ -51,18 +51,22 @@ pub fn writing<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     write()
 }
 
-/// Runs a command to its end. Output goes to files in `folder`, so that nobody waits for a reader.
+/// Runs a command to its end, and that of all that it started: a mutant may fork for ever. Output goes to files in `folder`,
+/// so that nobody waits for a reader.
 pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Result<Ended> {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
     let mut child = {
         let _nobody_writes = WRITING.read().unwrap_or_else(PoisonError::into_inner);
-        command.spawn()?
+        command.process_group(0).spawn()?
     };
+    let group = Pid::from_child(&child);
     let end = match wait(&mut child, patience)? {
         None => End::Hang,
         Some(status) => end_of(status),
     };
+    // Nobody is left in most cases.
+    let _ = kill_process_group(group, Signal::KILL);
     Ok(Ended { end, stdout: fs::read(stdout)?, stderr: fs::read(stderr)? })
 }
 
@@ -80,4 +84,31 @@ pub fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStat
     }
     let status = child.wait()?;
     Ok((ended != 0).then_some(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mutant that forked for ever would be the end of the machine.
+    #[test]
+    fn nothing_outlives_what_was_run() {
+        let folder = tempfile::tempdir().unwrap();
+        for script in ["sleep 1234567 & echo $!", "sleep 1234567 & echo $!; wait"] {
+            let mut command = Command::new("sh");
+            let ended = run(command.args(["-c", script]), folder.path(), Duration::from_secs(1)).unwrap();
+            let is_left = || {
+                let stat = fs::read_to_string(format!("/proc/{}/stat", ended.text().trim())).unwrap_or_default();
+                !stat.is_empty() && !stat.contains(") Z ")
+            };
+            // To die takes a moment.
+            let dies = (0..500).any(|_| {
+                !is_left() || {
+                    std::thread::sleep(Duration::from_millis(10));
+                    false
+                }
+            });
+            assert!(dies, "{script}");
+        }
+    }
 }
