@@ -67,6 +67,7 @@ fn build(tools: &Tools, dice: &mut Dice, setup: Setup, folder: &Path, seeds: &mu
     if bench.build(&map)?.is_none() {
         return Ok(());
     }
+    program.units.iter().for_each(|unit| add(seeds, "ast", unit.text().into_bytes()));
     let mut objects = Vec::new();
     for (_, object) in &built.objects {
         let bytes = fs::read(object)?;
