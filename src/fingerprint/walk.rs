@@ -12,7 +12,7 @@
 
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash, Hasher};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
 /// The finished fingerprint of a binary, or of one entry of it.
@@ -54,6 +54,7 @@ pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Finge
         return None;
     }
     walk.frames();
+    walk.missing();
     match start {
         Start::Program => walk.program(),
         Start::Entry(name) => walk.entry(name)?,
@@ -232,6 +233,29 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn visit_export(&mut self, module: u32, export: &Export) {
         self.hasher.number(4).bytes(export.name.as_bytes()).bytes(export.version.as_bytes());
         self.visit(module, export.edge);
+    }
+
+    /// Symbols that a module wants and none has. The loader binds what functions refer to whether or not they are ever executed,
+    /// and does not start a program for which that fails. (A module by itself wants all that its libraries bring.)
+    fn missing(&mut self) {
+        if self.modules.len() == 1 {
+            return;
+        }
+        let mut missing: FxHashSet<&[u8]> = FxHashSet::default();
+        for index in 0..self.modules.len() as u32 {
+            let nodes = self.known(index).map(|manifest| &manifest.nodes[..]).unwrap_or_default();
+            let imports = nodes.iter().filter(|node| node.kind == AtomKind::Import).map(|node| node.name.as_bytes());
+            missing.extend(imports.filter(|name| !self.offers.contains_key(name)));
+        }
+        for module in self.modules {
+            let Module::Foreign { names, .. } = module else { continue };
+            names.iter().for_each(|name| _ = missing.remove(name));
+        }
+        let mut missing: Vec<&[u8]> = missing.into_iter().collect();
+        missing.sort_unstable();
+        for name in missing {
+            self.hasher.number(7).bytes(name);
+        }
     }
 
     /// Symbols that modules without a manifest take from modules with one.

@@ -42,6 +42,27 @@ fn interposition() {
     assert_eq!(bench.runs(&["./t"]).text(), "2\n");
 }
 
+/// The loader binds what a function refers to though it is never executed, and stops where there is nothing.
+#[test]
+fn a_symbol_that_a_library_has_no_more() {
+    let bench = Bench::new();
+    let library = |name: &str| {
+        let source = format!("int used(void) {{ return 1; }}\nvoid {name}(void) {{}}\n");
+        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"], &source);
+    };
+    library("other");
+    bench.compile(
+        &["-O1", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        "#include <stdio.h>\n#include <stdlib.h>\nint used(void);\nvoid other(void);\n\
+         __attribute__((noipa)) void unused(void) { atexit(other); }\n\
+         int main(int argc, char **argv) { if (argc > 1) unused(); printf(\"%d\\n\", used()); }",
+    );
+    bench.settles(&["./t"]);
+    library("renamed");
+    let ran = bench.runs(&["./t"]);
+    assert_eq!(ran.outcome.code, Some(127), "{ran:?}");
+}
+
 #[test]
 fn libraries_of_the_project_are_traced_too() {
     let bench = Bench::new();
