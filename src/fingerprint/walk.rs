@@ -13,6 +13,7 @@
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The finished fingerprint of a binary, or of one entry of it.
@@ -235,17 +236,28 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.visit(module, export.edge);
     }
 
-    /// Symbols that a module wants and none has. The loader binds what functions refer to whether or not they are ever executed,
+    /// Symbols that a module wants and none has, or perhaps not in the version that it wants. The loader binds what functions refer to whether or not they are ever executed,
     /// and does not start a program for which that fails. (A module by itself wants all that its libraries bring.)
     fn missing(&mut self) {
         if self.modules.len() == 1 {
             return;
         }
         let mut missing: FxHashSet<&[u8]> = FxHashSet::default();
+        let mut versions: BTreeSet<(&str, &str)> = BTreeSet::new();
         for index in 0..self.modules.len() as u32 {
             let nodes = self.known(index).map(|manifest| &manifest.nodes[..]).unwrap_or_default();
             let imports = nodes.iter().filter(|node| node.kind == AtomKind::Import).map(|node| node.name.as_bytes());
-            missing.extend(imports.filter(|name| !self.offers.contains_key(name)));
+            for name in imports {
+                match self.offers.get(name) {
+                    None => _ = missing.insert(name),
+                    Some((module, exports)) => {
+                        let manifest = self.known(*module);
+                        let offered = manifest.and_then(|manifest| manifest.exports.get(exports.clone()));
+                        let offered = offered.unwrap_or_default().iter().map(|export| (export.name, export.version));
+                        versions.extend(offered.filter(|(_, version)| !version.is_empty()));
+                    }
+                }
+            }
         }
         for module in self.modules {
             let Module::Foreign { names, .. } = module else { continue };
@@ -255,6 +267,9 @@ impl<'m, 'a> Walk<'m, 'a> {
         missing.sort_unstable();
         for name in missing {
             self.hasher.number(7).bytes(name);
+        }
+        for (name, version) in versions {
+            self.hasher.number(8).bytes(name.as_bytes()).bytes(version.as_bytes());
         }
     }
 

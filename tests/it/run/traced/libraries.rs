@@ -45,22 +45,33 @@ fn interposition() {
 /// The loader binds what a function refers to though it is never executed, and stops where there is nothing.
 #[test]
 fn a_symbol_that_a_library_has_no_more() {
-    let bench = Bench::new();
-    let library = |name: &str| {
-        let source = format!("int used(void) {{ return 1; }}\nvoid {name}(void) {{}}\n");
-        bench.compile(&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"], &source);
-    };
-    library("other");
-    bench.compile(
-        &["-O1", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
-        "#include <stdio.h>\n#include <stdlib.h>\nint used(void);\nvoid other(void);\n\
-         __attribute__((noipa)) void unused(void) { atexit(other); }\n\
-         int main(int argc, char **argv) { if (argc > 1) unused(); printf(\"%d\\n\", used()); }",
-    );
-    bench.settles(&["./t"]);
-    library("renamed");
-    let ran = bench.runs(&["./t"]);
-    assert_eq!(ran.outcome.code, Some(127), "{ran:?}");
+    let both = "V1 { used; other; }; V2 { };";
+    for (before, after) in
+        [(("other", ""), ("renamed", "")), (("other", both), ("other", "V1 { used; }; V2 { other; };"))]
+    {
+        let bench = Bench::new();
+        let library = |(name, versions): (&str, &str)| {
+            let source = format!("int used(void) {{ return 1; }}\nvoid {name}(void) {{}}\n");
+            let script = bench.write("versions", versions);
+            let versions = match versions {
+                "" => Vec::new(),
+                _ => vec![format!("-Wl,--version-script={}", script.display())],
+            };
+            let options: Vec<&str> = versions.iter().map(String::as_str).collect();
+            bench.compile(&[&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"][..], &options].concat(), &source);
+        };
+        library(before);
+        bench.compile(
+            &["-O1", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+            "#include <stdio.h>\n#include <stdlib.h>\nint used(void);\nvoid other(void);\n\
+             __attribute__((noipa)) void unused(void) { atexit(other); }\n\
+             int main(int argc, char **argv) { if (argc > 1) unused(); printf(\"%d\\n\", used()); }",
+        );
+        bench.settles(&["./t"]);
+        library(after);
+        let ran = bench.runs(&["./t"]);
+        assert_eq!(ran.outcome.code, Some(127), "{ran:?}");
+    }
 }
 
 #[test]
