@@ -41,6 +41,11 @@ impl<'a> Word<'a> {
     pub fn parts(&self) -> impl Iterator<Item = &'a OsStr> {
         [self.word].into_iter().chain(self.value)
     }
+
+    /// Whether debug information has it in itself, or follows it.
+    pub fn is_in_debug_info(&self) -> bool {
+        self.bearing == DebugInfo || self.word.as_bytes().starts_with(b"-ffile-prefix-map=")
+    }
 }
 
 use Bearing::{Code, DebugInfo, Dependencies, Files, Input, Link, Messages, Opaque, Text};
@@ -104,7 +109,7 @@ static TABLE: &[(&str, Bearing)] = &[
     ("-fdump-", Files),
     ("-feliminate-unused-debug", DebugInfo),
     ("-ferror-limit=", Messages),
-    ("-ffile-prefix-map=", DebugInfo),
+    ("-ffile-prefix-map=", Text),
     ("-fmacro-prefix-map=", Text),
     ("-fmax-errors=", Messages),
     ("-fmessage-length=", Messages),

@@ -54,7 +54,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::thread;
-use std::time::SystemTime;
+use std::time::Duration;
 use syntax::{Plan, Understood};
 
 /// What a source means, or why that is not known.
@@ -97,7 +97,7 @@ struct Work<'w> {
     /// Ours and the user's.
     arguments: Vec<OsString>,
     /// When it began.
-    start: SystemTime,
+    start: Duration,
 }
 
 /// One call of the compiler.
@@ -151,8 +151,9 @@ impl Call<'_> {
         let mut added = self.section_flags(job.compiles);
         added.extend((labels == Labels::Kept).then(|| labels::KEEP.into()));
         let arguments = [&added[..], self.user].concat();
-        let work = Work { job, before, labels, arguments, start: SystemTime::now() };
         let is_wanted = at_syntax || self.settings.reuse_objects;
+        let source = job.source.as_ref().map(|(source, _)| Path::new(source)).filter(|_| is_wanted);
+        let work = Work { job, before, labels, arguments, start: syntax::moment(source) };
         let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let known = match &plan {
             Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan, &added),
@@ -278,7 +279,9 @@ impl Call<'_> {
 
     fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {
         let at_syntax = self.settings.level == Level::Ast && job.compiles && self.compiler.known;
-        if let Some(separately) = at_syntax.then(|| Separately::plan(expanded)).flatten() {
+        // What a response file holds may be too long for a command line.
+        let plan = || Separately::plan(expanded).filter(|_| expanded == self.user);
+        if let Some(separately) = at_syntax.then(plan).flatten() {
             let compiled = separately.compile(&self.compiler);
             let status = compiled.map_or_else(
                 |failed| failed,

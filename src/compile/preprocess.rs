@@ -54,18 +54,31 @@ fn arguments(words: &[Word], wish: &Wish) -> Vec<OsString> {
     }
     arguments.extend(wish.options.iter().cloned());
     let (inputs, options): (Vec<&Word>, Vec<&Word>) = words.iter().partition(|word| word.bearing == Bearing::Input);
-    // Debug information of the third level has the preprocessor print all definitions.
     let is_wanted = |word: &&Word| match word.bearing {
-        Bearing::Files | Bearing::Dependencies | Bearing::DebugInfo | Bearing::Link => false,
+        Bearing::Files | Bearing::Dependencies | Bearing::Link => false,
         // Whoever wants to hear nothing is told of times all the same.
         Bearing::Messages => wish.messages && word.word != "-w",
         _ => true,
     };
-    let add = |arguments: &mut Vec<OsString>, word: &Word| arguments.extend(word.parts().map(OsStr::to_owned));
+    let add = |arguments: &mut Vec<OsString>, word: &Word| match word.bearing {
+        // A macro tells whether there is any.
+        Bearing::DebugInfo => arguments.extend(without_definitions(word.word)),
+        _ => arguments.extend(word.parts().map(OsStr::to_owned)),
+    };
     options.into_iter().filter(is_wanted).for_each(|word| add(&mut arguments, word));
     arguments.extend(wish.messages.then(|| "-Wdate-time".into()));
     inputs.into_iter().for_each(|word| add(&mut arguments, word));
     arguments
+}
+
+/// An option that asks for debug information: of the third level the preprocessor would print all definitions, of the second
+/// it does not. Nothing for the options that only say what it looks like.
+fn without_definitions(word: &OsStr) -> Option<OsString> {
+    const THIRD: [&str; 2] = ["-g3", "-ggdb3"];
+    if THIRD.iter().any(|it| word == *it) {
+        return Some("-g2".into());
+    }
+    word.as_bytes().starts_with(b"-g").then(|| word.to_owned())
 }
 
 /// Runs the preprocessor.
@@ -85,7 +98,8 @@ pub fn run(driver: &Program, words: &[Word], wish: &Wish) -> io::Result<Preproce
     Ok(Preprocessed { text, has_messages: said.length()? > 0 })
 }
 
-/// The files that a preprocessed text was made of, as its line markers name them.
+/// The files that a preprocessed text was made of, as its line markers name them. One that ends in two slashes is the folder
+/// that the compiler was started in.
 pub fn files(text: &[u8]) -> Vec<PathBuf> {
     let mut names: FxHashSet<&[u8]> = FxHashSet::default();
     let starts = memchr::memmem::find_iter(text, b"\n# ").map(|at| at + 3);
@@ -94,7 +108,7 @@ pub fn files(text: &[u8]) -> Vec<PathBuf> {
         let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
         let mut parts = line.split(|&byte| byte == b'"');
         if line.first().is_some_and(u8::is_ascii_digit) && parts.next().is_some() {
-            names.extend(parts.next().filter(|name| !name.starts_with(b"<")));
+            names.extend(parts.next().filter(|name| !name.starts_with(b"<") && !name.ends_with(b"//")));
         }
     }
     names.into_iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
@@ -108,7 +122,7 @@ mod tests {
     #[test]
     fn files_are_those_of_the_line_markers() {
         let text =
-            b"# 0 \"x.c\"\n# 0 \"<built-in>\"\n# 1 \"inc/y.h\" 1 3\nint y;\n# 2 \"x.c\" 2\n#pragma once \"no\"\n";
+            b"# 0 \"x.c\"\n# 1 \"/src//\"\n# 0 \"<built-in>\"\n# 1 \"inc/y.h\" 1 3\nint y;\n# 2 \"x.c\" 2\n#pragma once \"no\"\n";
         let mut found = files(text);
         found.sort();
         assert_eq!(found, [Path::new("inc/y.h"), Path::new("x.c")]);
@@ -120,6 +134,6 @@ mod tests {
         let given: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let made = arguments(&words(&given), &Wish::default());
         let made: Vec<_> = made.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        assert_eq!(made.join(" "), "-E -fpch-preprocess -w -O2 -DX -I inc -Wp,-DY x.c");
+        assert_eq!(made.join(" "), "-E -fpch-preprocess -w -O2 -DX -I inc -g2 -Wp,-DY x.c");
     }
 }

@@ -284,7 +284,7 @@ fn circumstances(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
         let folder = std::env::current_dir().unwrap_or_default();
         hasher.bytes(folder.as_os_str().as_bytes());
     }
-    let counts = |word: &&Word| matches!(word.bearing, Bearing::Messages | Bearing::DebugInfo);
+    let counts = |word: &&Word| word.bearing == Bearing::Messages || word.is_in_debug_info();
     let words = plan.words.iter().filter(counts).flat_map(|word| word.parts());
     for word in words.chain(added.iter().map(OsString::as_os_str)) {
         hasher.bytes(word.as_bytes());

@@ -11,12 +11,14 @@ use crate::model::{Hash, Hasher, Refusal};
 use crate::process::find::Compiler;
 use crate::process::spawn::Program;
 use crate::process::{Settings, names};
+use rustix::time::ClockId;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::Duration;
 
 /// A call whose source can be read.
 pub struct Plan<'a> {
@@ -130,15 +132,38 @@ impl<'a> Plan<'a> {
 
 impl Understood {
     /// A file that somebody has written to since then: the compiler may have read another text than we have.
-    pub fn changed_since(&self, start: SystemTime) -> Option<Refusal<'static>> {
-        let start = start.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let is_changed = |file: &&PathBuf| {
-            let time = |file: Metadata| Duration::new(file.ctime().max(0) as u64, file.ctime_nsec().max(0) as u32);
-            fs::metadata(file).is_ok_and(|file| time(file) > start)
-        };
+    pub fn changed_since(&self, start: Duration) -> Option<Refusal<'static>> {
+        let is_changed = |file: &&PathBuf| fs::metadata(file).is_ok_and(|file| time_of_change(&file) >= start);
         let changed = self.files.iter().find(is_changed)?;
         Some(Refusal::new(changed.display().to_string(), "it was changed while it was compiled"))
     }
+}
+
+/// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
+/// milliseconds: where the source has just been written, and others perhaps with it, the next one is waited for.
+pub fn moment(source: Option<&Path>) -> Duration {
+    const FRESH: Duration = Duration::from_secs(10);
+    const TICKS: u32 = 20;
+    let now = || {
+        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+        Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
+    };
+    let start = now();
+    let is_fresh = |source: &Path| fs::metadata(source).is_ok_and(|file| time_of_change(&file) + FRESH > start);
+    if !source.is_some_and(is_fresh) {
+        return start;
+    }
+    let later = (0..TICKS).map(|_| {
+        thread::sleep(Duration::from_millis(1));
+        now()
+    });
+    later.into_iter().find(|now| *now != start).unwrap_or(start)
+}
+
+/// When a file was changed, at the latest: some file systems know whole seconds only.
+fn time_of_change(file: &Metadata) -> Duration {
+    let part = if file.ctime_nsec() == 0 { 999_999_999 } else { file.ctime_nsec().max(0) as u32 };
+    Duration::new(file.ctime().max(0) as u64, part)
 }
 
 /// Why the text does not tell all.
@@ -209,6 +234,18 @@ mod tests {
         }
         for line in ["-c x.c", "-O3 -c x.c", "-O2 -fPIC -c x.c", "-O2 -std=c99 -c x.c", "-O2 -Wa,-L -c x.c"] {
             assert_ne!(hash(line), plain, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_change_shows_however_soon_it_comes() {
+        for _ in 0..20 {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let changed = || time_of_change(&file.as_file().metadata().unwrap());
+            let start = moment(Some(file.path()));
+            assert!(changed() < start);
+            file.as_file().set_len(1).unwrap();
+            assert!(changed() >= start);
         }
     }
 

@@ -42,10 +42,12 @@ pub fn frame(binary: &Binary, options: &Options) -> Hash {
 }
 
 /// What of a note counts. Of the list of properties those that the kernel and the loader act on; not which processors the
-/// code was made for, which some linkers leave out.
+/// code was made for, which some linkers leave out, as long as every processor will do.
 fn content<'a>(binary: &Binary<'a>, section: &Section<'a>) -> Cow<'a, [u8]> {
     const FEATURES: [u32; 2] = [0xc000_0000, 0xc000_0002];
-    const MADE_FOR: [u32; 4] = [0xc000_8000, 0xc000_8001, 0xc000_8002, 0xc001_0002];
+    // What glibc does not start the program without. The first bit stands for what they all have.
+    const NEEDED: u32 = 0xc000_8002;
+    const MADE_FOR: [u32; 5] = [0xc000_8000, 0xc000_8001, 0xc001_0000, 0xc001_0001, 0xc001_0002];
     let is_list = section.name == b".note.gnu.property" && binary.machine == object::elf::EM_X86_64.0;
     // The header and the owner's name; then type, size and value of each, on multiples of eight.
     let Some(mut left) = section.data.get(16..).filter(|_| is_list) else { return Cow::Borrowed(section.data) };
@@ -55,10 +57,12 @@ fn content<'a>(binary: &Binary<'a>, section: &Section<'a>) -> Cow<'a, [u8]> {
             [&head[..4], &head[4..]].map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         let padded = (size as usize).next_multiple_of(8);
         let Some(value) = rest.get(..padded) else { return Cow::Borrowed(section.data) };
-        if FEATURES.contains(&kind) {
+        let is_every_processor =
+            kind == NEEDED && value.first() == Some(&1) && value[1..].iter().all(|&byte| byte == 0);
+        if FEATURES.contains(&kind) || kind == NEEDED && !is_every_processor {
             counts.extend_from_slice(head);
             counts.extend_from_slice(value);
-        } else if !MADE_FOR.contains(&kind) {
+        } else if !is_every_processor && !MADE_FOR.contains(&kind) {
             return Cow::Borrowed(section.data);
         }
         left = &rest[padded..];
