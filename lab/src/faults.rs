@@ -272,6 +272,20 @@ impl<'g> Ground<'g> {
         self.check("many processes", true)
     }
 
+    /// Runs a test of the version that lies in a place, from the store, and looks whether it gives what that version gives.
+    fn try_in(&mut self, place: &Path, fault: &str, version: usize, test: usize) -> io::Result<()> {
+        let mut command = command(&self.tools.tasting, &place.join("bin"), place, "code");
+        command
+            .env("TASTING_DIR", &self.store)
+            .args(["run", "--reuse-failures", "--", "./prog"])
+            .args(&self.program.tests[test].argument);
+        let given = process::run(&mut command, place, PATIENCE)?;
+        if given != self.expected[version][test] {
+            self.found.lost.push(format!("{fault}: test {test} of version {version} gives {}", given.describe()));
+        }
+        Ok(())
+    }
+
     /// Two versions that change places under one path, again and again, while the store knows both.
     fn two_versions(&mut self, count: u64) -> io::Result<()> {
         let place = self.store.with_file_name("place");
@@ -281,17 +295,7 @@ impl<'g> Ground<'g> {
             for name in ["prog", "prog.tasting"] {
                 fs::copy(self.checkouts[version].join("bin").join(name), place.join("bin").join(name))?;
             }
-            let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
-            command
-                .env("TASTING_DIR", &self.store)
-                .args(["run", "--reuse-failures", "--", "./prog"])
-                .args(&self.program.tests[test].argument);
-            let given = process::run(&mut command, &place, PATIENCE)?;
-            if given != self.expected[version][test] {
-                self.found
-                    .lost
-                    .push(format!("two versions: test {test} of version {version} gives {}", given.describe()));
-            }
+            self.try_in(&place, "two versions", version, test)?;
         }
         self.injected("versions exchanged", count);
         self.check("two versions", true)
@@ -313,15 +317,7 @@ impl<'g> Ground<'g> {
             if number % 4 == 0 {
                 stored::for_each(&self.store, &mut |path| set_time(path, time))?;
             }
-            let mut command = command(&self.tools.tasting, &place.join("bin"), &place, "code");
-            command
-                .env("TASTING_DIR", &self.store)
-                .args(["run", "--reuse-failures", "--", "./prog"])
-                .args(&self.program.tests[test].argument);
-            let given = process::run(&mut command, &place, PATIENCE)?;
-            if given != self.expected[version][test] {
-                self.found.lost.push(format!("clocks: test {test} of version {version} gives {}", given.describe()));
-            }
+            self.try_in(&place, "clocks", version, test)?;
         }
         self.injected("clocks moved", count);
         self.check("moved clocks", true)

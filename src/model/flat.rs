@@ -55,19 +55,6 @@ impl<'de, T> Visitor<'de> for Flat<'de, T> {
     }
 }
 
-const KINDS: [AtomKind; 11] = [
-    AtomKind::Function,
-    AtomKind::Resolver,
-    AtomKind::Data,
-    AtomKind::Zeroed,
-    AtomKind::ThreadLocal,
-    AtomKind::Literal,
-    AtomKind::Common,
-    AtomKind::Range,
-    AtomKind::Import,
-    AtomKind::Value,
-    AtomKind::Residue,
-];
 const LEVELS: [Level; 3] = [Level::Code, Level::Ast, Level::File];
 
 /// Hash, address, size; the length of the name, input, file, line, references; kind, level, whether it is traceable, nothing.
@@ -118,7 +105,7 @@ fn decode_node<'a>(entry: &[u8; NODE], names: &mut &'a str) -> Option<Node<'a>> 
     *names = rest;
     Some(Node {
         name: Cow::Borrowed(name),
-        kind: *KINDS.get(usize::from(entry[52]))?,
+        kind: *AtomKind::ALL.get(usize::from(entry[52]))?,
         level: *LEVELS.get(usize::from(entry[53]))?,
         hash: Hash(std::array::from_fn(|index| entry[index])),
         input: number(36),
@@ -171,9 +158,9 @@ mod tests {
     /// What is kept as a number is found again by it.
     #[test]
     fn kinds_and_levels_are_at_their_numbers() {
-        assert!(KINDS.iter().enumerate().all(|(number, kind)| *kind as usize == number));
+        assert!(AtomKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
         assert!(LEVELS.iter().enumerate().all(|(number, level)| *level as usize == number));
-        assert_eq!(KINDS.last(), Some(&AtomKind::Residue));
+        assert_eq!(AtomKind::ALL.last(), Some(&AtomKind::Residue));
         assert_eq!(LEVELS.last(), Some(&Level::File));
     }
 

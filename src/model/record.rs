@@ -87,6 +87,23 @@ pub enum AtomKind {
     Residue,
 }
 
+impl AtomKind {
+    /// All of them, each at its number.
+    pub const ALL: [AtomKind; 11] = [
+        AtomKind::Function,
+        AtomKind::Resolver,
+        AtomKind::Data,
+        AtomKind::Zeroed,
+        AtomKind::ThreadLocal,
+        AtomKind::Literal,
+        AtomKind::Common,
+        AtomKind::Range,
+        AtomKind::Import,
+        AtomKind::Value,
+        AtomKind::Residue,
+    ];
+}
+
 /// How finely something was hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {

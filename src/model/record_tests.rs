@@ -4,20 +4,6 @@ use super::*;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const KINDS: [AtomKind; 11] = [
-    AtomKind::Function,
-    AtomKind::Resolver,
-    AtomKind::Data,
-    AtomKind::Zeroed,
-    AtomKind::ThreadLocal,
-    AtomKind::Literal,
-    AtomKind::Common,
-    AtomKind::Range,
-    AtomKind::Import,
-    AtomKind::Value,
-    AtomKind::Residue,
-];
-
 pub fn name() -> impl Strategy<Value = &'static str> {
     select(vec!["", "main", "buf.0", ".text.f", "größer", "a\0b", "_ZN3foo3barEi"])
 }
@@ -47,7 +33,7 @@ fn symbol(atoms: u32) -> impl Strategy<Value = Symbol<'static>> {
 fn atom(files: u32) -> impl Strategy<Value = Atom<'static>> {
     let level = select(vec![Level::Code, Level::Ast, Level::File]);
     let place = (name(), any::<u32>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>());
-    (name(), select(&KINDS[..]), level, any::<[u8; 16]>(), place, any::<bool>()).prop_map(
+    (name(), select(&AtomKind::ALL[..]), level, any::<[u8; 16]>(), place, any::<bool>()).prop_map(
         move |(name, kind, level, hash, (section_name, section, group, size, file, line), traceable)| Atom {
             name,
             kind,
