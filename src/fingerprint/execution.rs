@@ -8,8 +8,8 @@ use super::modules::{FingerprintError, Inspected, Loaded, Opened, Part, missing}
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::Node;
-use crate::model::{Code, Function};
-use crate::process::Settings;
+use crate::model::{Code, FileIdentity, Function};
+use crate::process::{Settings, manifest_file};
 use object::elf;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -140,24 +140,36 @@ impl Program {
 /// Reads a module, if that has not been done ahead.
 fn inspect(path: &Path, settings: &Settings) -> Result<Inspected<'static>, FingerprintError> {
     let ahead = AHEAD.lock().ok().and_then(|mut ahead| ahead.remove(path));
-    match ahead.and_then(|reading| reading.join().ok()) {
+    let ahead = ahead.filter(|ahead| ahead.files == identities(path, settings));
+    match ahead.and_then(|ahead| ahead.reading.join().ok()) {
         Some(inspected) => inspected,
         None => Box::leak(Box::new(Opened::open(path, settings)?)).inspect(),
     }
 }
 
-/// Modules that are being read.
-static AHEAD: Mutex<BTreeMap<PathBuf, JoinHandle<Result<Inspected<'static>, FingerprintError>>>> =
-    Mutex::new(BTreeMap::new());
+/// A module that is being read.
+struct Ahead {
+    /// The binary and its manifest, as they were before.
+    files: [Option<FileIdentity>; 2],
+    reading: JoinHandle<Result<Inspected<'static>, FingerprintError>>,
+}
 
-/// Starts to read a module of a program that runs: when it ends, its fingerprint is wanted.
+static AHEAD: Mutex<BTreeMap<PathBuf, Ahead>> = Mutex::new(BTreeMap::new());
+
+/// Starts to read a module of a program that runs, or is about to: when it ends, its fingerprint is wanted.
 pub fn read_ahead(path: &Path, settings: &Settings) {
+    let files = identities(path, settings);
     let (module, settings) = (path.to_owned(), settings.clone());
     let reading =
         std::thread::Builder::new().spawn(move || Box::leak(Box::new(Opened::open(&module, &settings)?)).inspect());
     if let (Ok(mut ahead), Ok(reading)) = (AHEAD.lock(), reading) {
-        ahead.insert(path.to_owned(), reading);
+        ahead.insert(path.to_owned(), Ahead { files, reading });
     }
+}
+
+fn identities(binary: &Path, settings: &Settings) -> [Option<FileIdentity>; 2] {
+    let manifest = manifest_file::find(settings, binary);
+    [binary, &manifest].map(|file| std::fs::metadata(file).ok().map(|found| FileIdentity::of(&found)))
 }
 
 /// The smallest pages that a processor has.

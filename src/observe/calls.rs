@@ -94,6 +94,8 @@ pub enum Act {
     Queue,
     /// `clone3`: the flags are in memory.
     CloneHow,
+    /// A process gets a debugger.
+    Debug,
     /// Looks into the process of this argument.
     LookInto {
         process: usize,
@@ -151,6 +153,7 @@ const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, lib
 /// SOCK_NONBLOCK and SOCK_CLOEXEC stand in the same argument as a socket's type.
 const SOCKET_TYPE: u32 = 0xf;
 
+pub const PTRACE_TRACEME: u32 = 0;
 const PTRACE_ATTACH: u32 = 16;
 const PTRACE_SEIZE: u32 = 0x4206;
 
@@ -185,7 +188,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_clone,           Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
     (libc::SYS_unshare,         Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
     (libc::SYS_socket,          Act::Socket, &[IsNot(0, u32::MAX, PLAIN_FAMILIES), IsAny(1, SOCKET_TYPE, &[libc::SOCK_RAW as u32])]),
-    (libc::SYS_ptrace,          Act::LookInto { process: 1 }, &[IsAny(0, u32::MAX, &[PTRACE_ATTACH, PTRACE_SEIZE])]),
+    (libc::SYS_ptrace,          Act::Debug, &[IsAny(0, u32::MAX, &[PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE])]),
     (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, &[libc::PR_SET_SECCOMP as u32])]),
     (libc::SYS_seccomp,         Act::Filter { flags: Some(1) }, &[IsAny(0, u32::MAX, &[libc::SECCOMP_SET_MODE_FILTER])]),
     (libc::SYS_shmget,          Act::Key("shm"), &[IsNot(0, u32::MAX, &[0])]),

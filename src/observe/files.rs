@@ -9,12 +9,14 @@ use super::loaders;
 use super::memory;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
-use super::supervisor::{Call, Supervisor};
+use super::supervisor::{Call, Supervisor, has_debugger};
 use super::tracing::REQUEST;
 use super::used::{Kind, is_executable};
 use crate::model::FileIdentity;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -90,17 +92,17 @@ impl Supervisor {
 
     fn open(&mut self, call: &Call, folder: Option<usize>, path: usize, flags: i32) -> io::Result<()> {
         let has = |flag: i32| flags & flag == flag;
-        if has(libc::O_PATH) && self.is_request(call, path)? {
+        let text = memory::string(call.thread(), call.argument(path))?.filter(|text| !text.is_empty());
+        let Some(text) = text else { return Ok(()) };
+        if self.is_for_the_agent(call, &text, has(libc::O_PATH)) {
             return Ok(());
         }
         let exclusive = has(libc::O_CREAT | libc::O_EXCL);
-        let Some(place) = self.place(call, folder, path, !has(libc::O_NOFOLLOW) && !exclusive)? else { return Ok(()) };
+        let follow = !has(libc::O_NOFOLLOW) && !exclusive;
+        let Some(place) = self.place_of(call, folder, &text, follow) else { return Ok(()) };
         if has(libc::O_PATH) || has(libc::O_TMPFILE) {
             // By its descriptor it can be asked for its attributes.
             self.saw(&place, Sight::Details);
-            return Ok(());
-        }
-        if self.tracer.as_ref().is_some_and(|tracer| tracer.is_agent(&place.path)) {
             return Ok(());
         }
         let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
@@ -152,13 +154,18 @@ impl Supervisor {
         self.ledger.loads(program, path)
     }
 
-    /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
-    fn is_request(&mut self, call: &Call, path: usize) -> io::Result<bool> {
-        if self.tracer.is_none() {
-            return Ok(false);
+    /// Whether the loader opens the agent, or the agent asks for something.
+    fn is_for_the_agent(&mut self, call: &Call, text: &[u8], is_path_only: bool) -> bool {
+        let Some(tracer) = &self.tracer else { return false };
+        match text.strip_prefix(REQUEST).filter(|_| is_path_only) {
+            Some(name) => self.answer_agent(call, name),
+            None => return tracer.is_agent(Path::new(OsStr::from_bytes(text))),
         }
-        let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(false) };
-        let Some(name) = text.strip_prefix(REQUEST) else { return Ok(false) };
+        true
+    }
+
+    /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
+    fn answer_agent(&mut self, call: &Call, name: &[u8]) {
         let is_program = name.is_empty();
         let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
@@ -167,21 +174,19 @@ impl Supervisor {
         };
         let identity = |module: &PathBuf| fs::metadata(if is_program { &program } else { module }).ok();
         let identity = module.as_ref().and_then(identity).map(|found| FileIdentity::of(&found));
-        let Some(tracer) = self.tracer.as_mut() else { return Ok(true) };
+        let Some(tracer) = self.tracer.as_mut() else { return };
         let Some(module) = module else {
-            tracer.gives_all_up();
-            return Ok(true);
+            return tracer.gives_all_up();
         };
         let is_alone = is_program && !self.ledger.libraries_of(&module).any(|library| tracer.has(library));
         if let Some(given) = tracer.give(&module, identity, is_program) {
-            let is_given = !is_traced(call.thread())
+            let is_given = !(self.has_debuggers && has_debugger(call.thread()))
                 && call.listener.give(call.notification, given.region, given.code, is_alone).is_ok();
             call.answered.set(is_given);
             if !is_given {
                 tracer.gives_up(&module);
             }
         }
-        Ok(true)
     }
 
     fn meets_foreign_at(&mut self, place: &Place) {
@@ -415,12 +420,6 @@ fn is_empty(folder: &Path) -> bool {
 
 fn has(call: &Call, flags: Option<usize>, flag: i32) -> bool {
     flags.is_some_and(|index| call.int(index) & flag != 0)
-}
-
-/// Whether a debugger sees a process: it would stop at breakpoints that are not its own.
-fn is_traced(thread: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_some_and(|tracer| tracer.trim() != "0")
 }
 
 /// Whether the kernel knows program formats beside ELF and `#!`.

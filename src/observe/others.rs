@@ -2,7 +2,7 @@
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
-use super::calls::{Act, MOUNTS, NEW_NAMESPACES};
+use super::calls::{Act, MOUNTS, NEW_NAMESPACES, PTRACE_TRACEME};
 use super::content::same_file;
 use super::ledger::Sight;
 use super::memory;
@@ -47,15 +47,21 @@ impl Supervisor {
                 self.lost |= lost;
                 self.refuse_if(call, lost, MOUNTS)
             }
-            Act::LookInto { process } => {
-                let process = call.int(process) as u32;
-                let outside = !self.processes.has(process);
-                self.refuse_if(call, outside, "looks into a process that is not its own")
+            Act::LookInto { process } => self.look_into(call, call.int(process) as u32),
+            Act::Debug => {
+                self.has_debuggers = true;
+                let is_own = call.int(0) as u32 == PTRACE_TRACEME;
+                if is_own { Ok(()) } else { self.look_into(call, call.int(1) as u32) }
             }
             Act::Filter { flags } => self.filter(call, flags),
             Act::Become { group, count } => self.becomes(call, group, count),
             _ => Ok(()),
         }
+    }
+
+    fn look_into(&mut self, call: &Call, process: u32) -> io::Result<()> {
+        let outside = !self.processes.has(process);
+        self.refuse_if(call, outside, "looks into a process that is not its own")
     }
 
     pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {

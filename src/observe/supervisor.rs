@@ -55,6 +55,8 @@ pub struct Supervisor {
     pub(super) sockets: Sockets,
     pub(super) loaders: Loaders,
     pub tracer: Option<Tracer>,
+    /// Some processes may have debuggers, which would stop at breakpoints that are not their own.
+    pub(super) has_debuggers: bool,
     pub(super) heads: FxHashMap<Identity, (Head, bool)>,
     pub(super) keys: FxHashSet<(&'static str, u64)>,
     pub(super) queues: FxHashSet<Vec<u8>>,
@@ -102,6 +104,7 @@ impl Supervisor {
             sockets: Sockets::default(),
             loaders: Loaders::default(),
             tracer: None,
+            has_debuggers: has_debugger(std::process::id()),
             heads: FxHashMap::default(),
             keys: FxHashSet::default(),
             queues: FxHashSet::default(),
@@ -284,6 +287,12 @@ impl Supervisor {
     pub(super) fn touches(&mut self, place: &Place) {
         self.ledger.touches(place, &|process| self.processes.has(process));
     }
+}
+
+/// Whether a debugger sees a process.
+pub(super) fn has_debugger(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_some_and(|tracer| tracer.trim() != "0")
 }
 
 /// Memory without a file, for which the descriptor means nothing.

@@ -6,12 +6,13 @@
 use crate::model::{Code, FileIdentity, Function};
 use crate::process::sys::Memory;
 use rustc_hash::FxHashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 /// What the path of an agent's request starts with. Behind it: the module's path, or nothing for the program.
 pub const REQUEST: &[u8] = b"/.tasting-agent-3/";
@@ -50,6 +51,8 @@ pub struct Tracing {
     /// The agent's file, which is ours: the test does not use it.
     pub agent: PathBuf,
     pub functions: Arc<dyn Functions>,
+    /// What is going to be asked about first, most likely.
+    pub program: Option<PathBuf>,
 }
 
 /// Where functions start that were executed, by module.
@@ -58,6 +61,8 @@ pub type Executed = FxHashMap<PathBuf, Vec<u32>>;
 /// The account of what was executed.
 pub struct Tracer {
     tracing: Tracing,
+    /// What is made of the program while it is started.
+    prepared: Option<(PathBuf, JoinHandle<Option<Region>>)>,
     regions: FxHashMap<PathBuf, Option<Region>>,
     /// How often a program was started, and how often its agent spoke up.
     programs: FxHashMap<PathBuf, (u32, u32)>,
@@ -83,7 +88,8 @@ pub struct Given<'t> {
 
 impl Tracer {
     pub fn new(tracing: Tracing) -> Tracer {
-        Tracer { tracing, regions: FxHashMap::default(), programs: FxHashMap::default(), has_given_up: false }
+        let prepared = prepare(&tracing);
+        Tracer { tracing, prepared, regions: FxHashMap::default(), programs: FxHashMap::default(), has_given_up: false }
     }
 
     /// Whether a path is the agent's own.
@@ -98,21 +104,31 @@ impl Tracer {
 
     /// What there is for an agent that asks about a module.
     pub fn give(&mut self, module: &Path, identity: Option<FileIdentity>, is_program: bool) -> Option<Given<'_>> {
-        let region = region_of(&mut self.regions, &self.tracing, module);
+        let region = self.region_of(module);
         // What lies there now may be something else than before.
         if region.as_ref().is_some_and(|region| Some(region.identity) != identity) {
             *region = None;
         }
-        let region = region.as_ref()?;
-        if is_program {
+        if is_program && region.is_some() {
             self.programs.entry(module.to_owned()).or_default().1 += 1;
         }
+        let region = self.regions.get(module)?.as_ref()?;
         Some(Given { region: region.memory.descriptor(), code: region.code.as_fd() })
+    }
+
+    /// The region of a module, made if nobody has asked about it yet.
+    fn region_of(&mut self, module: &Path) -> &mut Option<Region> {
+        self.regions.entry(module.to_owned()).or_insert_with(|| {
+            match self.prepared.take_if(|(program, _)| program == module) {
+                Some((_, making)) => making.join().ok().flatten(),
+                None => region(&*self.tracing.functions, module),
+            }
+        })
     }
 
     /// Whether there is something for agents that ask about a module.
     pub fn has(&mut self, module: &Path) -> bool {
-        region_of(&mut self.regions, &self.tracing, module).is_some()
+        self.region_of(module).is_some()
     }
 
     /// An agent does not get what it asks for: nothing is known of the module any more.
@@ -141,15 +157,19 @@ impl Tracer {
     }
 }
 
-/// The region of a module, made if nobody has asked about it yet.
-fn region_of<'r>(
-    regions: &'r mut FxHashMap<PathBuf, Option<Region>>,
-    tracing: &Tracing,
-    module: &Path,
-) -> &'r mut Option<Region> {
-    regions
-        .entry(module.to_owned())
-        .or_insert_with(|| tracing.functions.of(module).and_then(|code| Region::new(module, &code).ok()))
+/// Starts to make the region of the program. Of a file that was changed just now it would not be known whether it is still the
+/// same one when it is asked about.
+fn prepare(tracing: &Tracing) -> Option<(PathBuf, JoinHandle<Option<Region>>)> {
+    let program = tracing.program.clone()?;
+    let is_settled = FileIdentity::of(&fs::metadata(&program).ok()?).is_settled();
+    let (functions, module) = (tracing.functions.clone(), program.clone());
+    let making = || thread::Builder::new().spawn(move || region(&*functions, &module)).ok();
+    Some((program, is_settled.then(making).flatten()?))
+}
+
+/// What agents get that ask about a module.
+fn region(functions: &dyn Functions, module: &Path) -> Option<Region> {
+    functions.of(module).and_then(|code| Region::new(module, &code).ok())
 }
 
 impl Region {
@@ -265,12 +285,23 @@ mod tests {
     }
 
     fn tracer() -> Tracer {
-        Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2) })
+        Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2), program: None })
     }
 
     fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool) -> Option<Given<'t>> {
         let identity = FileIdentity::of(&std::fs::metadata(module).unwrap());
         tracer.give(Path::new(module), Some(identity), is_program)
+    }
+
+    #[test]
+    fn what_was_prepared_is_given() {
+        let tracing = tracer().tracing;
+        let mut prepared = Tracer::new(Tracing { program: Some(ONCE.into()), ..tracing });
+        assert!(!prepared.is_used(), "nobody has asked about it");
+        assert!(give(&mut prepared, TWICE, false).is_some());
+        assert!(prepared.prepared.is_some());
+        assert!(give(&mut prepared, ONCE, true).is_some());
+        assert!(prepared.prepared.is_none() && prepared.is_used());
     }
 
     const ONCE: &str = "/bin/sh";

@@ -116,6 +116,7 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
         false => (Input::Given, None),
     };
     let mut foreign: Vec<_> = foreign.into_iter().chain(inherited::others()).collect();
+    let tracer = how.tracing.clone().map(Tracer::new);
     let mut ledger = Ledger::new(contents);
     if foreign.len() > MOST_FOREIGN {
         ledger.refuse("descriptors", format!("more than {MOST_FOREIGN} are inherited from outside"));
@@ -141,7 +142,7 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     };
     let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
     (supervisor.launcher, supervisor.powerless) = (thread, powerless);
-    supervisor.tracer = how.tracing.clone().map(Tracer::new);
+    supervisor.tracer = tracer;
     let supervisor = std::thread::spawn(move || {
         let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
         (supervisor, listener, nobody_left)

@@ -18,12 +18,14 @@ const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libt
 /// How to trace a test; `None` if it is not to be traced.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
-    if session.settings.notrace || is_disturbed(session) || wants_to_be_first(session) {
+    let program = super::program_file(&session.test.words, &session.project.working);
+    let is_first = program.as_ref().is_some_and(|program| wants_to_be_first(session, program));
+    if session.settings.notrace || is_first || is_disturbed(session) {
         return None;
     }
     let agent = fs::canonicalize(agent::file(folder)?).ok()?;
     let functions = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
-    Some(Tracing { agent, functions })
+    Some(Tracing { agent, functions, program })
 }
 
 /// Remembers that a test ends differently when it is traced: it is not traced again.
@@ -49,11 +51,8 @@ fn disturbed_name(session: &Session) -> Hash {
 }
 
 /// Whether the test's program would not start with anything else before it. What was found out is remembered.
-fn wants_to_be_first(session: &Session) -> bool {
-    let program = super::program_file(&session.test.words, &session.project.working);
-    let Some((content, found)) = program.and_then(|program| sys::map_with_metadata(&program).ok()) else {
-        return false;
-    };
+fn wants_to_be_first(session: &Session, program: &Path) -> bool {
+    let Ok((content, found)) = sys::map_with_metadata(program) else { return false };
     let identity = FileIdentity::of(&found);
     let name = Hasher::new("insists on being first").hash(identity.hash()).finish();
     let [yes, no] = [Hash::of(b"yes"), Hash::of(b"no")];
