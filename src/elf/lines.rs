@@ -1,14 +1,18 @@
-//! Where a function was written: source file and line of each code section's first instruction, from the line
-//! table `.debug_line` of an object that has one. For people only: nothing of it is hashed.
+//! Where a function or variable was written: source file and line of each code section's first instruction, from the line
+//! table `.debug_line` of an object that has one, and of the variable at the beginning of each section of data, from
+//! `.debug_info`. For people only: nothing of it is hashed.
 
 use super::object_file::{ObjectFile, Place, Section};
 use crate::model::Record;
-use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, Reader, Relocate, RelocateReader, RunTimeEndian};
+use gimli::{
+    Abbreviation, AttributeValue, DebugAbbrev, DebugAddr, DebugAddrBase, DebugAddrIndex, DebugInfo, DebugLine,
+    DebugLineOffset, Encoding, EndianSlice, EntriesRaw, Operation, Reader, Relocate, RelocateReader, RunTimeEndian,
+};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A line table beyond this size is not worth its time: the build must not wait for what only people read.
-const LARGEST_TABLE: usize = 16 << 20;
+/// A section beyond this size is not worth its time: the build must not wait for what only people read.
+const LARGEST: usize = 16 << 20;
 
 /// A path is looked at up to this length; what all of them may add up to grows with the table.
 const LONGEST_PATH: usize = 4096;
@@ -18,18 +22,20 @@ const PATHS_PER_BYTE: usize = 16;
 /// Relocated addresses are `section << SHIFT | offset`.
 const SHIFT: u32 = 40;
 
-/// Notes file and line with the atoms of the code sections.
+/// Notes file and line with the atoms of the sections.
 pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &[Option<u32>]) {
-    let Some(table) = section(object, ".debug_line").filter(|table| table.data.len() <= LARGEST_TABLE) else { return };
+    let Some(table) = section(object, ".debug_line") else { return };
     let room = PATHS + table.data.len() * PATHS_PER_BYTE;
     let mut annotator = Annotator { object, record, atom_of, file_numbers: HashMap::new(), room };
     // A damaged table ends the reading: what was found before it stays.
-    let _ = annotator.read(table);
+    let _ = annotator.read_lines(table);
+    let _ = annotator.read_variables(table);
 }
 
 fn section<'o, 'a>(object: &'o ObjectFile<'a>, name: &str) -> Option<&'o Section<'a>> {
     let compressed = object::elf::SHF_COMPRESSED.0;
-    object.sections.iter().find(|section| section.name == name && section.flags & compressed == 0)
+    let is_it = |section: &&Section| section.name == name && section.flags & compressed == 0;
+    object.sections.iter().find(is_it).filter(|section| section.data.len() <= LARGEST)
 }
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
@@ -80,15 +86,21 @@ struct Annotator<'o, 'a, 'r> {
 }
 
 impl<'o, 'a> Annotator<'o, 'a, '_> {
-    fn read(&mut self, table: &'o Section<'a>) -> gimli::Result<()> {
+    fn reader(&self, table: &'o Section<'a>) -> Table<'o, 'a> {
         let endian = match self.object.endian {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        let reader =
-            RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table });
-        let lines = DebugLine::from(reader);
-        let address_size = if self.object.is_64 { 8 } else { 4 };
+        RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table })
+    }
+
+    fn address_size(&self) -> u8 {
+        if self.object.is_64 { 8 } else { 4 }
+    }
+
+    fn read_lines(&mut self, table: &'o Section<'a>) -> gimli::Result<()> {
+        let lines = DebugLine::from(self.reader(table));
+        let address_size = self.address_size();
         let mut at = 0;
         while at < table.data.len() {
             let program = lines.program(DebugLineOffset(at), address_size, None, None)?;
@@ -97,8 +109,8 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             let mut rows = program.rows();
             let mut at_start = true;
             while let Some((header, row)) = rows.next_row()? {
-                if at_start {
-                    self.note(at, header, row);
+                if let (true, Some(line)) = (at_start, row.line()) {
+                    self.note(at, header, row.address(), row.file_index(), line.get());
                 }
                 at_start = row.end_sequence();
             }
@@ -107,12 +119,76 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
         Ok(())
     }
 
-    /// Notes the first row of a sequence when it is a section's first byte.
-    fn note(&mut self, program: usize, header: &Header<'o, 'a>, row: &gimli::LineRow) {
-        let (section, offset) = ((row.address() >> SHIFT) as usize, row.address() & ((1 << SHIFT) - 1));
+    /// Notes where the variables were written that have a place of their own.
+    fn read_variables(&mut self, table: &'o Section<'a>) -> gimli::Result<()> {
+        let object = self.object;
+        let (Some(info), Some(forms)) = (section(object, ".debug_info"), section(object, ".debug_abbrev")) else {
+            return Ok(());
+        };
+        let lines = DebugLine::from(self.reader(table));
+        let forms = DebugAbbrev::from(self.reader(forms));
+        let mut units = DebugInfo::from(self.reader(info)).units();
+        while let Some(unit) = units.next()? {
+            let abbreviations = unit.abbreviations(&forms)?;
+            let mut entries = unit.entries_raw(&abbreviations, None)?;
+            let (mut program, mut addresses) = (None, None);
+            let mut declared: HashMap<usize, Variable> = HashMap::new();
+            while !entries.is_empty() {
+                let offset = entries.next_offset().0;
+                let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+                match abbreviation.tag() {
+                    gimli::DW_TAG_variable => {
+                        let variable = Variable::read(&mut entries, abbreviation, unit.encoding(), &declared)?;
+                        self.note_variable(program.as_ref(), addresses, &variable);
+                        if abbreviation.attributes().iter().any(|form| form.name() == gimli::DW_AT_declaration) {
+                            declared.insert(offset, variable);
+                        }
+                    }
+                    gimli::DW_TAG_compile_unit => {
+                        for form in abbreviation.attributes() {
+                            match entries.read_attribute(*form)?.value() {
+                                AttributeValue::DebugLineRef(at) => {
+                                    program = Some(lines.program(at, self.address_size(), None, None)?);
+                                }
+                                AttributeValue::DebugAddrBase(at) => addresses = Some(at),
+                                _ => {}
+                            }
+                        }
+                    }
+                    _ => entries.skip_attributes(abbreviation.attributes())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note_variable(
+        &mut self,
+        program: Option<&gimli::IncompleteLineProgram<Table<'o, 'a>>>,
+        addresses: Option<DebugAddrBase>,
+        variable: &Variable,
+    ) {
+        let in_list = |index| {
+            let list = DebugAddr::from(self.reader(section(self.object, ".debug_addr")?));
+            list.get_address(self.address_size(), addresses?, index).ok()
+        };
+        let address = match variable.place {
+            Some(Position::Address(address)) => Some(address),
+            Some(Position::Listed(index)) => in_list(index),
+            None => None,
+        };
+        if let (Some(program), Some(address), Some(file), Some(line)) = (program, address, variable.file, variable.line)
+        {
+            self.note(program.header().offset().0, program.header(), address, file, line);
+        }
+    }
+
+    /// Notes the file and line of what is at an address, if that is a section's first byte.
+    fn note(&mut self, program: usize, header: &Header<'o, 'a>, address: u64, file: u64, line: u64) {
+        let (section, offset) = ((address >> SHIFT) as usize, address & ((1 << SHIFT) - 1));
         let Some(&Some(atom)) = self.atom_of.get(section).filter(|_| offset == 0) else { return };
-        let Some(line) = row.line().and_then(|line| u32::try_from(line.get()).ok()) else { return };
-        let Some(file) = self.file(program, header, row.file_index()) else { return };
+        let Ok(line) = u32::try_from(line) else { return };
+        let Some(file) = self.file(program, header, file) else { return };
         if let Some(atom) = self.record.atoms.get_mut(atom as usize) {
             (atom.file, atom.line) = (file, line);
         }
@@ -145,6 +221,53 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             _ => return None,
         };
         std::str::from_utf8(bytes).ok()
+    }
+}
+
+/// What is said of a variable.
+#[derive(Clone, Copy, Default)]
+struct Variable {
+    place: Option<Position>,
+    file: Option<u64>,
+    line: Option<u64>,
+}
+
+/// Where a variable lies.
+#[derive(Clone, Copy)]
+enum Position {
+    Address(u64),
+    /// At an address in the unit's list.
+    Listed(DebugAddrIndex),
+}
+
+impl Variable {
+    /// Reads one. Of what an earlier declaration says only what is different is said again.
+    fn read<R: Reader<Offset = usize>>(
+        entries: &mut EntriesRaw<R>,
+        abbreviation: &Abbreviation,
+        encoding: Encoding,
+        declared: &HashMap<usize, Variable>,
+    ) -> gimli::Result<Self> {
+        let (mut variable, mut before) = (Variable::default(), Variable::default());
+        for form in abbreviation.attributes() {
+            let attribute = entries.read_attribute(*form)?;
+            match (attribute.name(), attribute.value()) {
+                (gimli::DW_AT_decl_file, _) => variable.file = attribute.udata_value(),
+                (gimli::DW_AT_decl_line, _) => variable.line = attribute.udata_value(),
+                (gimli::DW_AT_location, AttributeValue::Exprloc(place)) => {
+                    variable.place = match place.operations(encoding).next()? {
+                        Some(Operation::Address { address }) => Some(Position::Address(address)),
+                        Some(Operation::AddressIndex { index }) => Some(Position::Listed(index)),
+                        _ => None,
+                    };
+                }
+                (gimli::DW_AT_specification, AttributeValue::UnitRef(offset)) => {
+                    before = declared.get(&offset.0).copied().unwrap_or_default();
+                }
+                _ => {}
+            }
+        }
+        Ok(Variable { file: variable.file.or(before.file), line: variable.line.or(before.line), ..variable })
     }
 }
 

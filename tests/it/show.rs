@@ -247,7 +247,7 @@ fn names_are_demangled() {
     }
 }
 
-/// Line numbers of the functions' first instructions, from every form of debug information.
+/// Line numbers of the functions' first instructions and of variables, from every form of debug information.
 #[test]
 fn source_lines_from_debug_information() {
     let line_of = |start: &str| C.lines().position(|line| line.starts_with(start)).expect("it is there") as u64 + 1;
@@ -278,6 +278,12 @@ fn source_lines_from_debug_information() {
                     let line: u64 = line.parse().expect("a number");
                     let at = line_of(start);
                     assert!((at..=at + 1).contains(&line), "{} {options} {file}: {source}, not {at}", compiler.name);
+                }
+                // With split debug information it is in a file of its own.
+                for (name, start) in [("data", "int data"), ("zeroed", "int zeroed")] {
+                    let expected = (!options.contains("split")).then(|| format!("x.c:{}", line_of(start)));
+                    let source = atom(&shown, name).get("source").and_then(|source| source.as_str());
+                    assert_eq!(source, expected.as_deref(), "{} {options} {file}: {name}", compiler.name);
                 }
             }
             let deeper = site.shown("z.o");
