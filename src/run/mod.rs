@@ -80,6 +80,7 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
     if settings.disable || observe::is_watched() || harness::is_discovery(words) {
         become_test(words);
     }
+    sys::keep_memory();
     let Some(session) = Session::open(words, settings) else { become_test(words) };
     let session = match session {
         Ok(session) => session,
