@@ -23,8 +23,11 @@ use std::path::{Path, PathBuf};
 /// Variables that lead a driver to other parts.
 const VARIABLES: [&str; 4] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_LIBRARY_PATH", "PATH"];
 
-/// The programs that a driver is asked for. Clang has no `cc1` of its own, and names what it does not know as it was asked.
-const PROGRAMS: [&str; 2] = ["-print-prog-name=cc1", "-print-prog-name=as"];
+/// The files that a driver is asked for. Clang has no `cc1` of its own; what a driver does not have it names as it was asked.
+const FILES: [&str; 3] = ["-print-prog-name=cc1", "-print-prog-name=as", "-print-file-name=specs"];
+
+/// Before the name of each file of options that Clang has read, where it tells its version.
+const CONFIGURATION: &str = "Configuration file: ";
 
 /// Has a driver print what it would run to compile nothing, and run nothing. Through a pipe, so that no name is made up.
 const ACCOUNT: [&str; 8] = ["-###", "-pipe", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"];
@@ -78,11 +81,14 @@ fn state(path: &Path) -> Option<[i64; 7]> {
 
 fn ask(driver: &Program, search: &[OsString]) -> Option<Answer> {
     let mut hasher = Hasher::new("compiler");
-    hasher.bytes(&spawn::answer(driver, &["--version".into()], &[])?).hash(account(driver, search)?);
+    let version = spawn::answer(driver, &["--version".into()], &[])?;
+    hasher.bytes(&version).hash(account(driver, search)?);
     let mut paths = vec![driver.path.clone()];
-    for program in PROGRAMS {
+    let version = String::from_utf8_lossy(&version);
+    paths.extend(version.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
+    for file in FILES {
         let mut arguments = search.to_vec();
-        arguments.push(program.into());
+        arguments.push(file.into());
         let answer = spawn::answer(driver, &arguments, &[])?;
         let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
         paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));

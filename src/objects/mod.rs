@@ -264,6 +264,7 @@ fn note_use(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn objects(folder: &Path, limit: Option<u64>) -> Objects {
         let settings = Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
@@ -345,5 +346,19 @@ mod tests {
         assert!(count > 0 && bytes <= 1 << 20, "{count} objects, {bytes} bytes");
         objects.clear().unwrap();
         assert_eq!(objects.volume().unwrap(), (0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_others_give_is_kept_whole_or_not_at_all(bytes: Vec<u8>, object: Vec<u8>) {
+            let folder = tempfile::tempdir().unwrap();
+            let objects = objects(folder.path(), None);
+            let object = [b"\x7fELF", &object[..]].concat();
+            let key = Hash::of(b"key");
+            for bytes in [bytes, postcard::to_stdvec(&Given { silent: Vec::new(), object: &object }).unwrap()] {
+                let is_kept = objects.accept(key, &bytes, 1000).is_ok();
+                prop_assert_eq!(objects.find(key).is_some(), is_kept);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::machine::{Machine, files_below};
 use super::servers;
-use crate::workshop::{Outcome, TASTING_CC};
+use crate::workshop::{Outcome, TASTING, TASTING_CC, TASTING_CXX, TASTING_LD};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -212,7 +212,6 @@ fn read_only_is_only_read() {
     compiles(&reader, &compiler, &[]);
     compiles(&reader, &compiler, &["-O1"]);
     assert_eq!((made(&reader), waiting(&reader)), (1, 0), "{}", log(&reader));
-    assert_eq!(object(&alice).len(), before.iter().map(|_| object(&alice).len()).next().unwrap());
     // A job for a fork only reads, although nobody has said so.
     let fork = machine("fork", &remote);
     let mut command = fork.command(TASTING_CC);
@@ -401,7 +400,7 @@ fn a_server_that_is_away_costs_one_delay() {
     }
     assert!(took[0] >= Duration::from_secs(2) && took[0] < took[2] * 2 + Duration::from_secs(4), "{took:?}");
     assert!(took[1] < took[2] * 2 + Duration::from_secs(2), "{took:?}");
-    let told = Outcome::of(&mut hanging.tasting(&["stats", "--remote"]));
+    let told = Outcome::of(&mut refusing.tasting(&["stats", "--remote"]));
     assert!(told.stdout_text().contains("reading objects has failed"), "{told:?}");
 }
 
@@ -420,4 +419,16 @@ fn recache_makes_them_anew_for_all() {
     alice.does(&["push"]);
     assert_ne!(std::fs::read(&value).unwrap(), b"damaged");
     assert_eq!(made(&alice), 2);
+}
+
+/// They run for each file of a build: whatever speaks to servers is in `tasting` alone.
+#[test]
+fn the_shims_speak_to_no_server() {
+    let clients = |program: &str| {
+        let output = std::process::Command::new("nm").arg(program).output().unwrap();
+        let names = String::from_utf8_lossy(&output.stdout).into_owned();
+        names.lines().filter(|line| ["rustls", "ureq", "Cluster"].iter().any(|name| line.contains(name))).count()
+    };
+    assert!(clients(TASTING) > 0);
+    assert_eq!([TASTING_CC, TASTING_CXX, TASTING_LD].map(clients), [0; 3]);
 }
