@@ -9,6 +9,7 @@ mod fingerprint;
 mod gc;
 mod init;
 mod log;
+mod objects;
 mod pull;
 mod push;
 mod run;
@@ -68,6 +69,8 @@ enum Command {
     Config(config::Arguments),
     #[command(hide = true)]
     Cover(cover::Arguments),
+    #[command(hide = true)]
+    Objects(objects::Arguments),
     Push(push::Arguments),
     Pull(pull::Arguments),
     Gc(gc::Arguments),
@@ -95,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Cover(arguments) => cover::run(arguments),
+        Command::Objects(arguments) => objects::run(arguments),
         Command::Push(arguments) => push::run(arguments),
         Command::Pull(arguments) => pull::run(arguments),
         Command::Gc(arguments) => gc::run(arguments),

@@ -14,7 +14,7 @@ use crate::report::transfer;
 #[command(after_help = "  tasting pull                  # everything of the project's remote store\n  \
     tasting pull results.tasting  # an archive of another machine")]
 pub struct Arguments {
-    /// Print JSON: remote, outcomes, tests, bytes, left, reasons
+    /// Print JSON: remote, outcomes, tests, objects, bytes, left, reasons
     #[arg(long)]
     json: bool,
     /// A URL with its attributes, or a file

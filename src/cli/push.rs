@@ -1,6 +1,6 @@
 //! `tasting push`: results of this machine into the store of the team, or into a file.
 
-use super::{OpenStore, exit, open_store, print};
+use super::{OpenStore, exit, objects, open_store, print};
 use crate::process::Settings;
 use crate::report::transfer::{self, ShownTransfer};
 use crate::run::config::Config;
@@ -18,7 +18,8 @@ use std::time::Duration;
 ///
 /// Without a destination: sends what waits to be sent to the store that TASTING_REMOTE or tasting.toml names, and ends when it is
 /// there. `tasting run` leaves that to a process that nobody waits for; where such processes are ended with the job, as on
-/// build servers, let this be the last step. --all sends everything that this machine has.
+/// build servers, let this be the last step. Compiled objects that wait (the attribute objects) are sent as well. --all sends every
+/// result that this machine has.
 ///
 /// With a destination, a URL or the name of a file: sends everything there. A file is for places that take one archive rather
 /// than a request for each test; `tasting pull` reads it.
@@ -27,7 +28,7 @@ use std::time::Duration;
     tasting push --all redis://cache:6379 # fill a store\n  \
     tasting push --used-within 1d results.tasting")]
 pub struct Arguments {
-    /// Print JSON: remote, outcomes, tests, bytes, left, reasons
+    /// Print JSON: remote, outcomes, tests, objects, bytes, left, reasons
     #[arg(long)]
     json: bool,
     /// Send all that this machine has, not only what waits
@@ -60,7 +61,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let is_given = !arguments.destination.is_empty();
     let mut moved = match is_given {
         true => Default::default(),
-        false => remote.do_errands(&store)?,
+        false => remote.do_errands(&store)?.and(objects::send_waiting(&settings, &store)?),
     };
     if is_given || arguments.all || arguments.used_within.is_some() {
         let pushed = remote.push(&store, arguments.used_within)?;
@@ -72,8 +73,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 
 /// What was moved, as it is shown.
 pub fn shown(remote: &Remote, moved: Moved) -> ShownTransfer {
-    let Moved { outcomes, tests, bytes, left, reasons } = moved;
-    ShownTransfer { remote: remote.location.shown.clone(), outcomes, tests, bytes, left, reasons }
+    let Moved { outcomes, tests, objects, bytes, left, reasons } = moved;
+    ShownTransfer { remote: remote.location.shown.clone(), outcomes, tests, objects, bytes, left, reasons }
 }
 
 /// The remote store that words name, or the one of the project.

@@ -1,11 +1,12 @@
 //! `tasting stats`: the sums over all decisions.
 
-use super::{OpenStore, exit, open_store, print, push};
+use super::{OpenStore, exit, objects, open_store, print, push};
 use crate::objects::{Counts, Objects};
 use crate::process::Settings;
 use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
 use crate::report::transfer::{self, ShownRemote};
 use crate::store::Store;
+use crate::store::remote::Remote;
 use crate::store::remote::breaker::Breaker;
 
 /// Show how many results were reused, the time saved, and why tests ran.
@@ -54,6 +55,9 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
     let volume = remote.volume();
     let problem = volume.is_err().then(|| remote.answers().err()).flatten();
     let volume = volume.ok();
+    let objects = Objects::new(settings);
+    let for_objects = objects::remote(settings)?;
+    let waiting = |remote: &Remote| remote.spool.errands().len() as u64;
     Ok(ShownRemote {
         url: remote.location.shown.clone(),
         namespace: remote.location.attributes.namespace.clone(),
@@ -61,7 +65,11 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
         problem: problem.map(|trouble| trouble.reason),
         reading_failed: failed(&remote.reading),
         writing_failed: failed(&remote.writing),
-        waiting: remote.spool.errands().len() as u64,
+        waiting: waiting(&remote),
+        objects_failed: for_objects.as_ref().and_then(|(remote, _)| failed(&remote.reading)),
+        waiting_objects: for_objects.as_ref().map(|(remote, _)| waiting(remote)),
+        objects: volume.map(|volume| volume.objects),
+        reused_objects: objects.map_or(0, |objects| objects.counts().shared),
         results: volume.map(|volume| volume.outcomes),
         tests: volume.map(|volume| volume.tests),
         bytes: volume.map(|volume| volume.bytes),
@@ -79,6 +87,6 @@ fn shown(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownStats> 
 }
 
 fn shown_objects(cache: &Objects) -> anyhow::Result<ShownObjects> {
-    let (Counts { reused, compiled }, (objects, bytes)) = (cache.counts(), cache.volume()?);
-    Ok(ShownObjects { reused, compiled, objects, bytes, limit: cache.limit() })
+    let (Counts { reused, shared, compiled }, (objects, bytes)) = (cache.counts(), cache.volume()?);
+    Ok(ShownObjects { reused, shared, compiled, objects, bytes, limit: cache.limit() })
 }

@@ -1,11 +1,17 @@
-//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of its version and of the contents of
-//! its parts: the driver, the compiler proper, the assembler, LLVM's libraries.
+//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of its version, of what it tells its
+//! parts by default, and of the contents of those: the driver, the compiler proper, the assembler, and the libraries of each. It is the
+//! same on two machines if they would make the same objects: no name of a file or folder is in it that the driver does not print, no time.
+//!
+//! All libraries count, not only those that are a compiler's. The assembler is mostly in some, and LLVM computes constants (`sin(1.0)`)
+//! by the mathematical library of the machine. What the driver tells its parts follows from how it was built, and from files that
+//! it reads unasked (GCC's `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
 //!
 //! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
 //! identity (device, inode, size, times) of each part: it holds as long as all of them are the same.
 
 use crate::model::{Hash, Hasher};
 use crate::process::spawn::Program;
+use crate::process::sys::Memory;
 use crate::process::{Settings, answers, spawn, sys};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -17,8 +23,17 @@ use std::path::{Path, PathBuf};
 /// Variables that lead a driver to other parts.
 const VARIABLES: [&str; 4] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_LIBRARY_PATH", "PATH"];
 
-/// The programs that a driver is asked for. Clang has no `cc1` of its own, and names what it does not know as it was asked.
-const PROGRAMS: [&str; 2] = ["-print-prog-name=cc1", "-print-prog-name=as"];
+/// The files that a driver is asked for. Clang has no `cc1` of its own; what a driver does not have it names as it was asked.
+const FILES: [&str; 3] = ["-print-prog-name=cc1", "-print-prog-name=as", "-print-file-name=specs"];
+
+/// Before the name of each file of options that Clang has read, where it tells its version.
+const CONFIGURATION: &str = "Configuration file: ";
+
+/// Has a driver print what it would run to compile nothing, and run nothing. Through a pipe, so that no name is made up.
+const ACCOUNT: [&str; 8] = ["-###", "-pipe", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"];
+
+/// Where the current folder is in that.
+const HERE: &[u8] = b"-compilation-dir=";
 
 /// What is remembered.
 #[derive(Serialize, Deserialize)]
@@ -42,7 +57,7 @@ pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<
 }
 
 fn key(driver: &Program, search: &[OsString]) -> Hash {
-    let mut hasher = Hasher::new("which compiler");
+    let mut hasher = Hasher::new("which compiler, and its libraries");
     hasher.bytes(driver.path.as_os_str().as_bytes()).bytes(driver.name.as_bytes());
     for option in search {
         hasher.bytes(option.as_bytes());
@@ -66,11 +81,14 @@ fn state(path: &Path) -> Option<[i64; 7]> {
 
 fn ask(driver: &Program, search: &[OsString]) -> Option<Answer> {
     let mut hasher = Hasher::new("compiler");
-    hasher.bytes(&spawn::answer(driver, &["--version".into()], &[])?);
+    let version = spawn::answer(driver, &["--version".into()], &[])?;
+    hasher.bytes(&version).hash(account(driver, search)?);
     let mut paths = vec![driver.path.clone()];
-    for program in PROGRAMS {
+    let version = String::from_utf8_lossy(&version);
+    paths.extend(version.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
+    for file in FILES {
         let mut arguments = search.to_vec();
-        arguments.push(program.into());
+        arguments.push(file.into());
         let answer = spawn::answer(driver, &arguments, &[])?;
         let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
         paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
@@ -89,19 +107,37 @@ fn ask(driver: &Program, search: &[OsString]) -> Option<Answer> {
     Some(Answer { parts, identity: hasher.finish() })
 }
 
-/// The libraries of a program that are a compiler's: the dynamic loader lists them when it is told to.
+/// What a driver tells its parts.
+fn account(driver: &Program, search: &[OsString]) -> Option<Hash> {
+    let told = Memory::new(c"account").ok()?;
+    let arguments: Vec<OsString> = search.iter().cloned().chain(ACCOUNT.map(OsString::from)).collect();
+    let messages = told.descriptor().try_clone_to_owned().ok()?;
+    let output = spawn::start_reading(driver, &arguments, &[], messages.into()).ok()?.wait_with_output().ok()?;
+    let text = told.content().ok().filter(|_| output.status.success())?;
+    Some(commands(&text))
+}
+
+/// The commands in it, which are the lines that start with a blank.
+fn commands(text: &[u8]) -> Hash {
+    let mut hasher = Hasher::new("account");
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b" "));
+    for word in lines.flat_map(|line| line.split(u8::is_ascii_whitespace)) {
+        if memchr::memmem::find(word, HERE).is_none() {
+            hasher.bytes(word);
+        }
+    }
+    hasher.finish()
+}
+
+/// The libraries of a program: the dynamic loader lists them when it is told to.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     if !asks_for_loader(program) {
         return Vec::new();
     }
     let listing = spawn::set("LD_TRACE_LOADED_OBJECTS", "1");
     let Some(text) = spawn::answer(&Program::at(program), &[], &[listing]) else { return Vec::new() };
-    let is_compilers = |path: &&[u8]| {
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        path.starts_with(b"/") && [&b"libLLVM"[..], b"libclang", b"libcc1"].iter().any(|start| name.starts_with(start))
-    };
     let words = text.split(|byte| byte.is_ascii_whitespace());
-    words.filter(is_compilers).map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+    words.filter(|word| word.starts_with(b"/")).map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
 }
 
 /// One that does not would run as it is. The loader's name stands near the front.
@@ -110,4 +146,29 @@ fn asks_for_loader(program: &Path) -> bool {
     let Ok(content) = sys::map(program) else { return false };
     let front = &content[..content.len().min(FRONT)];
     front.starts_with(b"\x7fELF") && memchr::memmem::find(front, b"/ld-").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_count_and_the_folder_does_not() {
+        let hash = commands(b"gcc version 12\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/x\n");
+        assert_eq!(hash, commands(b"gcc version 13\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/y\n"));
+        assert_ne!(hash, commands(b"gcc version 12\n cc1 -quiet -march=znver4 -o - |\n as --64\nLIBRARY_PATH=/x\n"));
+        let at = |folder: &str| commands(format!(" clang -cc1 \"-fdebug-compilation-dir={folder}\" -x c\n").as_bytes());
+        assert_eq!(at("/one"), at("/two"));
+    }
+
+    #[test]
+    fn the_libraries_of_all_parts_count() {
+        let settings = Settings::default();
+        let found = libraries(Path::new("/bin/sh"));
+        assert!(found.iter().any(|path| path.to_string_lossy().contains("libc.")), "{found:?}");
+        let gcc = Program::at("gcc");
+        assert!(ask(&gcc, &[]).is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
+        assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
+        assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
+    }
 }

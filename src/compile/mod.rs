@@ -223,8 +223,8 @@ impl Call<'_> {
         let request = request.and_then(|()| Request::new(self.settings, plan, output, added));
         let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
         match quiet::attempt(self.settings, output.display(), || request.look_up())? {
-            Answer::Reused => {
-                log(&"reused");
+            Answer::Reused { is_shared } => {
+                log(&if is_shared { "reused, from another machine" } else { "reused" });
                 std::process::exit(0)
             }
             Answer::Missing(missing) => {
@@ -248,11 +248,11 @@ impl Call<'_> {
     fn make_and_keep(&self, work: &Work, request: &Request, missing: Missing) -> ! {
         request.count_made();
         let (status, is_silent) = if missing.talks { (self.run(work), false) } else { self.run_listening(work) };
-        let Missing { key, text, understood, talks } = missing;
+        let Missing { key, text, understood, talks, reply } = missing;
         let syntax = self.still_true(work, Ok(understood));
         self.attach(work, status, Some(&syntax));
         if let (Ok(understood), true) = (syntax, status.success() && is_silent) {
-            request.keep(&Missing { key, text, understood, talks });
+            request.keep(&Missing { key, text, understood, talks, reply });
         }
         spawn::end_like(status)
     }

@@ -14,7 +14,8 @@ use super::preprocess::{DEPENDENCY_VARIABLES, Wish};
 use super::syntax::{Plan, Understood};
 use crate::ast::Linkage;
 use crate::model::{Hash, Hasher, Refusal};
-use crate::objects::{Found, Objects};
+use crate::objects::shared::{Reply, Shared};
+use crate::objects::{Found, Look, Objects};
 use crate::process::spawn::{self, unset};
 use crate::process::sys::Memory;
 use crate::process::{Settings, guard};
@@ -93,6 +94,8 @@ pub struct Request<'r, 'a> {
     settings: &'r Settings,
     plan: &'r Plan<'a>,
     objects: Objects,
+    /// The objects of other machines, where they are wanted.
+    shared: Option<Shared<'r>>,
     output: &'r Path,
     dependencies: Option<Dependencies>,
     /// What of the key does not come from the source.
@@ -101,8 +104,8 @@ pub struct Request<'r, 'a> {
 
 /// What came of looking for an object.
 pub enum Answer {
-    /// The object is in its place.
-    Reused,
+    /// The object is in its place; whether it came from another machine.
+    Reused { is_shared: bool },
     /// There is none; the one that is going to be made can be kept.
     Missing(Missing),
     /// The source is not understood, or not only its meaning counts.
@@ -118,6 +121,8 @@ pub struct Missing {
     pub understood: Understood,
     /// The compiler has something to say of this text, so that it cannot be kept.
     pub talks: bool,
+    /// What came of asking other machines for it.
+    pub reply: Reply,
 }
 
 impl<'r, 'a> Request<'r, 'a> {
@@ -143,7 +148,8 @@ impl<'r, 'a> Request<'r, 'a> {
             return Err("its dependencies do not go to a file");
         }
         let circumstances = circumstances(settings, plan, added);
-        Ok(Request { settings, plan, objects, output, dependencies, circumstances })
+        let shared = Shared::new(settings, &objects);
+        Ok(Request { settings, plan, objects, shared, output, dependencies, circumstances })
     }
 
     /// Looks for the object, and puts it into its place if it is there.
@@ -175,32 +181,47 @@ impl<'r, 'a> Request<'r, 'a> {
         }
         let key = self.key(&understood, comments);
         let text = messages::hash(&text);
-        let found = if self.settings.recache { None } else { self.objects.find(key) };
+        let (found, reply) = self.find(key);
         let Some(found) = found else {
-            return Ok(Answer::Missing(Missing { key, text, understood, talks: false }));
+            return Ok(Answer::Missing(Missing { key, text, understood, talks: false, reply }));
         };
         if !self.is_silent(key, &found, text) {
-            return Ok(Answer::Missing(Missing { key, text, understood, talks: true }));
+            return Ok(Answer::Missing(Missing { key, text, understood, talks: true, reply }));
         }
         let taken = self.objects.take(&found, self.output).and_then(|()| match (dependencies, &self.dependencies) {
             (Some(place), Some(wanted)) => fs::rename(place, &wanted.file),
             _ => Ok(()),
         });
         taken.map_err(|error| format!("the object cannot be put into its place: {error}"))?;
-        self.objects.count(true);
-        Ok(Answer::Reused)
+        let is_shared = reply == Reply::There;
+        self.objects.count(if is_shared { Look::Shared } else { Look::Reused });
+        Ok(Answer::Reused { is_shared })
     }
 
-    /// Keeps the object that was made without any message.
+    /// The object of a key, from this machine or from another one; and what came of asking for the latter.
+    fn find(&self, key: Hash) -> (Option<Found>, Reply) {
+        let near = if self.settings.recache { None } else { self.objects.find(key) };
+        match &self.shared {
+            Some(shared) if near.is_none() => {
+                let reply = shared.ask(key);
+                (self.objects.find(key).filter(|_| reply == Reply::There), reply)
+            }
+            _ => (near, Reply::Private),
+        }
+    }
+
+    /// Keeps the object that was made without any message, and has it sent to where others find it.
     pub fn keep(&self, missing: &Missing) {
-        if let Err(error) = self.objects.keep(missing.key, self.output, missing.text) {
-            self.settings.log(error);
+        match (self.objects.keep(missing.key, self.output, missing.text), &self.shared) {
+            (Err(error), _) => self.settings.log(error),
+            (Ok(()), Some(shared)) => shared.give(missing.key, missing.reply),
+            (Ok(()), None) => {}
         }
     }
 
     /// Counts an object that was made.
     pub fn count_made(&self) {
-        self.objects.count(false);
+        self.objects.count(Look::Compiled);
     }
 
     fn key(&self, understood: &Understood, comments: Hash) -> Hash {
@@ -283,6 +304,8 @@ fn circumstances(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
     if plan.words.iter().any(names_lines) {
         let folder = std::env::current_dir().unwrap_or_default();
         hasher.bytes(folder.as_os_str().as_bytes());
+        // Where it names the same folder, compilers write it as it stands there.
+        hasher.bytes(std::env::var_os("PWD").unwrap_or_default().as_bytes());
     }
     let counts = |word: &&Word| word.bearing == Bearing::Messages || word.is_in_debug_info();
     let words = plan.words.iter().filter(counts).flat_map(|word| word.parts());

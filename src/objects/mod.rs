@@ -4,10 +4,14 @@
 //! ```text
 //! objects-1/ab/cdef….o   an object, with its record         objects-1/counts   a letter for each look-up
 //! objects-1/ab/cdef….n   what is known of it                objects-1/sizes    of the folders, about
+//!                                                           objects-1/remote   what waits to be sent (`shared`)
 //! ```
 //!
 //! The object is a plain file of its own, so that file systems which can share the blocks of two files do so. What is used
 //! longest ago goes first, by the times of the files.
+
+/// Objects of other machines.
+pub mod shared;
 
 use crate::model::Hash;
 use crate::model::envelope::Format;
@@ -50,10 +54,28 @@ pub struct Notes {
     pub silent: Vec<Hash>,
 }
 
+/// An object as other machines get it.
+#[derive(Serialize, Deserialize)]
+struct Given<'a> {
+    silent: Vec<Hash>,
+    object: &'a [u8],
+}
+
+/// What came of looking for an object. The letter stands for it in the file of counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    Reused = b'r' as isize,
+    /// The same; it came from another machine.
+    Shared = b's' as isize,
+    Compiled = b'c' as isize,
+}
+
 /// How often it was looked for objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub reused: u64,
+    /// How many of the reused ones came from other machines.
+    pub shared: u64,
     pub compiled: u64,
 }
 
@@ -112,13 +134,49 @@ impl Objects {
         }
         let failed = |error| StoreError::file("keep", object, error);
         let content = sys::map(object).map_err(failed)?;
-        let path = self.file(key, "o");
-        fs::create_dir_all(path.parent().unwrap_or(&self.root)).map_err(failed)?;
         let source = File::open(object).map_err(failed)?;
-        aside::write_from(&path, &source, &content).map_err(failed)?;
-        let size = self.write_notes(key, &Notes { content: Hash::of(&content), silent: vec![text] })?;
+        self.put(key, &content, vec![text], |path| aside::write_from(path, &source, &content))
+    }
+
+    fn put(
+        &self,
+        key: Hash,
+        content: &[u8],
+        silent: Vec<Hash>,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let path = self.file(key, "o");
+        let made = fs::create_dir_all(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
+        made.map_err(|error| StoreError::file("write", &path, error))?;
+        let size = self.write_notes(key, &Notes { content: Hash::of(content), silent })?;
         self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
         Ok(())
+    }
+
+    /// The object of a key for other machines; `None` if it is gone. The error is the reason why they do not get it.
+    pub fn give(&self, key: Hash, largest: usize) -> Result<Option<Vec<u8>>, String> {
+        let Some(found) = self.find(key) else { return Ok(None) };
+        check_size(&found.content, largest)?;
+        let given = Given { silent: found.notes.silent, object: &found.content };
+        postcard::to_stdvec(&given).map(Some).map_err(|error| error.to_string())
+    }
+
+    /// Keeps what another machine gave. The error is the reason why it is of no use.
+    pub fn accept(&self, key: Hash, bytes: &[u8], largest: usize) -> Result<(), String> {
+        let malformed = || "it is malformed".to_owned();
+        let (given, rest) = postcard::take_from_bytes::<Given>(bytes).map_err(|_| malformed())?;
+        if !rest.is_empty() || given.silent.len() > MOST_TEXTS {
+            return Err(malformed());
+        }
+        check_size(given.object, largest)?;
+        if !is_object(given.object) {
+            return Err("it is no object".to_owned());
+        }
+        if self.read_only {
+            return Err(StoreError::ReadOnly.to_string());
+        }
+        let write = |path: &Path| aside::write(path, None, None, &[given.object]);
+        self.put(key, given.object, given.silent, write).map_err(|error| error.to_string())
     }
 
     /// Notes that the compiler has nothing to say of this text either.
@@ -144,21 +202,21 @@ impl Objects {
     }
 
     /// Counts a look-up: one letter, which is written whole or not at all.
-    pub fn count(&self, reused: bool) {
+    pub fn count(&self, look: Look) {
         if self.read_only {
             return;
         }
-        let letter: &[u8] = if reused { b"r" } else { b"c" };
         let open = || OpenOptions::new().append(true).create(true).open(self.root.join("counts"));
         let file = open().or_else(|_| fs::create_dir_all(&self.root).and_then(|()| open()));
-        let _ = file.and_then(|mut file| file.write_all(letter));
+        let _ = file.and_then(|mut file| file.write_all(&[look as u8]));
     }
 
     /// All look-ups since they were last forgotten.
     pub fn counts(&self) -> Counts {
         let letters = fs::read(self.root.join("counts")).unwrap_or_default();
-        let count = |wanted: u8| letters.iter().filter(|letter| **letter == wanted).count() as u64;
-        Counts { reused: count(b'r'), compiled: count(b'c') }
+        let count = |look: Look| letters.iter().filter(|letter| **letter == look as u8).count() as u64;
+        let shared = count(Look::Shared);
+        Counts { reused: count(Look::Reused) + shared, shared, compiled: count(Look::Compiled) }
     }
 
     /// Starts counting anew.
@@ -183,6 +241,18 @@ impl Objects {
     }
 }
 
+fn check_size(object: &[u8], largest: usize) -> Result<(), String> {
+    let is_small = object.len() <= largest;
+    is_small.then_some(()).ok_or_else(|| format!("{} bytes are more than the attribute objects allows", object.len()))
+}
+
+/// Whether it is an ELF file that a linker takes for an object.
+fn is_object(bytes: &[u8]) -> bool {
+    const RELOCATABLE: u8 = 1;
+    let kind = bytes.get(16..18).filter(|_| bytes.starts_with(b"\x7fELF"));
+    kind.is_some_and(|kind| kind.contains(&RELOCATABLE) && kind.contains(&0))
+}
+
 fn note_use(path: &Path) {
     let Ok(file) = File::open(path) else { return };
     let age = file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
@@ -194,6 +264,7 @@ fn note_use(path: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn objects(folder: &Path, limit: Option<u64>) -> Objects {
         let settings = Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
@@ -234,10 +305,31 @@ mod tests {
         }
         let silent = objects.find(key).unwrap().notes.silent;
         assert_eq!((silent.len(), silent.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
-        [true, false, true].into_iter().for_each(|reused| objects.count(reused));
-        assert_eq!(objects.counts(), Counts { reused: 2, compiled: 1 });
+        [Look::Reused, Look::Compiled, Look::Shared].into_iter().for_each(|look| objects.count(look));
+        assert_eq!(objects.counts(), Counts { reused: 2, shared: 1, compiled: 1 });
         objects.forget_counts();
         assert_eq!(objects.counts(), Counts::default());
+    }
+
+    #[test]
+    fn what_others_give_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (objects(&folder.path().join("a"), None), objects(&folder.path().join("b"), None));
+        let made = folder.path().join("made.o");
+        let object = [b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0", &[7; 50][..]].concat();
+        fs::write(&made, &object).unwrap();
+        let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
+        assert_eq!(theirs.give(key, 1000), Ok(None));
+        theirs.keep(key, &made, text).unwrap();
+        let given = theirs.give(key, 1000).unwrap().unwrap();
+        assert!(theirs.give(key, object.len() - 1).is_err() && ours.accept(key, &given, object.len() - 1).is_err());
+        let raw = |silent: usize, object: &[u8]| postcard::to_stdvec(&Given { silent: vec![text; silent], object });
+        for bad in [raw(1, b"a script").unwrap(), raw(100, &object).unwrap(), [&given[..], b"x"].concat(), vec![9; 9]] {
+            assert!(ours.accept(key, &bad, 1000).is_err() && ours.find(key).is_none());
+        }
+        ours.accept(key, &given, 1000).unwrap();
+        let found = ours.find(key).unwrap();
+        assert_eq!((&*found.content, found.notes.silent), (&object[..], vec![text]));
     }
 
     #[test]
@@ -254,5 +346,19 @@ mod tests {
         assert!(count > 0 && bytes <= 1 << 20, "{count} objects, {bytes} bytes");
         objects.clear().unwrap();
         assert_eq!(objects.volume().unwrap(), (0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_others_give_is_kept_whole_or_not_at_all(bytes: Vec<u8>, object: Vec<u8>) {
+            let folder = tempfile::tempdir().unwrap();
+            let objects = objects(folder.path(), None);
+            let object = [b"\x7fELF", &object[..]].concat();
+            let key = Hash::of(b"key");
+            for bytes in [bytes, postcard::to_stdvec(&Given { silent: Vec::new(), object: &object }).unwrap()] {
+                let is_kept = objects.accept(key, &bytes, 1000).is_ok();
+                prop_assert_eq!(objects.find(key).is_some(), is_kept);
+            }
+        }
     }
 }

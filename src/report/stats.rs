@@ -24,6 +24,8 @@ pub struct ShownStats {
 #[derive(Default, Serialize)]
 pub struct ShownObjects {
     pub reused: u64,
+    /// How many of the reused ones came from other machines.
+    pub shared: u64,
     pub compiled: u64,
     pub objects: u64,
     pub bytes: u64,
@@ -100,14 +102,15 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
 /// The cache of objects, where it was ever used.
 fn objects(out: &mut impl Write, shown: &ShownObjects, style: Style) -> io::Result<()> {
     let Style { bold, green, plain, .. } = style;
-    let ShownObjects { reused, compiled, objects, bytes, limit } = shown;
+    let ShownObjects { reused, shared, compiled, objects, bytes, limit } = shown;
     let all = reused + compiled;
     if all == 0 && *objects == 0 {
         return Ok(());
     }
     let of_all = share(*reused, all).map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
     let kept = format!("{} of {}, {}", size(*bytes), size(*limit), counted(*objects, "object"));
-    writeln!(out, "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}; {kept}")
+    let of_others = if *shared > 0 { format!(", {shared} of other machines") } else { String::new() };
+    writeln!(out, "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}{of_others}; {kept}")
 }
 
 /// How often tests ran, the most frequent reason first.

@@ -51,7 +51,12 @@ impl TryFrom<String> for RemoteStore {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Location::parse(&text).map(RemoteStore)
+        let location = Location::parse(&text)?;
+        if location.attributes.objects.is_some() {
+            // The compilers' shims read no files of the project; and whose code is linked is for whoever builds to say.
+            return Err("remote: the attribute objects is for TASTING_REMOTE only".to_owned());
+        }
+        Ok(RemoteStore(location))
     }
 }
 
@@ -226,7 +231,14 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_an_error() {
-        for text in ["nonsense = 1", "audit = '200%'", "never-reuse = ['[']", "never-reuse = 'a'", "= ="] {
+        for text in [
+            "nonsense = 1",
+            "remote = 'file:/x objects'",
+            "audit = '200%'",
+            "never-reuse = ['[']",
+            "never-reuse = 'a'",
+            "= =",
+        ] {
             assert!(Config::parse(text).is_err(), "{text}");
         }
     }

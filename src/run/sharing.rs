@@ -37,20 +37,39 @@ pub fn remote(settings: &Settings, config: &Config, near: &FileStore) -> Option<
 }
 
 /// A remote store, used as settings and project say.
-pub fn open(mut location: Location, settings: &Settings, config: &Config, near: &FileStore) -> Remote {
+pub fn open(location: Location, settings: &Settings, config: &Config, near: &FileStore) -> Remote {
+    let usage = usage(&location, settings, config);
+    Remote::new(in_namespace(location, config), usage, near.root(), settings.readonly)
+}
+
+/// The remote store for compiled objects, and the largest one that is shared. Only TASTING_REMOTE can ask for that: a compiler's shim
+/// reads nothing else. `cache` is the folder of this machine's objects.
+pub fn objects(settings: &Settings, config: &Config, cache: &Path) -> Option<(Remote, usize)> {
+    let given = Location::parse(&settings.remote.as_ref()?.0).ok()?;
+    let largest = given.attributes.objects?;
+    let usage = usage(&given, settings, config);
+    let location = in_namespace(given.clone(), config);
+    Some((Remote::for_objects(location, usage, &given, cache, largest), largest))
+}
+
+/// Only machines share whose processors can do the same, unless the project does not care.
+fn in_namespace(mut location: Location, config: &Config) -> Location {
     if config.sharing.processors == Processors::Same {
         let namespace = &mut location.attributes.namespace;
         let separator = if namespace.is_empty() { "" } else { "-" };
         *namespace = format!("{namespace}{separator}{}", processor::name());
     }
-    let usage = Usage {
-        read_only: why_read_only(&location, settings),
-        trusted_keys: config.sharing.trusted_keys.clone(),
+    location
+}
+
+fn usage(location: &Location, settings: &Settings, config: &Config) -> Usage {
+    Usage {
+        read_only: why_read_only(location, settings),
+        trusted_keys: [&config.sharing.trusted_keys[..], &location.attributes.trusted_keys].concat(),
         failures: config.reuse_failures,
         bound: config.sharing.same_path,
         recache: settings.recache,
-    };
-    Remote::new(location, usage, near.root(), settings.readonly)
+    }
 }
 
 /// Why nothing is to be written there. What a job of a stranger's is allowed is not for the stranger's `tasting.toml` to say.

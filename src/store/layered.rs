@@ -91,6 +91,8 @@ impl Layered {
                 self.state().fetched.insert(name.hash, outcome);
                 asked.found = true;
             }
+            // Nobody asks for one here.
+            Kind::Object => {}
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ mod faults;
 mod hostile;
 mod libraries;
 mod machine;
+mod objects;
 mod servers;
 mod sharing;
 mod transfers;

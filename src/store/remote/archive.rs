@@ -57,7 +57,7 @@ pub fn values(bytes: &[u8]) -> Option<(&str, BTreeMap<Name, Vec<u8>>)> {
     let mut values = BTreeMap::new();
     while !rest.is_empty() {
         let (header, after) = rest.split_at_checked(HEADER)?;
-        let kind = [Kind::Shapes, Kind::Outcome].into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
+        let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
         let hash = Hash(header[1..17].try_into().ok()?);
         let length = u32::from_le_bytes(header[17..].try_into().ok()?) as usize;
         let (value, after) = after.split_at_checked(length)?;

@@ -7,7 +7,6 @@ use super::resp::Reply;
 use super::url::Url;
 use super::{Backend, Fetched, Listed, Name, Pace, VERSION};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// How often a key may be said to be elsewhere.
 const MOST_TURNS: usize = 6;
@@ -17,7 +16,7 @@ pub struct Cluster {
     nodes: BTreeMap<String, Connection>,
     manner: Manner,
     prefix: String,
-    expire: Option<Duration>,
+    attributes: Attributes,
     touches: bool,
 }
 
@@ -35,11 +34,11 @@ impl Cluster {
         let password = attributes.password.as_ref().map_or(Ok(url.password.clone()), |secret| secret.text())?;
         let user = attributes.user.clone().unwrap_or_else(|| url.user.clone());
         let database = database(&home, url)?;
-        let Attributes { ca_file, largest, expire, namespace, .. } = attributes.clone();
+        let Attributes { ca_file, largest, namespace, .. } = attributes.clone();
         let manner = Manner { user, password, database, ca_file, largest, pace };
         let prefix = format!("tasting:{VERSION}:{namespace}:");
-        let touches = expire.is_some() && attributes.read_only != Some(true);
-        Ok(Cluster { home, nodes: BTreeMap::new(), manner, prefix, expire, touches })
+        let touches = attributes.read_only != Some(true);
+        Ok(Cluster { home, nodes: BTreeMap::new(), manner, prefix, attributes: attributes.clone(), touches })
     }
 
     fn key(&self, name: Name) -> Vec<u8> {
@@ -51,8 +50,12 @@ impl Cluster {
     }
 
     fn expire_command(&self, name: Name) -> Option<Command> {
-        let time = self.expire?.as_secs().max(1).to_string();
-        Some(vec![b"EXPIRE".to_vec(), self.key(name), time.into_bytes()])
+        Some(vec![b"EXPIRE".to_vec(), self.key(name), self.lifetime(name)?])
+    }
+
+    /// How many seconds a value is kept that nobody uses.
+    fn lifetime(&self, name: Name) -> Option<Vec<u8>> {
+        Some(self.attributes.lifetime(name.kind)?.as_secs().max(1).to_string().into_bytes())
     }
 
     /// A reply for each command, from whichever server has its key.
@@ -226,10 +229,9 @@ impl Backend for Cluster {
     }
 
     fn put(&mut self, values: &[(Name, Vec<u8>)], replace: bool) -> Result<(), String> {
-        let expire = self.expire.map(|time| time.as_secs().max(1).to_string().into_bytes());
         let command = |(name, value): &(Name, Vec<u8>)| {
             let mut words = vec![b"SET".to_vec(), self.key(*name), value.clone()];
-            words.extend(expire.iter().flat_map(|time| [b"EX".to_vec(), time.clone()]));
+            words.extend(self.lifetime(*name).into_iter().flat_map(|time| [b"EX".to_vec(), time]));
             words.extend((!replace).then(|| b"NX".to_vec()));
             words
         };

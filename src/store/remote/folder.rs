@@ -15,18 +15,19 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 
 pub struct Folder {
     root: PathBuf,
+    attributes: Attributes,
     layout: Layout,
     largest: usize,
     umask: Option<u32>,
-    expire: Option<Duration>,
     is_read_only: bool,
 }
 
 impl Folder {
     pub fn new(path: PathBuf, attributes: &Attributes) -> Folder {
         let root = if attributes.namespace.is_empty() { path } else { path.join(&attributes.namespace) };
-        let Attributes { layout, largest, umask, expire, .. } = *attributes;
-        Folder { root, layout, largest, umask, expire, is_read_only: attributes.read_only == Some(true) }
+        let Attributes { layout, largest, umask, .. } = *attributes;
+        let is_read_only = attributes.read_only == Some(true);
+        Folder { root, layout, largest, umask, is_read_only, attributes: attributes.clone() }
     }
 
     fn path(&self, name: Name) -> PathBuf {
@@ -51,7 +52,7 @@ impl Folder {
         match aside::read(&path, self.largest) {
             Ok(None) => Ok(Fetched::Missing),
             Ok(Some((bytes, file))) => {
-                if self.expire.is_some() && !self.is_read_only {
+                if self.attributes.lifetime(name.kind).is_some() && !self.is_read_only {
                     // Where it is not ours to change, whoever else uses it does so.
                     let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
                 }
@@ -153,13 +154,15 @@ impl Backend for Folder {
     }
 
     fn clean(&mut self) -> Result<u64, String> {
-        let longest =
-            self.expire.ok_or("nothing is to be removed: the remote has no attribute expire, such as expire=30d")?;
+        if self.attributes.expire.or(self.attributes.expire_objects).is_none() {
+            return Err("nothing is to be removed: the remote has no attribute expire, such as expire=30d".to_owned());
+        }
         let mut removed = 0;
         self.every(&mut |path, metadata| {
             let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
             let is_left_over = path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) && age > ABANDONED;
-            let is_old = self.name(path).is_some() && age > longest;
+            let longest = self.name(path).and_then(|name| self.attributes.lifetime(name.kind));
+            let is_old = longest.is_some_and(|longest| age > longest);
             let is_gone = (is_old || is_left_over) && fs::remove_file(path).is_ok();
             removed += u64::from(is_gone && is_old);
         })?;

@@ -4,11 +4,15 @@
 //! which word is wrong. Nothing is opened or looked up here, and no error repeats a secret.
 
 use super::url::{self, Url};
+use super::{Kind, value};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a name of a namespace can be made of.
 const LONGEST_NAMESPACE: usize = 64;
+
+/// The largest object that is shared unless somebody says otherwise.
+const LARGEST_OBJECT: usize = 16 << 20;
 
 /// Where to look, and how.
 #[derive(Clone, PartialEq, Eq)]
@@ -63,6 +67,12 @@ pub struct Attributes {
     pub region: Option<String>,
     /// The private key that values are signed with.
     pub sign_key: Option<PathBuf>,
+    /// Public keys; if there are any, only what they have signed is believed.
+    pub trusted_keys: Vec<String>,
+    /// Compiled objects are shared as well, up to this size.
+    pub objects: Option<usize>,
+    /// The same as `expire`, for objects.
+    pub expire_objects: Option<Duration>,
 }
 
 /// Something that is not to be shown.
@@ -106,6 +116,9 @@ impl Default for Attributes {
             endpoint: None,
             region: None,
             sign_key: None,
+            trusted_keys: Vec::new(),
+            objects: None,
+            expire_objects: None,
         }
     }
 }
@@ -150,8 +163,8 @@ impl Location {
 
     /// Attributes that mean nothing for a sort of server are mistakes.
     fn check(&self) -> Result<(), String> {
-        let Attributes { layout, umask, endpoint, region, bearer_token, headers, ca_file, expire, .. } =
-            &self.attributes;
+        let Attributes { layout, umask, endpoint, region, bearer_token, headers, ca_file, .. } = &self.attributes;
+        let Attributes { expire, expire_objects, objects, .. } = &self.attributes;
         let is_http = matches!(self.endpoint, Endpoint::Http(_));
         let is_s3 = matches!(self.endpoint, Endpoint::S3 { .. });
         let is_folder = matches!(self.endpoint, Endpoint::Folder(_));
@@ -166,6 +179,8 @@ impl Location {
             ("header", !headers.is_empty() && !is_http),
             ("ca-file", ca_file.is_some() && is_folder),
             ("expire", expire.is_some() && (is_http || is_s3)),
+            ("expire-objects", expire_objects.is_some() && (is_http || is_s3)),
+            ("objects", objects.is_some() && matches!(self.endpoint, Endpoint::Archive(_))),
         ];
         match wrong.iter().find(|(_, is_wrong)| *is_wrong) {
             Some((name, _)) => Err(format!("the attribute {name} means nothing for this sort of URL")),
@@ -223,11 +238,32 @@ impl Attributes {
             "endpoint" => self.endpoint = Some(text()?),
             "region" => self.region = Some(text()?),
             "sign-key" => self.sign_key = Some(path()?),
+            "trusted-key" => self.trusted_keys.push(trusted_key(text()?)?),
+            "objects" => self.objects = objects(name, value)?,
+            "expire-objects" => self.expire_objects = Some(duration(name, &text()?, "s")?),
             // Of ccache's, and always so here.
             "keep-alive" | "update-mtime" => _ = value.map(|value| truth(name, value)).transpose()?,
             _ => return Err(format!("there is no attribute {name:?}")),
         }
         Ok(())
+    }
+
+    /// How long values of a kind are kept that nobody uses.
+    pub fn lifetime(&self, kind: Kind) -> Option<Duration> {
+        if kind == Kind::Object { self.expire_objects.or(self.expire) } else { self.expire }
+    }
+}
+
+fn trusted_key(text: String) -> Result<String, String> {
+    value::public_key(&text).map(|_| text)
+}
+
+/// Whether objects are shared, and how large ones: `objects`, `objects=8M`, `objects=no`.
+fn objects(name: &str, value: Option<&str>) -> Result<Option<usize>, String> {
+    let is_shared = value.map_or(Ok(true), |value| truth(name, value));
+    match (is_shared, value) {
+        (Ok(is_shared), _) => Ok(is_shared.then_some(LARGEST_OBJECT)),
+        (Err(_), value) => size(name, value.unwrap_or_default()).map(Some),
     }
 }
 
@@ -389,9 +425,29 @@ mod tests {
             "redis://h bearer-token=x",
             "http://h expire=3d",
             "redis://h connect-timeout=0",
+            "redis://h objects=1G",
+            "redis://h objects=maybe",
+            "archive:/x objects",
+            "http://h expire-objects=3d",
+            "redis://h trusted-key=AAAA",
         ] {
             assert!(Location::parse(text).is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn objects_are_shared_only_where_that_is_said() {
+        let objects = |text: &str| parsed(&format!("redis://h{text}")).attributes.objects;
+        assert_eq!((objects(""), objects(" objects=no"), objects(" objects=0")), (None, None, None));
+        assert_eq!((objects(" objects"), objects(" objects=1")), (Some(LARGEST_OBJECT), Some(LARGEST_OBJECT)));
+        assert_eq!(objects(" objects=300K"), Some(300 << 10));
+        let attributes = parsed("redis://h expire=9d").attributes;
+        assert_eq!(attributes.lifetime(Kind::Object), attributes.expire);
+        let attributes = parsed("redis://h expire=9d expire-objects=2d").attributes;
+        assert_eq!(attributes.lifetime(Kind::Object), Some(Duration::from_secs(2 * 24 * 3600)));
+        assert_eq!(attributes.lifetime(Kind::Outcome), attributes.expire);
+        let key = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=";
+        assert_eq!(parsed(&format!("redis://h trusted-key={key}")).attributes.trusted_keys, [key]);
     }
 
     #[test]

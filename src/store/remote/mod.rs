@@ -1,5 +1,5 @@
-//! The store of a team: results shared between machines, on engines that teams already run. It holds two sorts of values: the
-//! shapes of a test, as one list, and outcomes. Each is written whole, in an envelope with a checksum, and signed if there is a
+//! The store of a team: results shared between machines, on engines that teams already run. It holds three sorts of values: the
+//! shapes of a test, as one list; outcomes; and, where that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and signed if there is a
 //! key for that.
 //!
 //! In: names and values. Out: the same, checked, or a reason. Whatever the server does, whoever asks waits no longer than the
@@ -10,6 +10,7 @@ pub mod archive;
 pub mod breaker;
 pub mod harm;
 pub mod location;
+pub mod objects;
 pub mod resp;
 pub mod spool;
 pub mod transfer;
@@ -57,6 +58,8 @@ pub enum Kind {
     Shapes,
     /// An outcome.
     Outcome,
+    /// A compiled object.
+    Object,
 }
 
 /// The name of a value.
@@ -67,10 +70,13 @@ pub struct Name {
 }
 
 impl Kind {
+    const ALL: [Kind; 3] = [Kind::Shapes, Kind::Outcome, Kind::Object];
+
     fn letter(self) -> char {
         match self {
             Kind::Shapes => 's',
             Kind::Outcome => 'o',
+            Kind::Object => 'c',
         }
     }
 }
@@ -84,6 +90,10 @@ impl Name {
         Name { kind: Kind::Outcome, hash: key }
     }
 
+    pub fn object(key: Hash) -> Name {
+        Name { kind: Kind::Object, hash: key }
+    }
+
     /// The name as the last part of a path: 32 digits, a dot, the kind and the version.
     fn file(self) -> String {
         format!("{}.{}{VERSION}", self.hash, self.kind.letter())
@@ -92,8 +102,7 @@ impl Name {
     /// The other way round; `None` for what is no name of ours.
     fn of_file(text: &str) -> Option<Name> {
         let (digits, ending) = text.split_once('.')?;
-        let kind =
-            [Kind::Shapes, Kind::Outcome].into_iter().find(|kind| ending == format!("{}{VERSION}", kind.letter()))?;
+        let kind = Kind::ALL.into_iter().find(|kind| ending == format!("{}{VERSION}", kind.letter()))?;
         Some(Name { kind, hash: Hash::from_text(digits)? })
     }
 }
@@ -165,6 +174,8 @@ pub struct Remote {
     pub reading: Breaker,
     pub writing: Breaker,
     keys: Keys,
+    /// The objects of this machine, for those who send them.
+    objects: Option<objects::Source>,
     connection: Mutex<Option<Box<dyn Backend>>>,
     patience: Option<Duration>,
     /// How long has been waited for it already.
@@ -173,17 +184,22 @@ pub struct Remote {
 
 impl Remote {
     /// A remote store, with a folder of this machine's store for what is to be remembered about it. Nothing is touched yet.
-    pub fn new(mut location: Location, usage: Usage, store: &Path, store_is_read_only: bool) -> Remote {
-        location.attributes.read_only = Some(usage.read_only.is_some());
+    pub fn new(location: Location, usage: Usage, store: &Path, store_is_read_only: bool) -> Remote {
         let folder = store.join("remote").join(identity(&location).to_string());
         let breakers = if store_is_read_only { temporary_folder(&location) } else { folder.clone() };
-        let breaker = |name: &str| Breaker::new(breakers.join(name), location.attributes.retry);
+        Remote::with_folders(location, usage, &folder, &breakers)
+    }
+
+    fn with_folders(mut location: Location, usage: Usage, folder: &Path, breakers: &Path) -> Remote {
+        location.attributes.read_only = Some(usage.read_only.is_some());
+        let [reading, writing] = breakers_in(breakers, &location);
         let keys = Keys::new(&location.attributes, &usage.trusted_keys);
         Remote {
-            reading: breaker("reading-failed"),
-            writing: breaker("writing-failed"),
+            reading,
+            writing,
             spool: Spool::new(folder.join("spool")),
             keys,
+            objects: None,
             connection: Mutex::new(None),
             patience: None,
             spent: Mutex::default(),
@@ -297,6 +313,11 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
 struct Pace {
     connect: Duration,
     operation: Duration,
+}
+
+/// What keeps everybody from reading, and from writing.
+fn breakers_in(folder: &Path, location: &Location) -> [Breaker; 2] {
+    ["reading-failed", "writing-failed"].map(|name| Breaker::new(folder.join(name), location.attributes.retry))
 }
 
 /// What tells two remote stores apart.

@@ -23,6 +23,8 @@ pub enum Errand {
     Used { test: Hash, key: Hash },
     /// An outcome was found to be wrong.
     Drop { key: Hash },
+    /// An object is to be written.
+    Object { key: Hash, replace: bool },
 }
 
 impl Errand {
@@ -32,6 +34,8 @@ impl Errand {
             Errand::Put { test, shape, key, replace: true } => format!("replace-{test}-{shape}-{key}"),
             Errand::Used { test, key } => format!("used-{test}-{key}"),
             Errand::Drop { key } => format!("drop-{key}"),
+            Errand::Object { key, replace: false } => format!("object-{key}"),
+            Errand::Object { key, replace: true } => format!("reobject-{key}"),
         }
     }
 
@@ -44,6 +48,8 @@ impl Errand {
             ("replace", &[test, shape, key]) => Some(Errand::Put { test, shape, key, replace: true }),
             ("used", &[test, key]) => Some(Errand::Used { test, key }),
             ("drop", &[key]) => Some(Errand::Drop { key }),
+            ("object", &[key]) => Some(Errand::Object { key, replace: false }),
+            ("reobject", &[key]) => Some(Errand::Object { key, replace: true }),
             _ => None,
         }
     }
@@ -142,6 +148,8 @@ mod tests {
             put(true),
             Errand::Used { test: hash(b"t"), key: hash(b"k") },
             Errand::Drop { key: hash(b"k") },
+            Errand::Object { key: hash(b"k"), replace: false },
+            Errand::Object { key: hash(b"k"), replace: true },
         ];
         assert!(spool.is_empty());
         for errand in all.iter().chain(&all) {

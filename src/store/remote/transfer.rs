@@ -33,6 +33,7 @@ const CLEANING_SHARE: u64 = 100;
 pub struct Moved {
     pub outcomes: u64,
     pub tests: u64,
+    pub objects: u64,
     pub bytes: u64,
     /// How many were not, and some of the reasons.
     pub left: u64,
@@ -44,6 +45,7 @@ pub struct Moved {
 pub struct RemoteVolume {
     pub outcomes: u64,
     pub tests: u64,
+    pub objects: u64,
     pub bytes: u64,
 }
 
@@ -52,13 +54,14 @@ impl Moved {
     pub fn and(mut self, other: Moved) -> Moved {
         self.outcomes += other.outcomes;
         self.tests += other.tests;
+        self.objects += other.objects;
         self.bytes += other.bytes;
         self.left += other.left;
         self.reasons.extend(other.reasons);
         self
     }
 
-    fn leave(&mut self, reason: String) {
+    pub(super) fn leave(&mut self, reason: String) {
         self.left += 1;
         if self.reasons.len() < MOST_REASONS && !self.reasons.contains(&reason) {
             self.reasons.push(reason);
@@ -116,7 +119,8 @@ impl Remote {
 
     /// Nobody else removes what is old from a folder.
     fn clean_now_and_then(&self) {
-        let has_end = self.location.attributes.expire.is_some();
+        let attributes = &self.location.attributes;
+        let has_end = attributes.expire.is_some() || attributes.expire_objects.is_some();
         if has_end && matches!(self.location.endpoint, Endpoint::Folder(_)) && random().is_multiple_of(CLEANING_SHARE) {
             // If it fails, somebody else's will not.
             let _ = self.clean();
@@ -141,7 +145,7 @@ impl Remote {
 
     fn do_batch(&self, near: &FileStore, errands: &[Errand], moved: &mut Moved) -> Result<(), Trouble> {
         let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
-        let (mut used, mut dropped) = (BTreeSet::new(), Vec::new());
+        let (mut used, mut dropped, mut objects) = (BTreeSet::new(), Vec::new(), Vec::new());
         for errand in errands {
             match *errand {
                 Errand::Put { test, shape, key, replace } => {
@@ -152,6 +156,7 @@ impl Remote {
                 }
                 Errand::Used { test, key } => used.extend([Name::shapes(test), Name::outcome(key)]),
                 Errand::Drop { key } => dropped.push(Name::outcome(key)),
+                Errand::Object { key, replace } => objects.push((key, replace)),
             }
         }
         if !dropped.is_empty() {
@@ -161,7 +166,8 @@ impl Remote {
             let used: Vec<Name> = used.into_iter().collect();
             self.with(move |server| server.touch(&used))?;
         }
-        self.send(near, &cargo, moved)
+        self.send(near, &cargo, moved)?;
+        self.send_objects(&objects, moved)
     }
 
     /// Writes outcomes, and then the lists of shapes that lead to them.
@@ -240,6 +246,8 @@ impl Remote {
                 match name.kind {
                     Kind::Outcome => cargo.outcomes.push((name.hash, false)),
                     Kind::Shapes => _ = cargo.tests.insert(name.hash, near.shapes(name.hash).unwrap_or_default()),
+                    // They do not lie in this store.
+                    Kind::Object => {}
                 }
             }
             self.send(near, &cargo, &mut moved)?;
@@ -254,7 +262,11 @@ impl Remote {
         let mut names = self.list()?;
         // Outcomes before the shapes that lead to them.
         names.sort_by_key(|listed| std::cmp::Reverse(listed.name.kind));
-        let is_wanted = |listed: &&Listed| listed.name.kind == Kind::Shapes || !near.has_outcome(listed.name.hash);
+        let is_wanted = |listed: &&Listed| match listed.name.kind {
+            Kind::Shapes => true,
+            Kind::Outcome => !near.has_outcome(listed.name.hash),
+            Kind::Object => false,
+        };
         let names: Vec<Name> = names.iter().filter(is_wanted).map(|listed| listed.name).collect();
         for names in names.chunks(BATCH) {
             for (name, fetched) in names.iter().zip(self.get(names, false)?) {
@@ -269,6 +281,7 @@ impl Remote {
                 match name.kind {
                     Kind::Outcome => moved.outcomes += 1,
                     Kind::Shapes => moved.tests += 1,
+                    Kind::Object => moved.objects += 1,
                 }
             }
         }
@@ -287,6 +300,7 @@ impl Remote {
                 let added = shapes.iter().rev().try_for_each(|shape| near.put_shape(name.hash, shape));
                 added.map_err(|error| error.to_string())
             }
+            Kind::Object => Err("it is no result".to_owned()),
         }
     }
 
@@ -322,6 +336,7 @@ impl Remote {
             match listed.name.kind {
                 Kind::Outcome => volume.outcomes += 1,
                 Kind::Shapes => volume.tests += 1,
+                Kind::Object => volume.objects += 1,
             }
         }
         Ok(volume)

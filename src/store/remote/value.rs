@@ -19,6 +19,9 @@ const VALUE: Format = Format { magic: *b"TASTEFAR", version: 1 };
 /// The format of the list of a test's shapes.
 const SHAPES: Format = Format { magic: *b"TASTESHS", version: 1 };
 
+/// The format of a compiled object.
+const OBJECT: Format = Format { magic: *b"TASTESOB", version: 1 };
+
 /// A list of shapes has no more bytes than this before it is packed; every machine that looks for the test reads all of it.
 const LONGEST_LIST: usize = 4 << 20;
 
@@ -70,6 +73,11 @@ impl Keys {
         self.wrap(name, &postcard::to_stdvec(&parts).map_err(|error| error.to_string())?)
     }
 
+    /// The bytes for an object, which comes as others are to get it.
+    pub fn object(&self, name: Name, raw: &[u8]) -> Result<Vec<u8>, String> {
+        self.wrap(name, raw)
+    }
+
     fn wrap(&self, name: Name, raw: &[u8]) -> Result<Vec<u8>, String> {
         let body = entry::encode(format(name.kind), name.hash, raw).map_err(|error| error.to_string())?;
         let signature = match &self.sign_key {
@@ -100,6 +108,11 @@ impl Keys {
         parts.into_iter().map(|part| Shape::from_bytes(part).map_err(|error| error.to_string())).collect()
     }
 
+    /// The object that somebody wrote, if it can be believed.
+    pub fn read_object(&self, name: Name, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        self.unwrap(name, bytes)
+    }
+
     fn unwrap(&self, name: Name, bytes: &[u8]) -> Result<Vec<u8>, String> {
         if bytes.len() > self.largest {
             return Err("it is larger than max-value allows".to_owned());
@@ -118,7 +131,7 @@ impl Keys {
             return Ok(());
         }
         if value.signature.is_empty() {
-            return Err("nobody has signed it, and tasting.toml names the keys that are trusted".to_owned());
+            return Err("nobody has signed it, and keys are named that are trusted".to_owned());
         }
         let message = self.message(value.body);
         for key in &self.trusted {
@@ -127,7 +140,7 @@ impl Keys {
                 return Ok(());
             }
         }
-        Err("its signature is of none of the keys that tasting.toml names".to_owned())
+        Err("its signature is of none of the keys that are trusted".to_owned())
     }
 
     /// What is signed. A value of one namespace is none of another.
@@ -140,6 +153,7 @@ fn format(kind: Kind) -> &'static Format {
     match kind {
         Kind::Shapes => &SHAPES,
         Kind::Outcome => &entry::OUTCOME,
+        Kind::Object => &OBJECT,
     }
 }
 

@@ -1,0 +1,97 @@
+//! `tasting objects`: what compilers' shims have done for them, since they speak to no server themselves.
+
+use super::{OpenStore, exit, open_store};
+use crate::model::Hash;
+use crate::objects::Objects;
+use crate::objects::shared::Reply;
+use crate::process::Settings;
+use crate::run::config::Config;
+use crate::run::project::Project;
+use crate::run::sharing;
+use crate::store::FileStore;
+use crate::store::remote::Remote;
+use crate::store::remote::objects::Asked;
+use crate::store::remote::transfer::Moved;
+use anyhow::Context;
+
+/// Fetch and send compiled objects, for the compilers' shims.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Fetch an object into the cache; the exit code says what came of it
+    Fetch { key: String },
+    /// Send what waits, and for a second what comes to wait; say nothing
+    Send,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
+    let settings = Settings::from_environment();
+    match arguments.what {
+        What::Fetch { key } => {
+            let key = Hash::from_text(&key).context("that is no key of an object")?;
+            Ok(fetch(&settings, key)? as u8)
+        }
+        What::Send => {
+            let OpenStore { store, .. } = open_store(&settings)?;
+            if let Some(remote) = sender(&settings)?
+                && let Err(trouble) = remote.serve(&store)
+            {
+                settings.log(format_args!("objects still wait to be sent: {trouble}"));
+            }
+            Ok(exit::OK)
+        }
+    }
+}
+
+/// The remote store for objects, if they are shared, and the largest one that is.
+pub fn remote(settings: &Settings) -> anyhow::Result<Option<(Remote, usize)>> {
+    let working = std::env::current_dir().context("there is no current folder")?;
+    // Which keys are trusted is in there.
+    let config = Config::read(&Project::root(&working, settings)).map_err(anyhow::Error::msg)?;
+    let Some(objects) = Objects::new(settings) else { return Ok(None) };
+    Ok(sharing::objects(settings, &config, objects.root()))
+}
+
+/// The same for whoever sends; `None` as well if nothing is to be written there.
+fn sender(settings: &Settings) -> anyhow::Result<Option<Remote>> {
+    let Some((remote, largest)) = remote(settings)?.filter(|(remote, _)| remote.is_writable()) else {
+        return Ok(None);
+    };
+    let Some(objects) = Objects::new(settings) else { return Ok(None) };
+    Ok(Some(remote.patient().with_objects(Box::new(move |key| objects.give(key, largest)))))
+}
+
+/// Sends the objects that wait.
+pub fn send_waiting(settings: &Settings, store: &FileStore) -> anyhow::Result<Moved> {
+    Ok(sender(settings)?.map(|remote| remote.do_errands(store)).transpose()?.unwrap_or_default())
+}
+
+fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {
+    let objects = Objects::new(settings).context("there is no folder for the cache")?;
+    let Some((remote, largest)) = remote(settings)? else { return Ok(Reply::Private) };
+    let wanted = |reply| if remote.is_writable() { reply } else { Reply::Private };
+    if settings.recache {
+        return Ok(wanted(Reply::Replace));
+    }
+    let problem = match remote.ask_for_object(key) {
+        Ok(Asked::Missing) => return Ok(wanted(Reply::Missing)),
+        Ok(Asked::Found(bytes)) => match objects.accept(key, &bytes, largest) {
+            Ok(()) => return Ok(Reply::There),
+            Err(reason) => reason,
+        },
+        Ok(Asked::Bad(reason)) => reason,
+        Err(trouble) => {
+            let shown = &trouble.shown;
+            settings.log(format_args!("the remote store {shown} is left alone for a while: {}", trouble.reason));
+            return Ok(Reply::Private);
+        }
+    };
+    let url = remote.location.url();
+    settings.log(format_args!("the object {key} in the remote store {url} is of no use: {problem}"));
+    Ok(wanted(Reply::Replace))
+}
