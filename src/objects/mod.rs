@@ -4,6 +4,7 @@
 //! ```text
 //! objects-1/ab/cdef….o   an object, with its record         objects-1/counts   a letter for each look-up
 //! objects-1/ab/cdef….n   what is known of it                objects-1/sizes    of the folders, about
+//! objects-1/ab/cdef….d   there is nothing to say of a declaration
 //! ```
 //!
 //! The object is a plain file of its own, so that file systems which can share the blocks of two files do so. What is used
@@ -20,7 +21,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 2 };
 
 /// The version of the layout.
 const FOLDER: &str = "objects-1";
@@ -48,6 +49,18 @@ pub struct Notes {
     content: Hash,
     /// The texts of this meaning that were compiled, or checked, without any message.
     pub silent: Vec<Hash>,
+    /// The last of them.
+    pub last: Silence,
+}
+
+/// A text that the compiler had nothing to say of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    pub text: Hash,
+    /// What is left of it without the declarations that it could do without.
+    pub rest: Hash,
+    /// These declarations.
+    pub spare: Vec<Hash>,
 }
 
 /// How often it was looked for objects.
@@ -106,7 +119,7 @@ impl Objects {
     }
 
     /// Keeps the object at `object`, which was made without any message of this text.
-    pub fn keep(&self, key: Hash, object: &Path, text: Hash) -> Result<(), StoreError> {
+    pub fn keep(&self, key: Hash, object: &Path, text: &Silence) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
@@ -116,20 +129,45 @@ impl Objects {
         fs::create_dir_all(path.parent().unwrap_or(&self.root)).map_err(failed)?;
         let source = File::open(object).map_err(failed)?;
         aside::write_from(&path, &source, &content).map_err(failed)?;
-        let size = self.write_notes(key, &Notes { content: Hash::of(&content), silent: vec![text] })?;
+        let size =
+            self.write_notes(key, &Notes { content: Hash::of(&content), silent: vec![text.text], last: text.clone() })?;
         self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
         Ok(())
     }
 
     /// Notes that the compiler has nothing to say of this text either.
-    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: Hash) -> Result<(), StoreError> {
+    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: &Silence) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
-        notes.silent.push(text);
+        notes.silent.push(text.text);
+        notes.last = text.clone();
         let surplus = notes.silent.len().saturating_sub(MOST_TEXTS);
         notes.silent.drain(..surplus);
         self.write_notes(key, &notes).map(|_| ())
+    }
+
+    /// Whether there is nothing to say of a declaration.
+    pub fn is_silent(&self, declaration: Hash) -> bool {
+        let path = self.file(declaration, "d");
+        let is_there = path.exists();
+        if is_there && !self.read_only {
+            note_use(&path);
+        }
+        is_there
+    }
+
+    /// Notes that there is nothing to say of a declaration.
+    pub fn note_declaration(&self, declaration: Hash) -> Result<(), StoreError> {
+        if self.read_only {
+            return Ok(());
+        }
+        let path = self.file(declaration, "d");
+        let folder = path.parent().unwrap_or(&self.root);
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, b"\n"));
+        written.map_err(|error| StoreError::file("write", &path, error))?;
+        self.retention().added(&[(declaration.0[0], 1)]);
+        Ok(())
     }
 
     fn write_notes(&self, key: Hash, notes: &Notes) -> Result<u64, StoreError> {
@@ -200,6 +238,21 @@ mod tests {
         Objects::new(&settings).unwrap()
     }
 
+    fn silence(text: Hash) -> Silence {
+        Silence { text, ..Silence::default() }
+    }
+
+    #[test]
+    fn declarations_are_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), None);
+        let declaration = Hash::of(b"int f(int);");
+        assert!(!objects.is_silent(declaration));
+        objects.note_declaration(declaration).unwrap();
+        assert!(objects.is_silent(declaration) && objects.find(declaration).is_none());
+        assert_eq!(objects.volume().unwrap().0, 0);
+    }
+
     #[test]
     fn what_was_kept_comes_back_and_damage_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
@@ -208,7 +261,7 @@ mod tests {
         fs::write(&made, "an object").unwrap();
         let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
         assert!(objects.find(key).is_none());
-        objects.keep(key, &made, text).unwrap();
+        objects.keep(key, &made, &silence(text)).unwrap();
         let found = objects.find(key).unwrap();
         assert_eq!(found.notes.silent, [text]);
         objects.take(&found, &taken).unwrap();
@@ -227,10 +280,10 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, "an object").unwrap();
         let key = Hash::of(b"key");
-        objects.keep(key, &made, Hash::of(b"0")).unwrap();
+        objects.keep(key, &made, &silence(Hash::of(b"0"))).unwrap();
         for number in 1..100u8 {
             let notes = objects.find(key).unwrap().notes;
-            objects.note_silent(key, notes, Hash::of(&[number])).unwrap();
+            objects.note_silent(key, notes, &silence(Hash::of(&[number]))).unwrap();
         }
         let silent = objects.find(key).unwrap().notes.silent;
         assert_eq!((silent.len(), silent.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
@@ -247,7 +300,7 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, vec![7; 60 << 10]).unwrap();
         for number in 0..60u8 {
-            objects.keep(Hash::of(&[number]), &made, Hash::default()).unwrap();
+            objects.keep(Hash::of(&[number]), &made, &Silence::default()).unwrap();
         }
         objects.clean().unwrap();
         let (count, bytes) = objects.volume().unwrap();
