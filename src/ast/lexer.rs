@@ -34,6 +34,8 @@ pub struct Pragma<'a> {
 pub struct Source<'a> {
     pub from: u32,
     pub file: &'a [u8],
+    /// It is a header of the system's, or what comes from a macro of one.
+    pub is_system: bool,
 }
 
 /// A unit as tokens. The last one is of the kind `End`.
@@ -71,6 +73,12 @@ impl<'a> Tokens<'a> {
     pub fn file(&self, index: usize) -> &'a [u8] {
         let next = self.sources.partition_point(|source| source.from as usize <= index);
         next.checked_sub(1).map_or(b"", |at| self.sources[at].file)
+    }
+
+    /// Whether a token comes from a header of the system's.
+    pub fn is_system(&self, index: usize) -> bool {
+        let next = self.sources.partition_point(|source| source.from as usize <= index);
+        next.checked_sub(1).is_some_and(|at| self.sources[at].is_system)
     }
 
     /// A problem with a token.
@@ -363,11 +371,12 @@ impl<'a> Lexer<'a> {
         let Some(number) = number else { return self.fail("a linemarker without a number") };
         let quoted = marker[digits..].trim_ascii();
         if let Some(quoted) = quoted.strip_prefix(b"\"") {
-            let Some(file) = memchr::memrchr(b'"', quoted).map(|end| &quoted[..end]) else {
+            let Some(end) = memchr::memrchr(b'"', quoted) else {
                 return self.fail("a linemarker whose file name does not end");
             };
+            let (file, is_system) = (&quoted[..end], quoted[end..].contains(&b'3'));
             let from = self.all.tokens.len() as u32;
-            self.all.sources.push(Source { from, file });
+            self.all.sources.push(Source { from, file, is_system });
         }
         self.at = (self.at + 1 + end + 1).min(self.all.text.len());
         self.line = number;

@@ -15,9 +15,11 @@ mod parser;
 mod pragmas;
 mod problem;
 mod scope;
+mod spare;
 mod unit;
 
 pub use problem::Problem;
+pub use spare::Spare;
 
 use crate::model::Hash;
 
@@ -31,6 +33,8 @@ pub struct Unit {
     /// The same for an object with debug information, which tells where everything stands. That is the whole text: gcc numbers
     /// files and types, and places variables, by all declarations before, whether they are used or not.
     pub with_lines: Hash,
+    /// Declarations that it could do without; only where they are asked for.
+    pub spare: Vec<Spare>,
 }
 
 /// A function, a variable, or assembler outside of functions.
@@ -84,9 +88,18 @@ pub struct Reference {
 
 /// Reads a preprocessed unit. What is not understood is refused, with the place and the reason.
 pub fn read(text: &[u8]) -> Result<Unit, Problem> {
+    read_for(text, false)
+}
+
+/// The same, and finds the declarations that it could do without.
+pub fn read_with_spare(text: &[u8]) -> Result<Unit, Problem> {
+    read_for(text, true)
+}
+
+fn read_for(text: &[u8], wants_spare: bool) -> Result<Unit, Problem> {
     let all = lexer::tokens(text)?;
     let parsed = parser::parse(&all).map_err(|problem| *problem)?;
-    Ok(unit::unit(&all, &parsed))
+    Ok(unit::unit(&all, &parsed, wants_spare))
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use super::declarations::{Definition, EntityId, NOTHING, Part, Role, Sort, Trait
 use super::hashing::Hashing;
 use super::lexer::{Tokens, readable};
 use super::parser::Parsed;
-use super::{Kind, Linkage, Reference, Unit, library};
+use super::{Kind, Linkage, Reference, Unit, library, spare};
 use crate::model::{Hash, Hasher};
 
 /// Everything about a unit that was parsed.
-pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
+pub fn unit(all: &Tokens, parsed: &Parsed, wants_spare: bool) -> Unit {
     let hashing = Hashing::new(all, parsed);
     let entities = parsed.declarations.entities.len();
     let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
@@ -29,7 +29,9 @@ pub fn unit(all: &Tokens, parsed: &Parsed) -> Unit {
     maker.library = maker.library_hash(&library);
     let meaning = maker.meaning();
     let with_lines = Hasher::new("unit with lines").hash(meaning).hash(Hash::of(all.text)).finish();
-    Unit { definitions: maker.definitions(), meaning, with_lines }
+    let definitions = maker.definitions();
+    let spare = if wants_spare { spare::find(&mut maker.hashing, &mut maker.closure) } else { Vec::new() };
+    Unit { definitions, meaning, with_lines, spare }
 }
 
 /// What counts.

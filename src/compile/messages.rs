@@ -3,11 +3,29 @@
 
 use crate::model::{Hash, Hasher};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The text without line numbers and empty lines. Layout counts, since compilers warn of misleading indentation; so does
 /// whether a header is the system's, since they do not warn of what is in one.
 pub fn hash(text: &[u8]) -> Hash {
     let mut hasher = Hasher::new("messages");
+    add(&mut hasher, text);
+    hasher.finish()
+}
+
+/// The same without some of its lines.
+pub fn hash_without<'p>(text: &[u8], places: impl Iterator<Item = &'p Range<usize>>) -> Hash {
+    let mut hasher = Hasher::new("messages");
+    let mut from = 0;
+    for place in places {
+        add(&mut hasher, &text[from..place.start]);
+        from = place.end;
+    }
+    add(&mut hasher, &text[from..]);
+    hasher.finish()
+}
+
+fn add(hasher: &mut Hasher, text: &[u8]) {
     for line in text.split(|&byte| byte == b'\n') {
         match line {
             [] => {}
@@ -24,7 +42,6 @@ pub fn hash(text: &[u8]) -> Hash {
             }
         }
     }
-    hasher.finish()
 }
 
 /// How much of the code before a comment tells where it stands.
@@ -95,6 +112,7 @@ mod tests {
         assert_ne!(plain, hash(b"# 1 \"x.c\"\n  int x;\n"));
         assert_ne!(plain, hash(b"# 1 \"x.c\"\nint x; int f();\n"));
         assert_ne!(hash(b"# 1 \"x.h\" 1\nint x;\n"), hash(b"# 1 \"x.h\" 1 3\nint x;\n"));
+        assert_eq!(hash(b"a;\nc;\ne;\n"), hash_without(b"a;\nb;\nc;\nd;\ne;\n", [3..6, 9..12].iter()));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub mod separately;
 /// What a source means.
 pub mod syntax;
 
+use crate::ast;
 use crate::elf::Labels;
 use crate::model::{Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
@@ -206,7 +207,7 @@ impl Call<'_> {
         let syntax = quiet::attempt(self.settings, &name, || {
             let plan = plan.map_err(refuse)?;
             let preprocessed = plan.preprocess(&Wish::default()).map_err(refuse)?;
-            plan.understand(&preprocessed.text)
+            plan.understand(&preprocessed.text, ast::read)
         })?;
         if let Err(refusal) = &syntax {
             self.settings.log(format_args!("by its code: {refusal}"));
@@ -220,7 +221,7 @@ impl Call<'_> {
         let [output] = &work.job.outputs[..] else { return None };
         let log = |reason: &dyn Display| self.settings.log(format_args!("{}: {reason}", output.display()));
         let request = if work.job.lto { Err("it is for link-time optimisation") } else { Ok(()) };
-        let request = request.and_then(|()| Request::new(self.settings, plan, output, added));
+        let request = request.and_then(|()| Request::new(self.settings, plan, output, added, work.start));
         let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
         match quiet::attempt(self.settings, output.display(), || request.look_up())? {
             Answer::Reused { is_shared } => {

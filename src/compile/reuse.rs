@@ -6,23 +6,28 @@
 //! message. The same meaning does not say that there is none now: a declaration that was added, and that the code does
 //! not use, may be one to warn of, or be wrong. Of a text that it has not seen the compiler is asked whether it has
 //! anything to say (`-fsyntax-only`), which takes a fraction of a compilation. Comments and moved lines are no other text.
+//! Nor is it asked for each file about a plain prototype that was added to a header of all: what it says of one does not depend on
+//! the rest of the unit (`ast::Spare`), so that its silence in one file is its silence in all.
 
 use super::bearing::{Bearing, Word};
 use super::dependencies::Dependencies;
 use super::messages;
 use super::preprocess::{DEPENDENCY_VARIABLES, Wish};
 use super::syntax::{Plan, Understood};
-use crate::ast::Linkage;
+use crate::ast::{self, Linkage, Spare};
 use crate::model::{Hash, Hasher, Refusal};
 use crate::objects::shared::{Reply, Shared};
-use crate::objects::{Found, Look, Objects};
+use crate::objects::{Found, Look, Objects, Silence};
 use crate::process::spawn::{self, unset};
 use crate::process::sys::Memory;
 use crate::process::{Settings, guard};
+use crate::store::StoreError;
+use rustc_hash::FxHashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Raised whenever the shim makes something else of the same compilation.
 const VERSION: u64 = 1;
@@ -72,8 +77,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("-fsanitize-coverage-", LISTED),
     ("-fsanitize-ignorelist", LISTED),
     ("-fxray", LISTED),
-    ("-Wimplicit-fallthrough=1", "the compiler reads all comments"),
+    ("-Wdocumentation", COMMENTS),
+    ("-Weverything", COMMENTS),
+    ("-Wimplicit-fallthrough=1", COMMENTS),
+    ("-fparse-all-comments", COMMENTS),
 ];
+const COMMENTS: &str = "the compiler reads all comments";
 const COVERAGE: &str = "it measures coverage: the object names files of this build";
 const PROFILE: &str = "a profile takes part in it";
 const MORE_FILES: &str = "it writes further files";
@@ -86,8 +95,11 @@ const VARIABLES: [&str; 5] =
     ["CCC_OVERRIDE_OPTIONS", "CC_LOG_DIAGNOSTICS", "CC_PRINT_HEADERS", "CC_PRINT_OPTIONS", "GCC_COMPARE_DEBUG"];
 
 /// Options with which comments that say "falls through" keep GCC from warning.
-const READS_COMMENTS: [&str; 6] =
-    ["-W", "-Wextra", "-Wimplicit-fallthrough", "-Wimplicit-fallthrough=2", "-Wimplicit-fallthrough=3", "-Weverything"];
+const READS_COMMENTS: [&str; 5] =
+    ["-W", "-Wextra", "-Wimplicit-fallthrough", "-Wimplicit-fallthrough=2", "-Wimplicit-fallthrough=3"];
+
+/// How many new declarations are looked up, or noted, one by one.
+const MOST_NEW: usize = 32;
 
 /// A compilation that may not be needed.
 pub struct Request<'r, 'a> {
@@ -100,6 +112,8 @@ pub struct Request<'r, 'a> {
     dependencies: Option<Dependencies>,
     /// What of the key does not come from the source.
     circumstances: Hash,
+    /// When the call began.
+    start: Duration,
 }
 
 /// What came of looking for an object.
@@ -117,7 +131,7 @@ pub enum Answer {
 /// An object that was looked for in vain.
 pub struct Missing {
     pub key: Hash,
-    pub text: Hash,
+    pub text: Silence,
     pub understood: Understood,
     /// The compiler has something to say of this text, so that it cannot be kept.
     pub talks: bool,
@@ -132,6 +146,7 @@ impl<'r, 'a> Request<'r, 'a> {
         plan: &'r Plan<'a>,
         output: &'r Path,
         added: &[OsString],
+        start: Duration,
     ) -> Result<Self, &'static str> {
         let objects = Objects::new(settings).ok_or("there is no folder for the cache")?;
         if let Some(reason) = plan.words.iter().find_map(refused) {
@@ -149,7 +164,7 @@ impl<'r, 'a> Request<'r, 'a> {
         }
         let circumstances = circumstances(settings, plan, added);
         let shared = Shared::new(settings, &objects);
-        Ok(Request { settings, plan, objects, shared, output, dependencies, circumstances })
+        Ok(Request { settings, plan, objects, shared, output, dependencies, circumstances, start })
     }
 
     /// Looks for the object, and puts it into its place if it is there.
@@ -171,7 +186,7 @@ impl<'r, 'a> Request<'r, 'a> {
         }
         let made = self.plan.preprocess(&Wish { options, messages: true })?;
         let (text, comments) = messages::without_comments(&made.text);
-        let understood = match self.plan.understand(&text) {
+        let understood = match self.plan.understand(&text, ast::read_with_spare) {
             Ok(understood) => understood,
             Err(refusal) => return Ok(Answer::Refused(refusal, None)),
         };
@@ -180,13 +195,13 @@ impl<'r, 'a> Request<'r, 'a> {
             return Ok(Answer::Refused(Refusal::new(self.plan.source.display().to_string(), reason), Some(understood)));
         }
         let key = self.key(&understood, comments);
-        let text = messages::hash(&text);
+        let silence = silence(&text, &understood.unit.spare);
         let (found, reply) = self.find(key);
         let Some(found) = found else {
-            return Ok(Answer::Missing(Missing { key, text, understood, talks: false, reply }));
+            return Ok(Answer::Missing(Missing { key, text: silence, understood, talks: false, reply }));
         };
-        if !self.is_silent(key, &found, text) {
-            return Ok(Answer::Missing(Missing { key, text, understood, talks: true, reply }));
+        if !self.is_silent(key, &found, &silence, &text, &understood) {
+            return Ok(Answer::Missing(Missing { key, text: silence, understood, talks: true, reply }));
         }
         let taken = self.objects.take(&found, self.output).and_then(|()| match (dependencies, &self.dependencies) {
             (Some(place), Some(wanted)) => fs::rename(place, &wanted.file),
@@ -212,7 +227,7 @@ impl<'r, 'a> Request<'r, 'a> {
 
     /// Keeps the object that was made without any message, and has it sent to where others find it.
     pub fn keep(&self, missing: &Missing) {
-        match (self.objects.keep(missing.key, self.output, missing.text), &self.shared) {
+        match (self.objects.keep(missing.key, self.output, &missing.text), &self.shared) {
             (Err(error), _) => self.settings.log(error),
             (Ok(()), Some(shared)) => shared.give(missing.key, missing.reply),
             (Ok(()), None) => {}
@@ -238,15 +253,38 @@ impl<'r, 'a> Request<'r, 'a> {
     }
 
     /// Whether the compiler has nothing to say of the text.
-    fn is_silent(&self, key: Hash, found: &Found, text: Hash) -> bool {
-        if found.notes.silent.contains(&text) || self.settings.sloppiness.messages {
+    fn is_silent(&self, key: Hash, found: &Found, silence: &Silence, text: &[u8], understood: &Understood) -> bool {
+        if found.notes.silent.contains(&silence.text) || self.settings.sloppiness.messages {
             return true;
         }
-        let is_silent = self.check().unwrap_or(false);
-        if is_silent && let Err(error) = self.objects.note_silent(key, found.notes.clone(), text) {
+        let new = new_declarations(&found.notes.last, silence, understood);
+        let are_known = |new: &Vec<&Spare>| new.iter().all(|spare| self.objects.is_silent(self.declaration(spare)));
+        if !new.as_ref().is_some_and(are_known) {
+            self.settings.log(format_args!("{}: the compiler is asked about its text", self.output.display()));
+            if !self.check().unwrap_or(false) || understood.changed_since(self.start).is_some() {
+                return false;
+            }
+            let mut new = new.into_iter().flatten().filter(|spare| is_written_so(spare, text));
+            self.log_trouble(new.try_for_each(|spare| self.objects.note_declaration(self.declaration(spare))));
+        }
+        self.log_trouble(self.objects.note_silent(key, found.notes.clone(), silence));
+        true
+    }
+
+    fn log_trouble(&self, done: Result<(), StoreError>) {
+        if let Err(error) = done {
             self.settings.log(error);
         }
-        is_silent
+    }
+
+    /// A declaration, and all else on which it depends what the compiler says of it.
+    fn declaration(&self, spare: &Spare) -> Hash {
+        let mut hasher = Hasher::new("silent declaration");
+        hasher.number(VERSION).hash(self.plan.environment).hash(spare.hash);
+        for word in self.plan.words.iter().filter(|word| word.bearing == Bearing::Messages) {
+            word.parts().for_each(|part| _ = hasher.bytes(part.as_bytes()));
+        }
+        hasher.finish()
     }
 
     /// Has the compiler read the source and stop there. `None` if that cannot be done.
@@ -263,6 +301,35 @@ impl<'r, 'a> Request<'r, 'a> {
         let output = child.wait_with_output().ok()?;
         Some(output.status.success() && output.stdout.is_empty() && said.length().ok()? == 0)
     }
+}
+
+/// All by which one knows a text again that the compiler has nothing to say of.
+fn silence(text: &[u8], spare: &[Spare]) -> Silence {
+    Silence {
+        text: messages::hash(text),
+        rest: messages::hash_without(text, spare.iter().map(|spare| &spare.place)),
+        spare: spare.iter().map(|spare| spare.hash).collect(),
+    }
+}
+
+/// The declarations by which a text differs from one that is known to be silent; `None` if it differs by anything else.
+fn new_declarations<'u>(known: &Silence, text: &Silence, understood: &'u Understood) -> Option<Vec<&'u Spare>> {
+    // A unit with nothing else in it would be one to warn of without them.
+    if known.rest != text.rest || understood.unit.definitions.is_empty() {
+        return None;
+    }
+    let known: FxHashSet<Hash> = known.spare.iter().copied().collect();
+    let new: Vec<&Spare> = understood.unit.spare.iter().filter(|spare| !known.contains(&spare.hash)).collect();
+    (new.len() <= MOST_NEW).then_some(new)
+}
+
+/// Whether a declaration stands in its file as it stands in the text. One that comes from a macro of a system header would be met
+/// with silence for that.
+fn is_written_so(spare: &Spare, text: &[u8]) -> bool {
+    let Ok(content) = fs::read(&spare.file) else { return false };
+    let lines = content.split(|&byte| byte == b'\n').skip((spare.line as usize).saturating_sub(1));
+    let mut written = lines.flatten().filter(|byte| !byte.is_ascii_whitespace());
+    text[spare.place.clone()].iter().filter(|byte| !byte.is_ascii_whitespace()).all(|byte| written.next() == Some(byte))
 }
 
 /// Where the preprocessor writes the dependency file until it is known that it is wanted.
@@ -343,6 +410,8 @@ mod tests {
             "-H",
             "-fstack-usage",
             "-Wa,-al=x",
+            "-Wdocumentation",
+            "-Weverything",
         ] {
             assert!(refusal(&format!("-c x.c {line}")).is_some(), "{line}");
         }

@@ -6,7 +6,7 @@ use super::bearing::{self, Bearing, Word};
 use super::identity;
 use super::languages::Language;
 use super::preprocess::{self, Preprocessed, Wish};
-use crate::ast::{self, Unit};
+use crate::ast::{Problem, Unit};
 use crate::model::{Hash, Hasher, Refusal};
 use crate::process::find::Compiler;
 use crate::process::spawn::Program;
@@ -111,12 +111,16 @@ impl<'a> Plan<'a> {
     }
 
     /// Reads the preprocessed text. The error is a reason.
-    pub fn understand(&self, text: &[u8]) -> Result<Understood, Refusal<'static>> {
+    pub fn understand(
+        &self,
+        text: &[u8],
+        read: fn(&[u8]) -> Result<Unit, Problem>,
+    ) -> Result<Understood, Refusal<'static>> {
         let name = || self.source.display().to_string();
         if let Some((_, reason)) = OTHER_FILES.iter().find(|(word, _)| memchr::memmem::find(text, word).is_some()) {
             return Err(Refusal::new(name(), *reason));
         }
-        let unit = ast::read(text).map_err(|problem| problem.refusal())?;
+        let unit = read(text).map_err(|problem| problem.refusal())?;
         let (mut environment, mut refusals) = (self.environment, Vec::new());
         if self.is_contextual {
             environment = Hasher::new("in context").hash(environment).hash(unit.meaning).finish();

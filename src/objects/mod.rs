@@ -4,7 +4,8 @@
 //! ```text
 //! objects-1/ab/cdef….o   an object, with its record         objects-1/counts   a letter for each look-up
 //! objects-1/ab/cdef….n   what is known of it                objects-1/sizes    of the folders, about
-//!                                                           objects-1/remote   what waits to be sent (`shared`)
+//! objects-1/ab/cdef….d   there is nothing to say of a       objects-1/remote   what waits to be sent (`shared`)
+//!                        declaration
 //! ```
 //!
 //! The object is a plain file of its own, so that file systems which can share the blocks of two files do so. What is used
@@ -24,7 +25,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 2 };
 
 /// The version of the layout.
 const FOLDER: &str = "objects-1";
@@ -52,6 +53,18 @@ pub struct Notes {
     content: Hash,
     /// The texts of this meaning that were compiled, or checked, without any message.
     pub silent: Vec<Hash>,
+    /// The last of them.
+    pub last: Silence,
+}
+
+/// A text that the compiler had nothing to say of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Silence {
+    pub text: Hash,
+    /// What is left of it without the declarations that it could do without.
+    pub rest: Hash,
+    /// These declarations.
+    pub spare: Vec<Hash>,
 }
 
 /// An object as other machines get it.
@@ -128,14 +141,14 @@ impl Objects {
     }
 
     /// Keeps the object at `object`, which was made without any message of this text.
-    pub fn keep(&self, key: Hash, object: &Path, text: Hash) -> Result<(), StoreError> {
+    pub fn keep(&self, key: Hash, object: &Path, text: &Silence) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
         let failed = |error| StoreError::file("keep", object, error);
         let content = sys::map(object).map_err(failed)?;
         let source = File::open(object).map_err(failed)?;
-        self.put(key, &content, vec![text], |path| aside::write_from(path, &source, &content))
+        self.put(key, &content, vec![text.text], text.clone(), |path| aside::write_from(path, &source, &content))
     }
 
     fn put(
@@ -143,12 +156,13 @@ impl Objects {
         key: Hash,
         content: &[u8],
         silent: Vec<Hash>,
+        last: Silence,
         write: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<(), StoreError> {
         let path = self.file(key, "o");
         let made = fs::create_dir_all(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
         made.map_err(|error| StoreError::file("write", &path, error))?;
-        let size = self.write_notes(key, &Notes { content: Hash::of(content), silent })?;
+        let size = self.write_notes(key, &Notes { content: Hash::of(content), silent, last })?;
         self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
         Ok(())
     }
@@ -176,18 +190,42 @@ impl Objects {
             return Err(StoreError::ReadOnly.to_string());
         }
         let write = |path: &Path| aside::write(path, None, None, &[given.object]);
-        self.put(key, given.object, given.silent, write).map_err(|error| error.to_string())
+        self.put(key, given.object, given.silent, Silence::default(), write).map_err(|error| error.to_string())
     }
 
     /// Notes that the compiler has nothing to say of this text either.
-    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: Hash) -> Result<(), StoreError> {
+    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: &Silence) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
-        notes.silent.push(text);
+        notes.silent.push(text.text);
+        notes.last = text.clone();
         let surplus = notes.silent.len().saturating_sub(MOST_TEXTS);
         notes.silent.drain(..surplus);
         self.write_notes(key, &notes).map(|_| ())
+    }
+
+    /// Whether there is nothing to say of a declaration.
+    pub fn is_silent(&self, declaration: Hash) -> bool {
+        let path = self.file(declaration, "d");
+        let is_there = path.exists();
+        if is_there && !self.read_only {
+            note_use(&path);
+        }
+        is_there
+    }
+
+    /// Notes that there is nothing to say of a declaration.
+    pub fn note_declaration(&self, declaration: Hash) -> Result<(), StoreError> {
+        if self.read_only {
+            return Ok(());
+        }
+        let path = self.file(declaration, "d");
+        let folder = path.parent().unwrap_or(&self.root);
+        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, b"\n"));
+        written.map_err(|error| StoreError::file("write", &path, error))?;
+        self.retention().added(&[(declaration.0[0], 1)]);
+        Ok(())
     }
 
     fn write_notes(&self, key: Hash, notes: &Notes) -> Result<u64, StoreError> {
@@ -271,6 +309,21 @@ mod tests {
         Objects::new(&settings).unwrap()
     }
 
+    fn silence(text: Hash) -> Silence {
+        Silence { text, ..Silence::default() }
+    }
+
+    #[test]
+    fn declarations_are_noted() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = objects(folder.path(), None);
+        let declaration = Hash::of(b"int f(int);");
+        assert!(!objects.is_silent(declaration));
+        objects.note_declaration(declaration).unwrap();
+        assert!(objects.is_silent(declaration) && objects.find(declaration).is_none());
+        assert_eq!(objects.volume().unwrap().0, 0);
+    }
+
     #[test]
     fn what_was_kept_comes_back_and_damage_is_a_miss() {
         let folder = tempfile::tempdir().unwrap();
@@ -279,7 +332,7 @@ mod tests {
         fs::write(&made, "an object").unwrap();
         let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
         assert!(objects.find(key).is_none());
-        objects.keep(key, &made, text).unwrap();
+        objects.keep(key, &made, &silence(text)).unwrap();
         let found = objects.find(key).unwrap();
         assert_eq!(found.notes.silent, [text]);
         objects.take(&found, &taken).unwrap();
@@ -298,10 +351,10 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, "an object").unwrap();
         let key = Hash::of(b"key");
-        objects.keep(key, &made, Hash::of(b"0")).unwrap();
+        objects.keep(key, &made, &silence(Hash::of(b"0"))).unwrap();
         for number in 1..100u8 {
             let notes = objects.find(key).unwrap().notes;
-            objects.note_silent(key, notes, Hash::of(&[number])).unwrap();
+            objects.note_silent(key, notes, &silence(Hash::of(&[number]))).unwrap();
         }
         let silent = objects.find(key).unwrap().notes.silent;
         assert_eq!((silent.len(), silent.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
@@ -320,7 +373,7 @@ mod tests {
         fs::write(&made, &object).unwrap();
         let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
         assert_eq!(theirs.give(key, 1000), Ok(None));
-        theirs.keep(key, &made, text).unwrap();
+        theirs.keep(key, &made, &silence(text)).unwrap();
         let given = theirs.give(key, 1000).unwrap().unwrap();
         assert!(theirs.give(key, object.len() - 1).is_err() && ours.accept(key, &given, object.len() - 1).is_err());
         let raw = |silent: usize, object: &[u8]| postcard::to_stdvec(&Given { silent: vec![text; silent], object });
@@ -339,7 +392,7 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, vec![7; 60 << 10]).unwrap();
         for number in 0..60u8 {
-            objects.keep(Hash::of(&[number]), &made, Hash::default()).unwrap();
+            objects.keep(Hash::of(&[number]), &made, &Silence::default()).unwrap();
         }
         objects.clean().unwrap();
         let (count, bytes) = objects.volume().unwrap();

@@ -8,6 +8,7 @@ mod order;
 mod references;
 mod refusals;
 mod scopes;
+mod spare;
 
 use super::{Definition, Unit, read};
 

@@ -114,6 +114,89 @@ fn messages_are_those_of_the_compiler() {
     }
 }
 
+/// Compiles two files with a header of both, each with a text before it, and compiles them again after an edit.
+fn two_files(compiler: Compiler, one: &str, two: &str, flags: &str, edit: &str) -> Twins {
+    let source =
+        |before: &str, name: &str| format!("{before}#include \"things.h\"\nint {name}(void) {{ return 1; }}\n");
+    let compile = format!("$CC -O2 {flags} -c one.c; echo $?; $CC -O2 {flags} -c two.c; echo $?");
+    let scene = scene(compiler).file("one.c", source(one, "one")).file("two.c", source(two, "two"));
+    scene
+        .file("sys/sys.h", "#define STRANGE(name) int name();\n")
+        .run(&[compile.clone(), edit.to_owned(), compile.clone(), compile])
+        .same()
+}
+
+#[test]
+fn the_compiler_is_asked_once_about_a_prototype_in_a_header_of_all() {
+    let edits = [
+        "sed -i '6i int width(struct thing *it, int what);' things.h",
+        "sed -i '6i extern const char *width(int);\\nint height(const struct thing *,\\n   ...);' things.h",
+    ];
+    for compiler in compilers() {
+        for edit in edits {
+            let twins = two_files(compiler, "", "", "-Wall -Wextra -Wshadow -Wredundant-decls", edit);
+            assert_eq!(reused(&twins), 4, "{}: {}", compiler.name, log(&twins));
+            assert_eq!(log(&twins).matches("the compiler is asked").count(), 1, "{}: {}", compiler.name, log(&twins));
+        }
+    }
+}
+
+/// In one file there is nothing to say of a declaration, in the other one there is.
+#[test]
+fn what_is_met_with_silence_in_one_file_may_be_one_to_warn_of_in_another() {
+    let prototype = "sed -i '6i int width(int);' things.h";
+    let cases = [
+        (
+            "a local of that name",
+            "",
+            "#include \"things.h\"\nint local(void) { int (*width)(int) = 0; return !width; }\n",
+            "-Wshadow",
+            prototype,
+        ),
+        ("declared again", "", "int width(int);\n", "-Wredundant-decls", prototype),
+        ("declared otherwise", "", "long width(void);\n", "-Wall", prototype),
+        (
+            "a structure that is not known",
+            "struct known;\n",
+            "",
+            "-Wall",
+            "sed -i '6i int width(struct known *);' things.h",
+        ),
+        (
+            "a warning that is switched off",
+            "#pragma GCC diagnostic ignored \"-Wstrict-prototypes\"\n",
+            "",
+            "-Wstrict-prototypes",
+            "sed -i '6i int width();' things.h",
+        ),
+        (
+            "a macro of a system header",
+            "#include <sys.h>\n",
+            "#define STRANGE(name) int name();\n",
+            "-Wstrict-prototypes -isystem sys",
+            "sed -i '6i STRANGE(width)' things.h",
+        ),
+    ];
+    for compiler in compilers() {
+        for (name, one, two, flags, edit) in cases {
+            let twins = two_files(compiler, one, two, flags, edit);
+            let messages = twins.plain.outcomes[2].stderr_text();
+            // Clang warns of fewer of them.
+            let is_said = messages.contains("width") || compiler.name == "clang";
+            assert!(is_said, "{}, {name}: the compiler says nothing", compiler.name);
+        }
+    }
+}
+
+/// With some options Clang reads all comments.
+#[test]
+fn comments_about_declarations_count() {
+    let compile = "$CC -O2 -Wdocumentation -c main.c";
+    let edit = "sed -i '6i /** @param nobody Not there. */' things.h";
+    let twins = scene(COMPILERS[1]).run(&[compile, edit, compile]).same_and_well();
+    assert!(twins.plain.outcomes[2].stderr_text().contains("nobody"), "Clang does not read the comment");
+}
+
 /// GCC takes a comment for a promise that a case is meant to fall through.
 #[test]
 fn comments_that_the_compiler_reads_count() {
