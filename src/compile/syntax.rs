@@ -144,24 +144,23 @@ impl Understood {
 }
 
 /// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds: where the source has just been written, and others perhaps with it, the next one is waited for.
+/// milliseconds, and of many where a machine has much to do: where the source has just been written, and others perhaps with it,
+/// the next one is waited for. (Some kernels give a file a time between two ticks, ahead of that clock.)
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
-    const TICKS: u32 = 20;
+    const MOST_ROUNDS: u32 = 100;
     let now = || {
         let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
     };
     let start = now();
-    let is_fresh = |source: &Path| fs::metadata(source).is_ok_and(|file| time_of_change(&file) + FRESH > start);
-    if !source.is_some_and(is_fresh) {
-        return start;
-    }
-    let later = (0..TICKS).map(|_| {
+    let changed = source.and_then(|source| fs::metadata(source).ok()).map(|file| time_of_change(&file));
+    let Some(changed) = changed.filter(|changed| *changed + FRESH > start) else { return start };
+    let later = (0..MOST_ROUNDS).map(|_| {
         thread::sleep(Duration::from_millis(1));
         now()
     });
-    later.into_iter().find(|now| *now != start).unwrap_or(start)
+    later.into_iter().find(|now| *now != start && *now > changed).unwrap_or(start)
 }
 
 /// When a file was changed, at the latest: some file systems know whole seconds only.

@@ -225,6 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn objects_can_have_an_end_of_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let mut folder = folder(&format!("file:{} expire-objects=10d", place.path().display()));
+        let names = [Name::outcome(Hash::of(b"1")), Name::object(Hash::of(b"1"))];
+        folder.put(&names.map(|name| (name, b"x".to_vec())), false).unwrap();
+        for name in names {
+            let long_ago = SystemTime::now() - Duration::from_secs(11 * 24 * 3600);
+            let file = fs::File::options().append(true).open(folder.path(name)).unwrap();
+            file.set_times(FileTimes::new().set_modified(long_ago)).unwrap();
+        }
+        assert_eq!(folder.clean().unwrap(), 1);
+        assert!(matches!(folder.get(&names, false).unwrap()[..], [Fetched::Value(_), Fetched::Missing]));
+    }
+
+    #[test]
     fn what_is_too_large_is_bad_and_what_is_no_folder_is_an_error() {
         let place = tempfile::tempdir().unwrap();
         let mut folder = folder(&format!("file:{} max-value=10", place.path().display()));

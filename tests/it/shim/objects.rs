@@ -94,6 +94,21 @@ fn lines_count_with_debug_information_unless_they_are_said_not_to() {
     }
 }
 
+/// Debug information names the folder as the shell does, links and all.
+#[test]
+fn the_name_of_the_folder_counts_with_debug_information() {
+    let lines = [
+        "mkdir real && cp main.c things.h real && ln -s real link",
+        "cd real && TASTING_LOGFILE=../../log $CC -g -c main.c -o ../one.o",
+        "cd link && TASTING_LOGFILE=../../log $CC -g -c main.c -o ../two.o",
+        "cd real && TASTING_LOGFILE=../../log $CC -g -c main.c -o ../three.o",
+    ];
+    for compiler in compilers() {
+        let twins = scene(compiler).run(&lines).same_and_well();
+        assert_eq!(reused(&twins), 1, "{}: {}", compiler.name, log(&twins));
+    }
+}
+
 #[test]
 fn messages_are_those_of_the_compiler() {
     let edits = [
