@@ -243,8 +243,8 @@ impl<'r, 'a> Request<'r, 'a> {
             if !self.check().unwrap_or(false) || understood.changed_since(self.start).is_some() {
                 return false;
             }
-            let new = new.into_iter().flatten().filter(|spare| is_written_so(spare, text));
-            self.log_trouble(new.map(|spare| self.objects.note_declaration(self.declaration(spare))).collect());
+            let mut new = new.into_iter().flatten().filter(|spare| is_written_so(spare, text));
+            self.log_trouble(new.try_for_each(|spare| self.objects.note_declaration(self.declaration(spare))));
         }
         self.log_trouble(self.objects.note_silent(key, found.notes.clone(), silence));
         true
