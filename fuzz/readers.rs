@@ -195,13 +195,21 @@ pub fn options(bytes: &[u8]) {
     link::arguments::parse(&lines, Path::new("/b/CMakeFiles"));
 }
 
-/// A preprocessed unit of C. A comment before it changes nothing but positions, and reading it twice is the same.
+/// A preprocessed unit of C. A comment before it changes nothing but positions, reading it twice is the same, and without the
+/// declarations that it could do without it means the same.
 pub fn ast(bytes: &[u8]) {
     let Ok(unit) = ast::read(bytes) else { return };
     assert_eq!(ast::read(bytes).as_ref(), Ok(&unit), "another result the second time");
     let commented = [&b"/* comment */"[..], bytes].concat();
     let commented = ast::read(&commented).expect("a comment hinders nobody");
     assert_eq!(commented.meaning, unit.meaning, "a comment with a meaning");
+    let spare = ast::read_with_spare(bytes).expect("it was read before").spare;
+    let mut without = bytes.to_vec();
+    for place in spare.into_iter().map(|spare| spare.place) {
+        without[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    let without = ast::read(&without).expect("the unit can do without them");
+    assert_eq!(without.meaning, unit.meaning, "a spare declaration with a meaning");
 }
 
 /// The name of a symbol, for people.

@@ -27,6 +27,7 @@ ccache                 ccache
 gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
 g++-aarch64-linux-gnu  aarch64-linux-gnu-g++
 libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
+musl-tools             musl-gcc
 strace                 strace
 gdb                    gdb
 perl                   perl

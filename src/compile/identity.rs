@@ -7,7 +7,9 @@
 //! it reads unasked (GCC's `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
 //!
 //! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
-//! identity (device, inode, size, times) of each part: it holds as long as all of them are the same.
+//! identity (device, inode, size, times) of each part: it holds as long as all of them are the same. A driver that is a script
+//! (`musl-gcc`) may run another compiler each time, by a variable that only it knows: it is asked each time, and only the
+//! contents of what it names are remembered. The files that stand in the script (specs) are parts as well.
 
 use crate::model::{Hash, Hasher};
 use crate::process::spawn::Program;
@@ -44,16 +46,37 @@ struct Answer {
 
 /// The identity of a compiler; `None` if it cannot be found out.
 pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<Hash> {
-    let key = key(driver, search);
+    if let Some(script) = script(&driver.path) {
+        let mut asked = Asked::of(driver, search)?;
+        asked.paths.extend(files_in(&script));
+        return remembered(settings, asked.key(), || asked.read());
+    }
+    remembered(settings, key(driver, search), || Asked::of(driver, search)?.read())
+}
+
+fn remembered(settings: &Settings, key: Hash, find_out: impl FnOnce() -> Option<Answer>) -> Option<Hash> {
     let known = answers::recall(settings, key).and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
     if let Some(answer) = known.filter(still_holds) {
         return Some(answer.identity);
     }
-    let answer = ask(driver, search)?;
+    let answer = find_out()?;
     if let Ok(bytes) = postcard::to_stdvec(&answer) {
         answers::remember(settings, key, &bytes);
     }
     Some(answer.identity)
+}
+
+/// The text of a driver that is a script.
+fn script(driver: &Path) -> Option<Vec<u8>> {
+    let content = sys::map(driver).ok()?;
+    content.starts_with(b"#!").then(|| content.to_vec())
+}
+
+/// The files that a script names by their paths.
+fn files_in(script: &[u8]) -> Vec<PathBuf> {
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'=,;:()".contains(byte);
+    let paths = script.split(is_end).filter(|word| word.starts_with(b"/"));
+    paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).filter(|path| path.is_file()).collect()
 }
 
 fn key(driver: &Program, search: &[OsString]) -> Hash {
@@ -79,32 +102,53 @@ fn state(path: &Path) -> Option<[i64; 7]> {
     Some([dev, ino, size, file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()])
 }
 
-fn ask(driver: &Program, search: &[OsString]) -> Option<Answer> {
-    let mut hasher = Hasher::new("compiler");
-    let version = spawn::answer(driver, &["--version".into()], &[])?;
-    hasher.bytes(&version).hash(account(driver, search)?);
-    let mut paths = vec![driver.path.clone()];
-    let version = String::from_utf8_lossy(&version);
-    paths.extend(version.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
-    for file in FILES {
-        let mut arguments = search.to_vec();
-        arguments.push(file.into());
-        let answer = spawn::answer(driver, &arguments, &[])?;
-        let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
-        paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
-    }
-    let libraries: Vec<PathBuf> = paths.iter().flat_map(|path| libraries(path)).collect();
-    paths.extend(libraries);
-    let mut parts = Vec::new();
-    for path in paths.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-        let part = path.as_os_str().as_bytes().to_vec();
-        if !parts.iter().any(|(known, _)| *known == part) {
-            let state = state(&path)?;
-            hasher.hash(Hash::of(&sys::map(&path).ok()?));
-            parts.push((part, state));
+/// What a driver says of itself.
+struct Asked {
+    version: Vec<u8>,
+    /// What it tells its parts.
+    account: Hash,
+    /// It, and the programs and files that it would use.
+    paths: Vec<PathBuf>,
+}
+
+impl Asked {
+    fn of(driver: &Program, search: &[OsString]) -> Option<Self> {
+        let version = spawn::answer(driver, &["--version".into()], &[])?;
+        let mut paths = vec![driver.path.clone()];
+        let lines = String::from_utf8_lossy(&version);
+        paths.extend(lines.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
+        for file in FILES {
+            let mut arguments = search.to_vec();
+            arguments.push(file.into());
+            let answer = spawn::answer(driver, &arguments, &[])?;
+            let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
+            paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
         }
+        Some(Asked { account: account(driver, search)?, version, paths })
     }
-    Some(Answer { parts, identity: hasher.finish() })
+
+    fn key(&self) -> Hash {
+        let mut hasher = Hasher::new("which compiler a script runs");
+        hasher.bytes(&self.version).hash(self.account);
+        self.paths.iter().for_each(|path| _ = hasher.bytes(path.as_os_str().as_bytes()));
+        hasher.finish()
+    }
+
+    fn read(&self) -> Option<Answer> {
+        let mut hasher = Hasher::new("compiler");
+        hasher.bytes(&self.version).hash(self.account);
+        let libraries: Vec<PathBuf> = self.paths.iter().flat_map(|path| libraries(path)).collect();
+        let mut parts = Vec::new();
+        for path in self.paths.iter().chain(&libraries).filter_map(|path| fs::canonicalize(path).ok()) {
+            let part = path.as_os_str().as_bytes().to_vec();
+            if !parts.iter().any(|(known, _)| *known == part) {
+                let state = state(&path)?;
+                hasher.hash(Hash::of(&sys::map(&path).ok()?));
+                parts.push((part, state));
+            }
+        }
+        Some(Answer { parts, identity: hasher.finish() })
+    }
 }
 
 /// What a driver tells its parts.
@@ -151,6 +195,7 @@ fn asks_for_loader(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_commands_count_and_the_folder_does_not() {
@@ -167,8 +212,31 @@ mod tests {
         let found = libraries(Path::new("/bin/sh"));
         assert!(found.iter().any(|path| path.to_string_lossy().contains("libc.")), "{found:?}");
         let gcc = Program::at("gcc");
-        assert!(ask(&gcc, &[]).is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
+        let answer = Asked::of(&gcc, &[]).and_then(|asked| asked.read());
+        assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
         assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
         assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
+    }
+
+    #[test]
+    fn a_script_is_another_compiler_where_it_runs_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let settings = Settings { dir: Some(path("store")), ..Settings::default() };
+        // As musl's does it, with the compiler's name in a file in place of a variable.
+        let script =
+            format!("#!/bin/sh\nexec $(cat {0}/name) \"$@\" \"-I{0}\" # \"{0}/specs\"\n", folder.path().display());
+        fs::write(path("wrapped-gcc"), script).unwrap();
+        fs::set_permissions(path("wrapped-gcc"), fs::Permissions::from_mode(0o755)).unwrap();
+        let identity = |name: &str, specs: &str| {
+            fs::write(path("name"), name).unwrap();
+            fs::write(path("specs"), specs).unwrap();
+            of(&settings, &Program::at(path("wrapped-gcc")), &[]).unwrap()
+        };
+        let gcc = identity("gcc", "a");
+        assert_eq!(gcc, identity("gcc", "a"));
+        let clang = identity("clang", "a");
+        assert_ne!(gcc, clang);
+        assert_ne!(clang, identity("clang", "other"));
     }
 }

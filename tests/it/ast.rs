@@ -98,6 +98,22 @@ fn headers_are_understood_in_every_standard() {
     }
 }
 
+/// Another C library: its headers have no attributes, and types of its own.
+#[test]
+fn headers_of_musl_are_understood_in_every_standard() {
+    let here: Vec<&&str> = HEADERS.iter().filter(|header| !header.starts_with("linux/")).collect();
+    let source: String = here.iter().map(|header| format!("#include <{header}>\n")).collect();
+    let uses = "int main(void) { va_list list; jmp_buf place; return setjmp(place) + isdigit(fgetc(stdin)) + (errno == EAGAIN); }\n";
+    for standard in ["-std=c99", "-std=gnu89", "-std=gnu11", "-std=gnu2x"] {
+        let flags = [standard, "-D_GNU_SOURCE", "-O2"];
+        let unit = read(&preprocessed("musl-gcc", &flags, &format!("{source}{uses}")));
+        let main = unit.definitions.iter().find(|found| found.name == "main").expect("the function is there");
+        let names: Vec<&str> = main.references.iter().map(|reference| reference.name.as_str()).collect();
+        assert!(names.contains(&"setjmp") && names.contains(&"stdin"), "{standard}: {names:?}");
+        assert!(names.contains(&"__errno_location"), "{standard}: {names:?}");
+    }
+}
+
 fn has(header: &str) -> bool {
     ["/usr/include", "/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu"]
         .iter()
