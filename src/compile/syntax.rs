@@ -144,23 +144,25 @@ impl Understood {
 }
 
 /// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds, and of many where a machine has much to do: where the source has just been written, and others perhaps with it,
-/// the next one is waited for. (Some kernels give a file a time between two ticks, ahead of that clock.)
+/// milliseconds, and of many where a machine has much to do; some kernels give a file a time between two ticks, ahead of it. So where the
+/// source has just been written, and others perhaps with it, it is waited for until that clock has passed the time of now.
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
     const MOST_ROUNDS: u32 = 100;
-    let now = || {
-        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+    let time = |clock: ClockId| {
+        let now = rustix::time::clock_gettime(clock);
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
     };
-    let start = now();
-    let changed = source.and_then(|source| fs::metadata(source).ok()).map(|file| time_of_change(&file));
-    let Some(changed) = changed.filter(|changed| *changed + FRESH > start) else { return start };
+    let (start, exactly) = (time(ClockId::RealtimeCoarse), time(ClockId::Realtime));
+    let is_fresh = |source: &Path| fs::metadata(source).is_ok_and(|file| time_of_change(&file) + FRESH > start);
+    if !source.is_some_and(is_fresh) {
+        return start;
+    }
     let later = (0..MOST_ROUNDS).map(|_| {
         thread::sleep(Duration::from_millis(1));
-        now()
+        time(ClockId::RealtimeCoarse)
     });
-    later.into_iter().find(|now| *now != start && *now > changed).unwrap_or(start)
+    later.into_iter().find(|now| *now > exactly).unwrap_or(start)
 }
 
 /// When a file was changed, at the latest: some file systems know whole seconds only.
