@@ -144,10 +144,11 @@ impl Understood {
 }
 
 /// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds: where the source has just been written, and others perhaps with it, the next one is waited for.
+/// milliseconds (on a virtual machine under load, of 60 and more): where the source has just been written, and others perhaps with
+/// it, the next one is waited for.
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
-    const TICKS: u32 = 20;
+    const TRIES: u32 = 200;
     let now = || {
         let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
@@ -157,7 +158,7 @@ pub fn moment(source: Option<&Path>) -> Duration {
     if !source.is_some_and(is_fresh) {
         return start;
     }
-    let later = (0..TICKS).map(|_| {
+    let later = (0..TRIES).map(|_| {
         thread::sleep(Duration::from_millis(1));
         now()
     });
