@@ -21,9 +21,9 @@ use crate::objects::{Found, Look, Objects, Silence};
 use crate::process::spawn::{self, unset};
 use crate::process::sys::Memory;
 use crate::process::{Settings, guard};
-use crate::store::StoreError;
 use rustc_hash::FxHashSet;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -271,7 +271,7 @@ impl<'r, 'a> Request<'r, 'a> {
         true
     }
 
-    fn log_trouble(&self, done: Result<(), StoreError>) {
+    fn log_trouble(&self, done: Result<(), impl Display>) {
         if let Err(error) = done {
             self.settings.log(error);
         }

@@ -144,11 +144,11 @@ impl Understood {
 }
 
 /// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds, and of many where a machine has much to do; some kernels give a file a time between two ticks, ahead of it. So where the
+/// milliseconds, and of 60 and more on virtual machines under load; some kernels give a file a time between two ticks, ahead of it. So where the
 /// source has just been written, and others perhaps with it, it is waited for until that clock has passed the time of now.
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
-    const MOST_ROUNDS: u32 = 100;
+    const MOST_ROUNDS: u32 = 200;
     let time = |clock: ClockId| {
         let now = rustix::time::clock_gettime(clock);
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)

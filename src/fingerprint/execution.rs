@@ -8,9 +8,10 @@ use super::modules::{FingerprintError, Inspected, Loaded, Opened, Part, missing}
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::Node;
-use crate::model::{Code, FileIdentity, Function};
+use crate::model::{Code, FileIdentity, Function, Hash};
 use crate::process::{Settings, manifest_file};
 use object::elf;
+use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -121,18 +122,22 @@ pub struct Placed {
 }
 
 impl Program {
-    /// What of each module with a manifest counts, and what does not. Atoms without a place of their own are left out.
+    /// What of each module with a manifest counts, and what does not. Atoms without a place of their own are left out; but where
+    /// a linker folds equal functions into one, only one of them has a place, and it is that of all.
     pub fn extent(&self, entry: Option<&str>, set: Option<&NodeSet>) -> Vec<(&Path, Vec<Placed>)> {
         let entered = self.loaded.entered(entry, set.map_or(Guide::Everything, Guide::Set));
-        let placed = |(node, counts): &(&Node, bool)| Placed {
-            name: node.name.to_string(),
-            address: node.address,
-            size: node.size,
-            counts: *counts,
+        let atoms = |nodes: Vec<(&Node, bool)>| {
+            let homeless = nodes.iter().filter(|(node, counts)| *counts && node.address == 0);
+            let homeless: FxHashSet<(Hash, u64)> = homeless.map(|(node, _)| (node.hash, node.size)).collect();
+            let placed = |(node, counts): &(&Node, bool)| Placed {
+                name: node.name.to_string(),
+                address: node.address,
+                size: node.size,
+                counts: *counts || homeless.contains(&(node.hash, node.size)),
+            };
+            nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect()
         };
         let modules = self.modules.iter().zip(entered);
-        let atoms =
-            |nodes: Vec<(&Node, bool)>| nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect();
         modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()
     }
 }
