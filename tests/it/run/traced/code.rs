@@ -2,6 +2,7 @@
 
 use super::{BRANCHES, Edit, edit};
 use crate::run::Bench;
+use crate::workshop::TASTING;
 use tasting::model::Step;
 
 /// The program jumps to what it has found, past the front, and has breakpoints of its own behind that.
@@ -220,4 +221,25 @@ int main(int argc, char **argv) {
     assert!(ran.text().ends_with("whole\n"));
     assert_eq!(bench.settles(&["./t"]).text(), "whole\n");
     assert_eq!(bench.last().step, Some(Step::Static));
+}
+
+/// Where a linker folds equal functions into one, the place of one is that of both: whichever is executed counts, and its place is covered.
+#[test]
+fn functions_that_are_folded_into_one() {
+    let source = BRANCHES.replace("x + 20", "x + 10");
+    let flags = ["-O1", "-fuse-ld=lld", "-Wl,--icf=all"];
+    for (arguments, executed) in [(&[][..], "used"), (&["other"][..], "unused")] {
+        let changed = format!("noinline)) int {executed}(int x) {{ return x + 10");
+        let other = changed.replace("10", "11");
+        Edit { flags: &flags, arguments, ..edit(&source, &changed, &other) }.runs();
+        let bench = Bench::new();
+        bench.compile(&[&flags[..], &["-o", "t", "-"]].concat(), &source);
+        let words = [&["./t"], arguments].concat();
+        bench.settles(&words);
+        let cover = crate::workshop::Outcome::of(bench.command(TASTING).args(["cover", "--"]).args(&words));
+        let modules: serde_json::Value = serde_json::from_slice(&cover.stdout).expect("JSON");
+        let atoms = modules[0]["atoms"].as_array().expect("a list");
+        let twins: Vec<_> = atoms.iter().filter(|atom| atom[3] == "used" || atom[3] == "unused").collect();
+        assert!(!twins.is_empty() && twins.iter().all(|twin| twin[2] == true), "{executed}: {twins:?}");
+    }
 }
