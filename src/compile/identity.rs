@@ -7,9 +7,10 @@
 //! it reads unasked (GCC's `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
 //!
 //! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
-//! identity (device, inode, size, times) of each part: it holds as long as all of them are the same. A driver that is a script
-//! (`musl-gcc`) may run another compiler each time, by a variable that only it knows: it is asked each time, and only the
-//! contents of what it names are remembered. The files that stand in the script (specs) are parts as well.
+//! identity (device, inode, size, times) of each part, and of the folder in which others may appear: it holds as long as all of
+//! them are the same. A driver that is a script (`musl-gcc`) may run another compiler each time, by a variable that only it
+//! knows: it is asked each time, and only the contents of what it names are remembered. The files that stand in the script
+//! (specs) are parts as well.
 
 use crate::model::{Hash, Hasher};
 use crate::process::spawn::Program;
@@ -127,6 +128,14 @@ impl Asked {
         Some(Asked { account: account(driver, search)?, version, paths })
     }
 
+    /// The folder in which a file may appear that it reads unasked: GCC's `specs` beside the compiler proper, Clang's
+    /// configuration beside the driver. What lies in it does not count; that something was added or removed has it asked again.
+    fn home(&self) -> Option<PathBuf> {
+        let proper = self.paths.iter().find(|path| path.file_name().is_some_and(|name| name == "cc1"));
+        let program = fs::canonicalize(proper.or(self.paths.first())?).ok()?;
+        program.parent().map(Path::to_owned)
+    }
+
     fn key(&self) -> Hash {
         let mut hasher = Hasher::new("which compiler a script runs");
         hasher.bytes(&self.version).hash(self.account);
@@ -147,6 +156,8 @@ impl Asked {
                 parts.push((part, state));
             }
         }
+        let home = self.home()?;
+        parts.push((home.as_os_str().as_bytes().to_vec(), state(&home)?));
         Some(Answer { parts, identity: hasher.finish() })
     }
 }
@@ -216,6 +227,24 @@ mod tests {
         assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
         assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
         assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
+    }
+
+    /// Neither a `specs` nor a configuration file has to be there from the beginning.
+    #[test]
+    fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
+        for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
+            let answer = Asked::of(&Program::at(driver), &[]).and_then(|asked| asked.read()).unwrap();
+            let is_folder = |part: &&(Vec<u8>, [i64; 7])| Path::new(OsStr::from_bytes(&part.0)).is_dir();
+            assert_eq!(answer.parts.iter().filter(is_folder).count(), 1);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let part = (folder.path().as_os_str().as_bytes().to_vec(), state(folder.path()).unwrap());
+        let answer = Answer { parts: vec![part], identity: Hash::default() };
+        assert!(still_holds(&answer));
+        // The clock of file systems goes in ticks.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        fs::write(folder.path().join("specs"), "").unwrap();
+        assert!(!still_holds(&answer));
     }
 
     #[test]
