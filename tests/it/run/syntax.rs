@@ -1,7 +1,7 @@
 //! At the AST level: decisions follow what the source says, with every compiler and linker.
 
 use super::Bench;
-use crate::edits::matrix::{Compiler, Linker, compilers, linkers};
+use crate::edits::matrix::{COMPILERS, Compiler, LINKERS, Linker, compilers, linkers};
 use crate::workshop::{TASTING, TASTING_CC, succeed};
 
 const HEAD: &str = "int part(int);\n";
@@ -81,4 +81,19 @@ fn the_fingerprint_is_the_same_under_every_linker() {
             assert!(is_same, "{} {flags}: {fingerprints:?}", compiler.name);
         }
     }
+}
+
+/// A call that compiles and links is divided at this level; but not where its words are in a file because they are too long.
+#[test]
+fn a_response_file_that_is_too_long_for_a_command_line() {
+    let project = Project { bench: Bench::new(), compiler: COMPILERS[0], linker: LINKERS[0], flags: "-O1" };
+    let bench = &project.bench;
+    bench.write("main.c", "int main(void) { return 0; }\n");
+    let archive = format!("{}.a", "long".repeat(60));
+    bench.write(&archive, "!<arch>\n");
+    let words = format!("{archive}\n").repeat(10_000);
+    assert!(words.len() > 2 << 20, "more than a command line may have");
+    bench.write("words", words);
+    project.cc(&["main.c", "@words", "-o", "t"]);
+    bench.settles(&["./t"]);
 }
