@@ -54,14 +54,14 @@ check reused
 
 edit 'A comment, and every line below it moves' price.c '3i /* Tax is included. */' reused
 edit 'A function that the program never reaches' price.c 's/: 0;/: 1;/' reused
+edit 'A file that the test reads' expected.txt 's/bread/Bread/' executed
+edit 'That file as it was' expected.txt 's/Bread/bread/' reused
 edit 'A function that main reaches over two calls' price.c 's/119/107/' executed
-printf '%s  $ tasting explain -- ./test.sh%s\n' "$dim" "$off"
 sed -i 's/107/108/' price.c
+printf '%s  $ sed -i s/107/108/ price.c && make && tasting explain -- ./test.sh%s\n' "$dim" "$off"
 make till >/dev/null 2>&1
 tasting explain -- ./test.sh | sed 's/^/    /'
 edit 'That function as it was' price.c 's/108/119/' reused
-edit 'A file that the test reads' expected.txt 's/bread/Bread/' executed
-edit 'That file as it was' expected.txt 's/Bread/bread/' reused
 
 printf '\n'
 tasting stats | sed 's/^/  /'
