@@ -86,7 +86,7 @@ fn records_to_fingerprint(settings: &Settings, map: &[u8]) -> Duration {
     let (early, options) = (Early::default(), Options::default());
     let start = Instant::now();
     let groups = Groups::new(&placement);
-    let files = groups.open(&early, settings).expect("the objects");
+    let files = groups.open(&[], &early, settings).expect("the objects");
     let symbols = FinalSymbols::new(&binary);
     let mut inputs = groups.read(&files, &mut Default::default(), &symbols).expect("the records");
     let definitions = Definitions::collect(&mut inputs, Names::default());

@@ -12,6 +12,7 @@ use tasting::compile;
 use tasting::elf::append::Appended;
 use tasting::elf::archive::{self, Content};
 use tasting::elf::binary::Binary;
+use tasting::elf::bitcode::Bitcode;
 use tasting::elf::object_file::ObjectFile;
 use tasting::elf::{self, Labels, atoms, digest};
 use tasting::fingerprint::components::global_hashes;
@@ -53,6 +54,9 @@ pub const ALL: [Reader; 13] = [
 
 /// An object becomes a record, which survives its own format.
 pub fn object(bytes: &[u8]) {
+    if let Ok(bitcode) = Bitcode::parse(bytes) {
+        let _ = bitcode.symbols();
+    }
     let Ok(record) = elf::record_of(bytes) else { return };
     let encoded = record.encode().expect("a record can be encoded");
     assert_eq!(Record::find(&encoded, record.digest).as_ref(), Ok(&record), "a record that does not come back");

@@ -13,6 +13,7 @@ use object::{LittleEndian, Object, ObjectSection};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// In front of the payload of everything that Tasting writes: magic, version, length, checksum.
@@ -38,6 +39,7 @@ pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Re
             fs::remove_dir_all(&folder)?;
         }
     }
+    seeds.entry("object".to_owned()).or_default().extend(bitcode(scratch)?);
     for text in OPTIONS {
         add(&mut seeds, "options", text.as_bytes().to_vec());
         add(&mut seeds, "remote", text.as_bytes().to_vec());
@@ -56,6 +58,14 @@ pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Re
 
 fn add(seeds: &mut Seeds, reader: &str, bytes: Vec<u8>) {
     seeds.entry(reader.to_owned()).or_default().push(bytes);
+}
+
+/// What Clang writes for link-time optimisation, without a record; nothing where there is no Clang.
+fn bitcode(scratch: &Path) -> io::Result<Option<Vec<u8>>> {
+    let (source, object) = (scratch.join("bitcode.c"), scratch.join("bitcode.o"));
+    fs::write(&source, "int far(int); int near; __attribute__((weak)) int here(void) { return far(near); }\n")?;
+    let made = Command::new("clang").args(["-flto", "-c", "-o"]).args([&object, &source]).status();
+    if made.is_ok_and(|status| status.success()) { fs::read(object).map(Some) } else { Ok(None) }
 }
 
 fn build(tools: &Tools, dice: &mut Dice, setup: Setup, folder: &Path, seeds: &mut Seeds) -> io::Result<()> {

@@ -5,6 +5,7 @@
 
 use super::{Syntax, definitions};
 use crate::elf::append::Appended;
+use crate::elf::bitcode::{self, Bitcode, is_bitcode};
 use crate::elf::object_file::ObjectFile;
 use crate::elf::{self, ElfError, Labels, atoms};
 use crate::model::{Level, Record};
@@ -27,6 +28,17 @@ pub enum AttachError {
 pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Syntax>) -> Result<(), AttachError> {
     let metadata = fs::metadata(object)?;
     let bytes = sys::map(object)?;
+    if is_bitcode(&bytes) {
+        let Some(Ok(understood)) = syntax.filter(|_| level == Level::Ast) else { return Ok(()) };
+        let file = Bitcode::parse(&bytes)?;
+        if file.record().is_none() {
+            let record = definitions::record_of_bitcode(&file, understood)?.encode();
+            let block = record.ok().and_then(|record| bitcode::block(&record));
+            let block = block.ok_or(ElfError::Malformed("its record cannot be encoded"))?;
+            aside::write(object, Some(&metadata), metadata.modified().ok(), &[&bytes[..], &block])?;
+        }
+        return Ok(());
+    }
     let with_record = match syntax {
         Some(syntax) => elf::with_made_record(&bytes, labels, |object| record(object, level, labels, syntax))?,
         None => elf::with_record(&bytes, level, labels)?,

@@ -13,21 +13,15 @@
 
 use super::syntax::Understood;
 use crate::ast::{Definition, Kind, Unit};
+use crate::elf::bitcode::{self, Bitcode};
 use crate::elf::labels::groups;
 use crate::elf::object_file::{ObjectFile, Place, Relocation, Section};
-use crate::elf::{ElfError, atoms, digest};
+use crate::elf::{ElfError, atoms, called, digest};
 use crate::model::record::CHOSEN;
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
-
-/// Functions that compilers call without being told, besides those whose names start with two underscores.
-#[rustfmt::skip]
-const CALLED_BY_COMPILERS: [&str; 24] = [
-    "abort", "bcmp", "exp10", "fma", "fputc", "fputs", "fwrite", "memccpy", "memchr", "memcmp", "memcpy", "memmove", "mempcpy",
-    "memset", "putchar", "puts", "sincos", "sqrt", "stpcpy", "strcat", "strchr", "strcpy", "strlen", "strncpy",
-];
 
 /// The most that compilers leave between two definitions, so as to align the second.
 const MOST_PADDING: u64 = 64;
@@ -39,8 +33,8 @@ pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Rec
     builder.record.refusals.extend(source.refusals.iter().cloned());
     builder.record.bitcode = object.has_bitcode();
     builder.cut();
-    match lto_symbols(object) {
-        Some(symbols) => builder.add_lto_symbols(symbols).ok_or(ElfError::Bitcode)?,
+    match gcc_table(object) {
+        Some(table) => builder.add_optimised(gcc_symbols(table), source)?,
         None => builder.add_symbols(),
     }
     builder.find_implicit();
@@ -48,11 +42,72 @@ pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Rec
     Ok(builder.record)
 }
 
+/// The same for a file of LLVM's intermediate language, which has no sections.
+pub fn record_of_bitcode<'a>(file: &Bitcode<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
+    let object = ObjectFile::empty();
+    let mut builder = Builder::new(&object, &source.unit, source.environment);
+    builder.has_constructors = source.has_constructors;
+    builder.record.refusals.extend(source.refusals.iter().cloned());
+    builder.record.digest = file.digest();
+    builder.record.bitcode = true;
+    builder.cut();
+    let optimised = |symbol: bitcode::Symbol<'a>| {
+        let place = if symbol.is_defined { OptimisedPlace::Here } else { OptimisedPlace::Elsewhere };
+        // Its size is beside the table, and such programs are few.
+        let is_plain = !symbol.is_common;
+        is_plain.then_some(Optimised { name: symbol.name, is_weak: symbol.is_weak, place })
+    };
+    let symbols = file.symbols().and_then(|symbols| symbols.into_iter().map(optimised).collect());
+    builder.add_optimised(symbols, source)?;
+    builder.add_atoms();
+    Ok(builder.record)
+}
+
+/// A symbol of an object without machine code.
+struct Optimised<'a> {
+    name: &'a str,
+    is_weak: bool,
+    place: OptimisedPlace,
+}
+
+enum OptimisedPlace {
+    Here,
+    Elsewhere,
+    Common { size: u64 },
+}
+
 /// The table of symbols of an object that holds GCC's intermediate language and nothing else.
-fn lto_symbols<'a>(object: &ObjectFile<'a>) -> Option<&'a [u8]> {
+fn gcc_table<'a>(object: &ObjectFile<'a>) -> Option<&'a [u8]> {
     let is_slim = object.symbols.iter().any(|symbol| symbol.name == "__gnu_lto_slim");
     let is_table = |section: &&Section| section.name.starts_with(".gnu.lto_.symtab.");
     object.sections.iter().find(is_table).filter(|_| is_slim).map(|section| section.data)
+}
+
+/// The symbols of that table: name, group, then kind, visibility, size and slot.
+fn gcc_symbols(mut table: &[u8]) -> Option<Vec<Optimised<'_>>> {
+    const DEFINED: u8 = 0;
+    const WEAK: u8 = 1;
+    const UNDEFINED: u8 = 2;
+    const WEAKLY_UNDEFINED: u8 = 3;
+    const COMMON: u8 = 4;
+    const FIELDS: usize = 1 + 1 + 8 + 4;
+    let mut symbols = Vec::new();
+    while !table.is_empty() {
+        let name_end = memchr::memchr(0, table)?;
+        let name = std::str::from_utf8(&table[..name_end]).ok()?;
+        let group_end = name_end + 1 + memchr::memchr(0, &table[name_end + 1..])?;
+        let fields = table.get(group_end + 1..group_end + 1 + FIELDS)?;
+        table = &table[group_end + 1 + FIELDS..];
+        let size = u64::from_le_bytes(fields[2..10].try_into().ok()?);
+        let place = match fields[0] {
+            DEFINED | WEAK => OptimisedPlace::Here,
+            UNDEFINED | WEAKLY_UNDEFINED => OptimisedPlace::Elsewhere,
+            COMMON => OptimisedPlace::Common { size },
+            _ => return None,
+        };
+        symbols.push(Optimised { name, is_weak: [WEAK, WEAKLY_UNDEFINED].contains(&fields[0]), place });
+    }
+    Some(symbols)
 }
 
 /// To whom a piece of a section belongs.
@@ -238,38 +293,26 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// The symbols of GCC's own table: name, group, then kind, visibility, size and slot. `None` where one is defined that
-    /// no definition accounts for.
-    fn add_lto_symbols(&mut self, mut table: &'a [u8]) -> Option<()> {
-        const DEFINED: u8 = 0;
-        const WEAK: u8 = 1;
-        const UNDEFINED: u8 = 2;
-        const WEAKLY_UNDEFINED: u8 = 3;
-        const COMMON: u8 = 4;
-        const FIELDS: usize = 1 + 1 + 8 + 4;
-        while !table.is_empty() {
-            let name_end = memchr::memchr(0, table)?;
-            let name = std::str::from_utf8(&table[..name_end]).ok()?;
-            let group_end = name_end + 1 + memchr::memchr(0, &table[name_end + 1..])?;
-            let fields = table.get(group_end + 1..group_end + 1 + FIELDS)?;
-            table = &table[group_end + 1 + FIELDS..];
-            let size = u64::from_le_bytes(fields[2..10].try_into().ok()?);
-            let kind = match fields[0] {
-                DEFINED | WEAK => {
-                    SymbolKind::Defined { atom: self.atom_of[*self.named.get(name)? as usize], offset: 0 }
+    /// Symbols without a place. The error: they are not known, one is defined that no definition accounts for, or there are
+    /// resolvers, which run without being referred to, and cannot be told from others without machine code.
+    fn add_optimised(&mut self, symbols: Option<Vec<Optimised<'a>>>, source: &Understood) -> Result<(), ElfError> {
+        let symbols = symbols.filter(|_| !source.has_resolvers).ok_or(ElfError::Bitcode)?;
+        for Optimised { name, is_weak, place } in symbols {
+            let kind = match place {
+                OptimisedPlace::Here => {
+                    let number = *self.named.get(name).ok_or(ElfError::Bitcode)?;
+                    SymbolKind::Defined { atom: self.atom_of[number as usize], offset: 0 }
                 }
-                UNDEFINED | WEAKLY_UNDEFINED => SymbolKind::Undefined,
-                COMMON => SymbolKind::Common { size, align: 0 },
-                _ => return None,
+                OptimisedPlace::Elsewhere => SymbolKind::Undefined,
+                OptimisedPlace::Common { size } => SymbolKind::Common { size, align: 0 },
             };
-            let is_weak = [WEAK, WEAKLY_UNDEFINED].contains(&fields[0]);
             self.symbol_named.entry(name).or_insert(self.record.symbols.len() as u32);
             if is_weak {
                 self.weak.insert(name);
             }
             self.record.symbols.push(Symbol::new(name, is_weak, kind));
         }
-        Some(())
+        Ok(())
     }
 
     /// The symbols that code names and the source behind it does not.
@@ -418,7 +461,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         // Assembler may name anything. What constructors do to a variable may have been done by the compiler.
         let names_all = definition.has_assembler || self.has_constructors && definition.kind == Kind::Variable;
         for (other, described) in self.unit.definitions.iter().enumerate() {
-            let is_meant = names_all || described.kind == Kind::Assembler || is_called(&described.name);
+            let is_meant = names_all || described.kind == Kind::Assembler || called::by_compilers(&described.name);
             if is_meant && other as u32 != number {
                 list.push(Target::Atom(self.atom_of[other]));
             }
@@ -496,11 +539,6 @@ impl Targets {
     }
 }
 
-/// A compiler may call a function of this name without being told.
-fn is_called(name: &str) -> bool {
-    name.starts_with("__") || CALLED_BY_COMPILERS.binary_search(&name).is_ok()
-}
-
 /// Between two definitions, and nothing but alignment.
 fn is_padding(section: &Section, from: u64, to: u64, has_assembler: bool) -> bool {
     let bytes = section.data.get(from as usize..to as usize).unwrap_or_default();
@@ -513,14 +551,4 @@ fn is_padding(section: &Section, from: u64, to: u64, has_assembler: bool) -> boo
 fn relocations<'s>(section: &'s Section, from: u64, to: u64) -> &'s [Relocation] {
     let place = |end: u64| section.relocations.partition_point(|relocation| relocation.offset < end);
     &section.relocations[place(from)..place(to)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_sorted() {
-        assert!(CALLED_BY_COMPILERS.is_sorted());
-    }
 }

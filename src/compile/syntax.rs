@@ -39,6 +39,8 @@ pub struct Understood {
     /// It may have functions that run before `main`. LLVM executes some of them itself: then they are gone, and what they did
     /// is in the variables.
     pub has_constructors: bool,
+    /// It may have functions that choose, when the program starts, what a symbol means.
+    pub has_resolvers: bool,
     /// What it was read from.
     files: Vec<PathBuf>,
     pub refusals: Vec<Refusal<'static>>,
@@ -128,9 +130,10 @@ impl<'a> Plan<'a> {
                 "with these options results may depend on what is inlined: each definition counts with the whole unit";
             refusals.push(Refusal::new(name(), reason));
         }
-        let has_constructors = memchr::memmem::find(text, b"constructor").is_some();
+        let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
+        let (has_constructors, has_resolvers) = (has("constructor"), has("ifunc"));
         let files = preprocess::files(text);
-        Ok(Understood { unit, environment, has_constructors, files, refusals })
+        Ok(Understood { unit, environment, has_constructors, has_resolvers, files, refusals })
     }
 }
 

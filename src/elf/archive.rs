@@ -18,7 +18,12 @@ pub enum Content<'a> {
 
 /// Whether a file looks like an archive, thin or not.
 pub fn is_archive(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n")
+    bytes.starts_with(b"!<arch>\n") || is_thin(bytes)
+}
+
+/// Whether the members are files of their own.
+pub fn is_thin(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"!<thin>\n")
 }
 
 /// All members, in order; a damaged one ends the list with an error.

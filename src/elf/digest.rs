@@ -41,7 +41,7 @@ fn counts(sections: &[Section], section: &Section) -> bool {
         // The table of the symbols' names; one of section names alone does not count.
         elf::SHT_STRTAB => section.name == ".strtab" || section.is_allocated(),
         _ => {
-            let is_bitcode = || section.name.starts_with(".gnu.lto_");
+            let is_bitcode = || section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto";
             section.name != SECTION && (section.is_allocated() || section.name == ".note.GNU-stack" || is_bitcode())
         }
     }

@@ -5,6 +5,8 @@ pub mod append;
 pub mod archive;
 pub mod atoms;
 pub mod binary;
+pub mod bitcode;
+pub mod called;
 pub mod digest;
 pub mod dynamic;
 pub mod labels;
@@ -19,6 +21,7 @@ pub mod unwind;
 use crate::model::record::SECTION;
 use crate::model::{Level, Record};
 use append::Appended;
+use bitcode::{Bitcode, is_bitcode};
 use object_file::{ObjectFile, Tables};
 use thiserror::Error;
 
@@ -67,6 +70,9 @@ pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
 
 /// The same, and whether the object carried it.
 pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
+    if is_bitcode(bytes) {
+        return Bitcode::parse(bytes)?.record().map(|record| (record, true)).ok_or(ElfError::Bitcode);
+    }
     let tables = Tables::parse(bytes)?;
     match carried(&tables) {
         Some(record) => Ok((record, true)),

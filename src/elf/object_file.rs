@@ -1,6 +1,7 @@
 //! One relocatable object as plain tables: sections, symbols, relocations. In: the bytes of an ELF file of
 //! any class and byte order. Out: [`ObjectFile`], in which every index has been checked.
 
+use super::bitcode::is_bitcode;
 use super::{ElfError, NameBudget};
 use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -111,7 +112,7 @@ impl Symbol<'_> {
 impl<'a> Tables<'a> {
     /// Reads an object's sections.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
-        if bytes.starts_with(b"BC\xc0\xde") {
+        if is_bitcode(bytes) {
             return Err(ElfError::Bitcode);
         }
         match FileKind::parse(bytes) {
@@ -137,6 +138,12 @@ impl<'a> Tables<'a> {
 }
 
 impl<'a> ObjectFile<'a> {
+    /// An object without anything in it.
+    pub fn empty() -> Self {
+        let tables = Tables { machine: 0, flags: 0, sections: vec![Section::default()], bytes: &[] };
+        ObjectFile { tables, symbols: vec![NO_SYMBOL], endian: Endianness::Little, is_64: true }
+    }
+
     /// Reads an object's tables.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
         Self::complete(Tables::parse(bytes)?)

@@ -8,6 +8,7 @@ use super::inputs::Read;
 use super::libraries::{self, Library};
 use super::symbols::Names;
 use crate::elf::archive;
+use crate::elf::bitcode::is_bitcode;
 use crate::process::Settings;
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
@@ -114,7 +115,7 @@ fn is_elf(start: &[u8]) -> bool {
 
 /// Whether a linker takes a file that starts like this for a script: it is neither an object nor an archive.
 pub fn is_script(start: &[u8]) -> bool {
-    !is_elf(start) && !start.starts_with(b"BC\xc0\xde") && !archive::is_archive(start)
+    !is_elf(start) && !is_bitcode(start) && !archive::is_archive(start)
 }
 
 #[cfg(test)]

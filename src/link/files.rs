@@ -143,6 +143,10 @@ pub struct Object<'f> {
 }
 
 impl<'f> Object<'f> {
+    pub fn bytes(&self) -> &'f [u8] {
+        self.bytes
+    }
+
     /// By which it is told from all other objects that are open.
     pub fn place_in_memory(&self) -> usize {
         self.bytes.as_ptr() as usize
@@ -267,6 +271,24 @@ impl<'e> Files<'e> {
             found.extend(named.iter().filter_map(object));
         }
         if found.is_empty() { Err(missing("the archive has no such member")) } else { Ok(found) }
+    }
+
+    /// All objects of a file, with how people are told of them, and whether they are members of an archive.
+    pub fn all(&self, path: &Path) -> Result<Vec<(String, Object<'_>, bool)>, InputError> {
+        let missing = |file: String| InputError::Unreadable { file, reason: "it is not open".to_owned() };
+        let shown = path.display().to_string();
+        let file: &OpenFile = &self.files[self.number(path).ok_or_else(|| missing(shown.clone()))?];
+        let Some(members) = members(file)? else { return Ok(vec![(shown, file.object(), false)]) };
+        let object = |member: &Member| {
+            let name = &file.bytes[member.name.clone()];
+            let label = label((path.as_os_str().as_bytes(), Some(name)));
+            let object = match &member.content {
+                Some(content) => Some(file.object_at(&file.bytes[content.clone()])),
+                None => self.number(&thin_path(path, name)).map(|number| self.files[number].object()),
+            };
+            object.map(|object| (label.clone(), object, true)).ok_or_else(|| missing(label))
+        };
+        members.0.iter().map(object).collect()
     }
 
     fn number(&self, path: &Path) -> Option<usize> {

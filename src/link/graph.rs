@@ -15,6 +15,7 @@ use super::inputs::Input;
 use super::lto;
 use super::symbols::{Definitions, FinalSymbols};
 use crate::elf::binary::{Binary, Rights};
+use crate::elf::called;
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::CHOSEN;
@@ -368,13 +369,14 @@ impl<'a> Builder<'a> {
             let edge = self.import(name);
             self.edges.push(edge);
         }
-        for (number, input) in self.inputs.iter().enumerate().filter(|(number, _)| !self.inputs[*number].record.bitcode)
-        {
+        for (number, input) in self.inputs.iter().enumerate() {
+            let is_optimised = self.optimised[number];
             for symbol in &input.record.symbols {
                 let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) = symbol.kind else {
                     continue;
                 };
-                if input.addresses[atom as usize].is_some() {
+                let is_called = is_optimised && called::by_compilers(symbol.name);
+                if is_called || input.addresses[atom as usize].is_some() {
                     let node = self.node_of_atom(number as u32, atom);
                     self.edges.push(Edge { node, offset: 0 });
                 }

@@ -10,6 +10,8 @@ use crate::model::{Atom, AtomKind, Hash, Level, Placement, Record};
 use crate::process::Settings;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use thiserror::Error;
 
 /// Beyond so many lines of the map several threads pay.
@@ -77,9 +79,10 @@ impl<'p, 'a> Groups<'p, 'a> {
         Groups { placement }
     }
 
-    /// The files that have to be open while their records are used.
-    pub fn open<'e>(&self, early: &'e Early, settings: &Settings) -> Result<Files<'e>, InputError> {
-        Files::open(self.placement.objects.iter().map(|object| object.0), early, settings)
+    /// The files that have to be open while their records are used, and others.
+    pub fn open<'e>(&self, others: &[&Path], early: &'e Early, settings: &Settings) -> Result<Files<'e>, InputError> {
+        let others = others.iter().map(|path| (path.as_os_str().as_bytes(), None));
+        Files::open(self.placement.objects.iter().map(|object| object.0).chain(others), early, settings)
     }
 
     /// Reads or makes the record of every object that was not read early, and finds its sections in the map.

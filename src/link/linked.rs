@@ -4,8 +4,8 @@
 use super::early::{Early, Records};
 use super::files::Files;
 use super::finished::Finished;
-use super::inputs::{Groups, Input, Read};
-use super::lto;
+use super::inputs::{Groups, Input};
+use super::lto::{self, Optimised};
 use super::map::{self, MapKind};
 use super::map_text::MapText;
 use super::symbols::Definitions;
@@ -38,16 +38,17 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         }
         let (kind, mut placement) = map::read(map.feed()).map_err(|error| format!("the linker's map: {error}"))?;
         map.wait();
-        let optimised = lto::take_apart(&mut placement, early)?;
+        let is_optimised = lto::take_apart(&mut placement);
+        let sources = if is_optimised { lto::sources(early) } else { Vec::new() };
         let groups = Groups::new(&placement);
-        let opened = groups.open(early, settings).map_err(|error| error.to_string())?;
+        let opened = groups.open(&sources, early, settings).map_err(|error| error.to_string())?;
         let files = files.get_or_init(|| opened);
         let Records { mut objects, names } = records;
         let mut inputs = groups.read(files, &mut objects, finished).map_err(|error| error.to_string())?;
-        for file in optimised {
-            let record = file.object().record().map_err(|error| format!("{}: {error}", file.path().display()))?;
-            let label = file.path().display().to_string();
-            inputs.push(Input::new(label, Read::new(record), None));
+        if is_optimised {
+            let optimised = Optimised::read(files, &sources)?;
+            inputs.extend(optimised.inputs);
+            lto::check_members(&inputs, optimised.members, finished.binary()?)?;
         }
         let definitions = Definitions::collect(&mut inputs, names);
         // Those that were not linked: their memory is given back when the process ends.

@@ -3,6 +3,7 @@
 use super::Bench;
 use crate::edits::matrix::{COMPILERS, Compiler, LINKERS, Linker, compilers, linkers};
 use crate::workshop::{TASTING, TASTING_CC, succeed};
+use std::fs;
 
 const HEAD: &str = "int part(int);\n";
 const MAIN: &str =
@@ -80,6 +81,36 @@ fn the_fingerprint_is_the_same_under_every_linker() {
             let is_same = fingerprints.iter().all(|(_, fingerprint)| *fingerprint == fingerprints[0].1);
             assert!(is_same, "{} {flags}: {fingerprints:?}", compiler.name);
         }
+    }
+}
+
+/// The linker makes the code, of objects that hold none; and it makes the same one as without the shims.
+#[test]
+fn under_link_time_optimisation_what_a_source_says_decides() {
+    let kinds = [
+        ("gcc", "bfd", "-O2 -flto -frandom-seed=1"),
+        ("clang", "lld", "-O2 -flto"),
+        ("clang", "lld", "-O1 -flto=thin"),
+    ];
+    for (name, linker, flags) in kinds {
+        let linker = linkers().find(|known| known.name == linker);
+        let (Some(compiler), Some(linker)) = (compilers().find(|known| known.name == name), linker) else { continue };
+        // What is kept without being used makes another binary.
+        let part = PART.replace("int idle", "__attribute__((used)) static int idle");
+        let project = Project { bench: Bench::new(), compiler, linker, flags };
+        project.build(HEAD, MAIN, &part);
+        let bench = &project.bench;
+        assert_eq!(bench.settles(&["./t"]).text(), "13\n", "{name} {flags}");
+        let read = |name| fs::read(bench.path(name)).unwrap();
+        let mut plain = bench.command(compiler.c);
+        let files = [&format!("-fuse-ld={}", linker.name), "main.c", "part.c", "-o", "plain"];
+        succeed(plain.args(flags.split_whitespace()).args(files)).unwrap_or_else(|error| panic!("{error}"));
+        assert!(read("t") == read("plain"), "{name} {flags}");
+        project.build(HEAD, MAIN, &part.replace("x + 1; }\nint part", "x + 2; }\nint part"));
+        assert!(read("t") != read("plain"), "{name} {flags}");
+        bench.reuses(&["./t"]);
+        project.build(HEAD, MAIN, &part.replace("3 * x", "4 * x"));
+        assert_eq!(bench.settles(&["./t"]).text(), "17\n", "{name} {flags}");
     }
 }
 
