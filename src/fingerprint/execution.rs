@@ -4,7 +4,7 @@
 //! program is walked symbol by symbol where it has a manifest; so is what came in otherwise (`dlopen`, `LD_PRELOAD`), and
 //! then everything counts that any of them exports. What has no manifest counts by its content.
 
-use super::modules::{FingerprintError, Inspected, Loaded, Opened, Part, missing};
+use super::modules::{Digest, FingerprintError, Inspected, Loaded, Opened, Part, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::Node;
@@ -53,12 +53,13 @@ pub struct Program {
 
 impl Program {
     /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
-    /// Libraries that are said to count by name do so unless they have a manifest.
+    /// Libraries that are said to count by name do so unless they have a manifest. `digest` knows those of others, or has them made.
     pub fn open(
         program: &Path,
         libraries: &[PathBuf],
         settings: &Settings,
         counts_by_name: &dyn Fn(&Path) -> bool,
+        digest: &Digest,
     ) -> Result<Self, FingerprintError> {
         let program = inspect(program, settings)?;
         // Not all that the loader opens is a library: its cache is not.
@@ -87,7 +88,7 @@ impl Program {
         let search_paths = search_paths(&modules);
         let has_hidden_start = modules.iter().any(comes_first);
         let paths = modules.iter().map(|module| module.path).collect();
-        Ok(Program { modules: paths, loaded: Loaded::new(modules)?, covered, search_paths, has_hidden_start })
+        Ok(Program { modules: paths, loaded: Loaded::new(modules, digest)?, covered, search_paths, has_hidden_start })
     }
 
     /// Whether all that it executes can be seen.

@@ -7,7 +7,7 @@ use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::Dynamic;
 use crate::model::manifest::{Manifest, Node};
-use crate::model::{FormatError, Hash, Hasher};
+use crate::model::{FileIdentity, FormatError, Hash, Hasher};
 use crate::process::sys::{self, Mapped};
 use crate::process::{Settings, manifest_file};
 use std::collections::HashSet;
@@ -41,6 +41,7 @@ pub enum FingerprintError {
 pub struct Opened {
     pub path: PathBuf,
     binary: Mapped,
+    identity: FileIdentity,
     manifest: Result<Mapped, FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
     counts_whole: bool,
@@ -53,12 +54,21 @@ impl Opened {
     /// Opens a binary, and its manifest where it has one.
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, FingerprintError> {
         let unreadable = |error| FingerprintError::Unreadable { path: path.to_owned(), error };
-        let binary = sys::map(path).map_err(unreadable)?;
+        let (binary, metadata) = sys::map_with_metadata(path).map_err(unreadable)?;
+        let identity = FileIdentity::of(&metadata);
         let file = manifest_file::find(settings, path);
         let manifest =
             sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
-        Ok(Opened { path: path.to_owned(), binary, manifest, counts_whole: false, origin, rpaths: Vec::new() })
+        Ok(Opened {
+            path: path.to_owned(),
+            binary,
+            identity,
+            manifest,
+            counts_whole: false,
+            origin,
+            rpaths: Vec::new(),
+        })
     }
 
     /// The binary's inside.
@@ -89,12 +99,13 @@ impl Opened {
 pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
     let opened = open_all(path, settings)?;
     let modules = opened.iter().map(Opened::inspect).collect::<Result<Vec<_>, _>>()?;
-    Loaded::new(modules)?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+    Loaded::new(modules, &|_, digest| digest())?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
 }
 
 /// A module whose files were read.
 pub(super) struct Inspected<'o> {
     pub path: &'o Path,
+    pub identity: FileIdentity,
     pub binary: Binary<'o>,
     pub manifest: Result<Manifest<'o>, FingerprintError>,
     pub part: Part,
@@ -119,7 +130,7 @@ impl Opened {
         let binary = self.binary()?;
         let manifest = self.manifest(&binary);
         let part = if self.counts_whole { Part::Whole } else { Part::Linked };
-        Ok(Inspected { path: &self.path, binary, manifest, part, counts_by_name: false })
+        Ok(Inspected { path: &self.path, identity: self.identity, binary, manifest, part, counts_by_name: false })
     }
 }
 
@@ -131,16 +142,21 @@ pub(super) struct Loaded<'o> {
 
 impl<'o> Loaded<'o> {
     /// Reads the modules of a program. The first one needs a manifest.
-    pub fn new(inspected: Vec<Inspected<'o>>) -> Result<Self, FingerprintError> {
+    pub fn new(inspected: Vec<Inspected<'o>>, digest: &Digest) -> Result<Self, FingerprintError> {
         let program = inspected.first().map(|program| program.path.to_owned()).unwrap_or_default();
         let mut modules = Vec::with_capacity(inspected.len());
-        for (index, Inspected { path, binary, manifest, part, counts_by_name }) in inspected.into_iter().enumerate() {
+        for (index, module) in inspected.into_iter().enumerate() {
+            let Inspected { path, identity, binary, manifest, part, counts_by_name } = module;
             match (manifest, part) {
                 (Ok(manifest), Part::Linked) => modules.push(Read::Known(manifest)),
                 (Ok(manifest), Part::Late) => modules.push(Read::Late(manifest)),
                 (Err(error), _) if index == 0 => return Err(error),
-                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(by_name(path, &binary))),
-                _ => modules.push(Read::Foreign(foreign(&binary))),
+                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(foreign(&binary, by_name(path)))),
+                _ => {
+                    let content = digest(identity, &|| binary.behaviour_digest());
+                    let content = Hasher::new("foreign").hash(content).finish();
+                    modules.push(Read::Foreign(foreign(&binary, content)));
+                }
             }
         }
         Ok(Loaded { program, modules })
@@ -198,20 +214,23 @@ struct Foreign<'a> {
     finds_by_name: bool,
 }
 
-fn foreign<'a>(binary: &Binary<'a>) -> Foreign<'a> {
+/// What knows the digest of a file, or has it made.
+pub type Digest<'d> = dyn Fn(FileIdentity, &dyn Fn() -> Hash) -> Hash + 'd;
+
+fn foreign<'a>(binary: &Binary<'a>, content: Hash) -> Foreign<'a> {
     let symbols = &binary.dynamic.symbols;
     let asks_for = |name: &&str| symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes());
     Foreign {
-        content: Hasher::new("foreign").hash(binary.behaviour_digest()).finish(),
+        content,
         names: symbols.iter().map(|symbol| symbol.name).collect(),
         finds_by_name: walk::SYMBOL_FINDERS.iter().any(asks_for),
     }
 }
 
-/// A library without a manifest, whatever is in it.
-fn by_name<'a>(path: &Path, binary: &Binary<'a>) -> Foreign<'a> {
+/// The content of a library that counts whatever is in it.
+fn by_name(path: &Path) -> Hash {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    Foreign { content: Hasher::new("foreign by name").bytes(name).finish(), ..foreign(binary) }
+    Hasher::new("foreign by name").bytes(name).finish()
 }
 
 /// A library that a module has the loader bring in.

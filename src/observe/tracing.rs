@@ -43,6 +43,9 @@ fn calls_the_gate(function: &Function) -> bool {
 pub trait Functions: Send + Sync {
     /// The code of a binary; `None` if it is not one that can be traced.
     fn of(&self, binary: &Path) -> Option<Code>;
+
+    /// The binary is going to be traced: what was executed of it will be asked about.
+    fn expect(&self, _binary: &Path) {}
 }
 
 /// How to trace.
@@ -169,7 +172,9 @@ fn prepare(tracing: &Tracing) -> Option<(PathBuf, JoinHandle<Option<Region>>)> {
 
 /// What agents get that ask about a module.
 fn region(functions: &dyn Functions, module: &Path) -> Option<Region> {
-    functions.of(module).and_then(|code| Region::new(module, &code).ok())
+    let region = functions.of(module).and_then(|code| Region::new(module, &code).ok())?;
+    functions.expect(module);
+    Some(region)
 }
 
 impl Region {

@@ -22,7 +22,6 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// Looks up values; each thing is looked at once, whatever number of executions used it.
 pub struct Values<'a> {
@@ -34,7 +33,7 @@ pub struct Values<'a> {
     known: FxHashMap<(DependencyKind, Place), Hash>,
     programs: FxHashMap<Dependency, Result<Program, String>>,
     /// Programs that were read, with their libraries: many executions have the same.
-    opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<Rc<execution::Program>, String>>,
+    opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<&'static execution::Program, String>>,
 }
 
 /// A program with a fingerprint.
@@ -256,12 +255,25 @@ impl<'a> Values<'a> {
     }
 
     /// A program with its libraries, read.
-    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<Rc<execution::Program>, String> {
+    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<&'static execution::Program, String> {
         let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
-        let open = || execution::Program::open(path, libraries, self.settings, &counts_by_name);
+        // Libraries of the system are large, and change seldom.
+        let digest = |identity: FileIdentity, make: &dyn Fn() -> Hash| {
+            let name = Hasher::new("digest of a library").hash(identity.hash()).finish();
+            self.store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
+                let digest = make();
+                if identity.is_settled() {
+                    self.store.remember(name, digest);
+                }
+                digest
+            })
+        };
+        let open = || execution::Program::open(path, libraries, self.settings, &counts_by_name, &digest);
         let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
-        known.or_insert_with(|| open().map(Rc::new).map_err(|error| error.to_string())).clone()
+        known
+            .or_insert_with(|| open().map(|program| &*Box::leak(Box::new(program))).map_err(|error| error.to_string()))
+            .clone()
     }
 
     /// What can be reached from a program, and where it has the loader look for libraries: which one is found there counts
