@@ -308,10 +308,9 @@ impl Supervisor {
                 self.ledger.owns_folder(&old.path);
             }
         }
-        for place in [&old, &new] {
-            if renames && matches!(old.kind(), Some(Kind::Folder | Kind::Link)) {
-                self.resolver.forget(&place.path);
-            }
+        let is_on_the_way = |place: &&Place| matches!(place.kind(), Some(Kind::Folder | Kind::Link));
+        if renames && [&old, &new].iter().any(is_on_the_way) {
+            [&old, &new].iter().for_each(|place| self.resolver.forget(&place.path));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -91,6 +92,66 @@ pub fn is_filtered() -> bool {
 pub fn has_no_new_privileges() -> bool {
     // SAFETY: this prctl takes no pointers.
     unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 }
+}
+
+/// A piece of a process's memory.
+pub struct Mapping {
+    pub range: Range<u64>,
+    /// It is for reading and executing, and not for writing.
+    pub is_code: bool,
+    /// The path of the file that is mapped; empty if there is none, or if it is very long.
+    pub name: Vec<u8>,
+}
+
+/// As the kernel has it: `struct procmap_query`.
+#[repr(C)]
+#[derive(Default)]
+struct MapQuery {
+    size: u64,
+    query_flags: u64,
+    query_address: u64,
+    start: u64,
+    end: u64,
+    flags: u64,
+    page_size: u64,
+    offset: u64,
+    inode: u64,
+    device: [u32; 2],
+    name_size: u32,
+    build_id_size: u32,
+    name: u64,
+    build_id: u64,
+}
+
+/// What is mapped at an address, asked of a process's open `maps`; an error where the kernel does not know the question (before
+/// 6.11).
+pub fn mapping_at(maps: &File, address: u64) -> io::Result<Option<Mapping>> {
+    const READ_WRITE: u64 = 3;
+    const QUERY: u64 = READ_WRITE << 30 | (size_of::<MapQuery>() as u64) << 16 | (b'f' as u64) << 8 | 17;
+    const LONGEST_NAME: usize = 1024;
+    const RIGHTS: u64 = 7;
+    const READ_EXECUTE: u64 = 5;
+    let mut name = [0u8; LONGEST_NAME];
+    let mut query = MapQuery {
+        size: size_of::<MapQuery>() as u64,
+        query_address: address,
+        name_size: LONGEST_NAME as u32,
+        name: name.as_mut_ptr() as u64,
+        ..MapQuery::default()
+    };
+    // SAFETY: the struct, which is as long as it says, and the name, which is as long as the struct says, live through the call.
+    let result = unsafe { libc::ioctl(maps.as_raw_fd(), QUERY as _, &raw mut query) };
+    if result == 0 {
+        // The length counts the NUL at the end.
+        let name =
+            name[..(query.name_size as usize).min(LONGEST_NAME)].split(|byte| *byte == 0).next().unwrap_or_default();
+        let is_code = query.flags & RIGHTS == READ_EXECUTE;
+        return Ok(Some(Mapping { range: query.start..query.end, is_code, name: name.to_vec() }));
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::ENOTTY) => Err(error),
+        _ => Ok(None),
+    }
 }
 
 impl Listener {

@@ -3,8 +3,11 @@
 //!
 //! In: threads, and where they make a call. Out: whether that is within the loader.
 
+use super::kernel::{self, Mapping};
 use rustc_hash::FxHashMap;
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,11 +24,13 @@ pub struct Loaders {
 impl Loaders {
     /// Whether an instruction of a thread's process is the loader's.
     pub fn makes(&mut self, thread: u32, instruction: u64) -> bool {
-        let range = self.known.entry(thread).or_insert_with(|| {
-            let maps = fs::read_to_string(format!("/proc/{thread}/maps")).unwrap_or_default();
-            maps.lines().find_map(code_of_loader).unwrap_or_default()
-        });
-        range.contains(&instruction)
+        if self.known.get(&thread).is_some_and(|code| code.contains(&instruction)) {
+            return true;
+        }
+        let code = code_around(thread, instruction);
+        let is_loader = code.is_some();
+        self.known.extend(code.map(|code| (thread, code)));
+        is_loader
     }
 
     /// A thread is about to become another program, perhaps under another number.
@@ -34,16 +39,32 @@ impl Loaders {
     }
 }
 
+/// The addresses of the loader's code, if an instruction is within it.
+fn code_around(thread: u32, instruction: u64) -> Option<Range<u64>> {
+    let mut maps = File::open(format!("/proc/{thread}/maps")).ok()?;
+    if let Ok(mapping) = kernel::mapping_at(&maps, instruction) {
+        let Mapping { range, is_code, name } = mapping?;
+        return (is_code && is_loader(&name)).then_some(range);
+    }
+    // Before Linux 6.11.
+    let mut text = String::new();
+    maps.read_to_string(&mut text).ok()?;
+    text.lines().find_map(code_of_loader).filter(|code| code.contains(&instruction))
+}
+
 /// The addresses in a line of a process's memory map, if it is the code of a loader.
 fn code_of_loader(line: &str) -> Option<Range<u64>> {
     let (addresses, rest) = line.split_once(' ')?;
-    let path = &rest[rest.find('/')?..];
-    let name = Path::new(path).file_name()?.to_str()?;
-    if !rest.starts_with("r-x") || !NAMES.iter().any(|loader| name.starts_with(loader)) {
+    if !rest.starts_with("r-x") || !is_loader(&rest.as_bytes()[rest.find('/')?..]) {
         return None;
     }
     let (start, end) = addresses.split_once('-')?;
     Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+}
+
+fn is_loader(file: &[u8]) -> bool {
+    let name = Path::new(OsStr::from_bytes(file)).file_name().unwrap_or_default().as_bytes();
+    NAMES.iter().any(|loader| name.starts_with(loader.as_bytes()))
 }
 
 /// Whether the loader could open it, as far as its name tells. It saves looking at who opens ordinary files.
@@ -73,10 +94,20 @@ mod tests {
 
     #[test]
     fn our_own_code_is_not_the_loader() {
-        let mut loaders = Loaders::default();
         let here = code_of_loader as *const () as u64;
-        assert!(!loaders.makes(std::process::id(), here));
-        assert!(loaders.known[&std::process::id()].start > 0, "tests are linked dynamically");
+        assert!(!Loaders::default().makes(std::process::id(), here));
+    }
+
+    #[test]
+    fn the_loader_of_this_process() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let code = maps.lines().find_map(code_of_loader).expect("tests are linked dynamically");
+        let mut loaders = Loaders::default();
+        for place in [code.start, code.end - 1] {
+            assert!(loaders.makes(std::process::id(), place));
+        }
+        assert!(!loaders.makes(std::process::id(), code.end));
+        assert_eq!(loaders.known[&std::process::id()], code);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::content::same_file;
 use super::used::Kind;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io;
@@ -61,10 +61,12 @@ pub struct Trail {
     pub folders: Vec<PathBuf>,
 }
 
-/// Walks paths, and knows which folders need no second look.
+/// Walks paths, and knows which folders and links need no second look.
 #[derive(Debug, Default)]
 pub struct Resolver {
     folders: FxHashSet<PathBuf>,
+    /// Links that were followed, and where they lead.
+    links: FxHashMap<PathBuf, PathBuf>,
     unsteady: Vec<PathBuf>,
 }
 
@@ -120,12 +122,23 @@ impl Resolver {
         if walk.enters_itself() {
             return Step::Onward;
         }
+        if let Some(target) = self.links.get(&walk.at).filter(|_| !last || walk.follow) {
+            return walk.go_on_at(target.clone());
+        }
         let found = match fs::symlink_metadata(&walk.at) {
             Ok(found) => found,
             Err(error) => return Step::Arrived(absence(&error, last)),
         };
         if found.is_symlink() && (!last || walk.follow) {
-            return walk.follow_link();
+            let link = walk.at.clone();
+            let Ok(target) = fs::read_link(&link) else { return Step::Arrived(Found::Denied) };
+            if is_magic(&link) {
+                return walk.jump(target);
+            }
+            if self.is_steady(&link) {
+                self.links.insert(link, target.clone());
+            }
+            return walk.go_on_at(target);
         }
         if last {
             return Step::Arrived(Found::There(found));
@@ -133,28 +146,27 @@ impl Resolver {
         if !found.is_dir() {
             return Step::Arrived(Found::Blocks(found));
         }
-        self.remember(&walk.at);
+        if self.is_steady(&walk.at) {
+            self.folders.insert(walk.at.clone());
+        }
         Step::Onward
     }
 
-    fn remember(&mut self, folder: &Path) {
-        // What is below /proc comes and goes with processes.
-        let steady = self.unsteady.len() <= MOST_UNSTEADY && !self.unsteady.iter().any(|path| folder.starts_with(path));
-        if steady && !folder.starts_with("/proc") {
-            self.folders.insert(folder.to_owned());
-        }
+    /// What is there may be looked up from memory. What is below /proc comes and goes with processes.
+    fn is_steady(&self, path: &Path) -> bool {
+        let is_spared = || !self.unsteady.iter().any(|unsteady| path.starts_with(unsteady));
+        self.unsteady.len() <= MOST_UNSTEADY && is_spared() && !path.starts_with("/proc")
     }
 
-    /// Something that may be a folder is about to be removed, renamed or replaced. It is not looked up from
+    /// Something that may be a folder or a link is about to be removed, renamed or replaced. It is not looked up from
     /// memory again, because the change happens some time after we hear of it.
     pub fn forget(&mut self, path: &Path) {
         if self.unsteady.len() <= MOST_UNSTEADY && !self.unsteady.iter().any(|other| path.starts_with(other)) {
             self.unsteady.push(path.to_owned());
         }
-        match self.unsteady.len() > MOST_UNSTEADY {
-            true => self.folders.clear(),
-            false => self.folders.retain(|folder| !folder.starts_with(path)),
-        }
+        let is_spared = |known: &Path| self.unsteady.len() <= MOST_UNSTEADY && !known.starts_with(path);
+        self.folders.retain(|folder| is_spared(folder));
+        self.links.retain(|link, _| is_spared(link));
     }
 }
 
@@ -178,11 +190,8 @@ impl Walk {
         true
     }
 
-    fn follow_link(&mut self) -> Step {
-        let Ok(target) = fs::read_link(&self.at) else { return Step::Arrived(Found::Denied) };
-        if is_magic(&self.at) {
-            return self.jump(target);
-        }
+    /// Goes on where a link leads.
+    fn go_on_at(&mut self, target: PathBuf) -> Step {
         if self.trail.links.len() >= MOST_LINKS {
             return Step::Arrived(Found::Denied);
         }

@@ -67,6 +67,27 @@ fn a_folder_counts_by_its_entries_only_if_it_is_listed() {
     assert!(!hold(&listed.watched.used) && hold(&entered.watched.used));
 }
 
+/// Where links lead is remembered, until something else may be in their place.
+#[test]
+fn links_that_are_replaced_while_the_test_runs() {
+    let ways = [
+        "rm link; ln -s two link",
+        "ln -s two other; mv -T other link",
+        "ln -sfn two link",
+        "echo > file; mv -T file link; rm link; ln -s two link",
+        "mv link old; ln -s two link",
+        "mkdir folder; mv link folder/link; mv folder gone; ln -s two link",
+    ];
+    for way in ways {
+        let shop = Workshop::new();
+        shop.write("one/x", "1");
+        shop.write("two/x", "2");
+        symlink("one", shop.path("link")).unwrap();
+        let seen = see_shell(&shop, &format!("cat link/x; cat link/x; {way}; cat link/x"));
+        assert!(seen.read("one/x", "1") && seen.read("two/x", "2"), "{way}");
+    }
+}
+
 #[test]
 fn links_are_followed_to_the_thing_itself() {
     let shop = Workshop::new();
