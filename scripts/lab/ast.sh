@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The AST level on real C projects: scripts/lab/ast.sh [lua|zlib|sqlite|openssl…]   (default: all)
+# The AST level on real C projects: scripts/lab/ast.sh [lua|zlib|sqlite|sqlite-parts|openssl…]   (default: all)
 #
 # Fetches the sources of the Debian packages, keeps every unit as gcc and clang preprocess it, and then (see examples/ast):
 # how many are understood and how fast; a changed token of a body changes that function only; random mutations with the same
-# meaning are compiled, and must give the same objects. COUNT (1000) mutations each, SEED (1). Of sqlite, which is one unit that takes
-# a minute to compile, a fiftieth are mutated, and a twentieth of the bodies. Ends with 1 where something does not hold.
+# meaning are compiled, and must give the same objects. COUNT (1000) mutations each, SEED (1). Of sqlite as one unit, which takes
+# a minute to compile, a fiftieth are mutated, and a twentieth of the bodies; its parts one by one count in full. Ends with 1 where
+# something does not hold.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -35,6 +36,11 @@ units() {
         fetch sqlite sqlite3
         keep sqlite sh -c "[ -e Makefile ] || ./configure --disable-shared --disable-readline; make sqlite3.c && '$compiler' -c -I. sqlite3.c -o sqlite3.o"
         ;;
+    sqlite-parts)
+        fetch sqlite-parts sqlite3
+        keep sqlite-parts sh -c "[ -e Makefile ] || ./configure --disable-shared --disable-readline; make sqlite3.c
+            for part in tsrc/*.c; do case \$part in */shell.c | */tclsqlite.c) ;; *) ONLY=1 '$compiler' -c -I. -Itsrc \$part -o \$part.o ;; esac; done"
+        ;;
     openssl)
         fetch openssl openssl
         keep openssl sh -c "./Configure linux-x86_64 no-asm && ONLY=1 make CC='$compiler' AR=true RANLIB=true build_sw"
@@ -44,7 +50,7 @@ units() {
 }
 
 failed=0
-for project in ${*:-lua zlib sqlite openssl}; do
+for project in ${*:-lua zlib sqlite sqlite-parts openssl}; do
     units "$project"
     echo "$project"
     find "$work/$project.units" -name '*.i' | sort >"$work/$project.list"
