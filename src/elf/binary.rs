@@ -187,6 +187,26 @@ impl<'a> Binary<'a> {
     }
 }
 
+/// Who made a binary: the texts that compilers and linkers leave in it, each once, in order.
+pub fn producers(bytes: &[u8]) -> Vec<&[u8]> {
+    let comment = match FileKind::parse(bytes) {
+        Ok(FileKind::Elf64) => comment::<FileHeader64<Endianness>>(bytes),
+        Ok(FileKind::Elf32) => comment::<FileHeader32<Endianness>>(bytes),
+        _ => None,
+    };
+    let mut texts: Vec<&[u8]> = comment.unwrap_or_default().split(|byte| *byte == 0).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+fn comment<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Option<&[u8]> {
+    let header = Elf::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let (_, section) = header.sections(endian, bytes).ok()?.section_by_name(endian, b".comment")?;
+    section.data(endian, bytes).ok()
+}
+
 fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,

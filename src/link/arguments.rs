@@ -45,6 +45,8 @@ pub struct LinkerJob {
     pub icf: Option<OsString>,
     /// `-O`.
     pub optimisation: Option<OsString>,
+    /// Said to whoever makes code of bitcode: `-plugin-opt`, `-mllvm`, `--lto-…`.
+    pub generation: Vec<OsString>,
     /// `-s`.
     pub strip_all: bool,
     /// Files as given, and libraries as `-lNAME`, in order.
@@ -71,6 +73,9 @@ pub fn parse(arguments: &[OsString], folder: &Path) -> LinkerInvocation {
     let mut seen = Seen::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
+        if [&b"--lto"[..], b"--thinlto"].iter().any(|start| word.as_bytes().starts_with(start)) {
+            seen.job.generation.push(word.clone());
+        }
         if word == "--" {
             seen.job.inputs.extend(words.by_ref().cloned());
         } else if word.as_bytes().first() != Some(&b'-') || word == "-" {
@@ -120,6 +125,7 @@ impl Seen {
             Effect::BindLocally(which) => job.bsymbolic = which,
             Effect::Icf => job.icf = Some(value.to_owned()),
             Effect::Optimise => job.optimisation = Some(value.to_owned()),
+            Effect::Generate => job.generation.push(value.to_owned()),
             Effect::StripAll => job.strip_all = true,
             Effect::Library => job.inputs.push(library(value)),
             Effect::LibraryPath => job.library_paths.push(value.into()),
@@ -203,13 +209,22 @@ mod tests {
         assert_eq!(job.output, Path::new("a"));
         assert_eq!(job.inputs, ["/l/Scrt1.o", "a.o", "-lgcc", "-lgcc_s", "-lc", "/l/crtn.o"]);
         assert_eq!(job.library_paths, [Path::new("/l"), Path::new("/lib/../lib")]);
+        assert_eq!(job.generation, ["/l/lto-wrapper", "-fresolution=/tmp/x.res", "-pass-through=-lgcc"]);
         let plain = LinkerJob {
             output: job.output.clone(),
             inputs: job.inputs.clone(),
             library_paths: job.library_paths.clone(),
+            generation: job.generation.clone(),
             ..LinkerJob::default()
         };
         assert_eq!(job, plain);
+    }
+
+    #[test]
+    fn what_is_said_to_whoever_makes_code() {
+        let job = link("-plugin-opt=O2 -plugin-opt mcpu=x -mllvm -a --lto-O1 --thinlto-jobs=2 -lto a.o -o a");
+        assert_eq!(job.generation, ["O2", "mcpu=x", "-a", "--lto-O1", "--thinlto-jobs=2"]);
+        assert_eq!(job.inputs, ["-lto", "a.o"]);
     }
 
     #[test]

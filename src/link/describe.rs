@@ -7,6 +7,7 @@ use super::finished::Finished;
 use super::graph::{self, Options};
 use super::libraries;
 use super::linked::Linked;
+use super::lto;
 use super::map::MapKind;
 use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
@@ -141,6 +142,9 @@ pub fn manifest(
     let reason = match linked {
         Ok(linked) => {
             options.wraps_at_home = linked.kind == MapKind::Lld;
+            if linked.is_optimised {
+                options.frame.extend(lto::frame(job, finished.producers()));
+            }
             match finely(settings, finished, binary, &linked, &options, finish) {
                 Ok(manifest) => {
                     mem::forget(linked);

@@ -3,7 +3,7 @@
 
 use super::inputs::SymbolAddresses;
 use super::symbols::FinalSymbols;
-use crate::elf::binary::Binary;
+use crate::elf::binary::{self, Binary};
 use crate::model::Hash;
 use crate::process::sys::{self, Mapped};
 use std::path::Path;
@@ -40,6 +40,12 @@ impl<'a> Finished<'a> {
             Binary::parse(content).map_err(|error| error.to_string())
         };
         self.binary.get_or_init(parse).as_ref()
+    }
+
+    /// Who made it, as they tell themselves.
+    pub fn producers(&self) -> Vec<&[u8]> {
+        let content = self.content.get().and_then(|content| content.as_ref().ok());
+        content.map(|content| binary::producers(content)).unwrap_or_default()
     }
 
     /// The binary's symbols; none, if it cannot be read.

@@ -17,6 +17,8 @@ use std::sync::OnceLock;
 /// The objects of a binary in their places.
 pub struct Linked<'f, 'e> {
     pub kind: MapKind,
+    /// Some of the code was made by the linker.
+    pub is_optimised: bool,
     pub placement: Placement<'f>,
     pub files: &'f Files<'e>,
     pub inputs: Vec<Input<'f>>,
@@ -53,6 +55,6 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         let definitions = Definitions::collect(&mut inputs, names);
         // Those that were not linked: their memory is given back when the process ends.
         mem::forget(objects);
-        Ok(Linked { kind, placement, files, inputs, definitions })
+        Ok(Linked { kind, is_optimised, placement, files, inputs, definitions })
     }
 }

@@ -2,6 +2,7 @@
 //! which definitions. In: the placement, the files of the command line. Out: the placement without those objects, and
 //! the objects whose definitions are, or may be, in the binary. They have records at the AST level, which need no places.
 
+use super::arguments::LinkerJob;
 use super::early::Early;
 use super::files::{Files, OpenFile};
 use super::inputs::{Input, Read};
@@ -101,6 +102,28 @@ pub fn check_members(inputs: &[Input], members: usize, binary: &Binary) -> Resul
         }
     }
     Ok(())
+}
+
+/// What decides over the code besides the bitcode: who made it, and the options of the link. GCC's driver tells its own options
+/// to those that it starts by a variable.
+pub fn frame(job: &LinkerJob, producers: Vec<&[u8]>) -> Vec<Vec<u8>> {
+    // Names of files, and of others' options.
+    const OTHERS: [&str; 6] = ["/", "-fresolution=", "-pass-through=", "dwo_dir=", "obj-path=", "jobs="];
+    let said = job.generation.iter().map(|word| word.as_bytes().to_vec());
+    let mut frame = vec![b"optimised".to_vec()];
+    frame.extend(producers.into_iter().map(<[u8]>::to_vec));
+    frame.extend(said.filter(|word| !OTHERS.iter().any(|start| word.starts_with(start.as_bytes()))));
+    let driver = std::env::var_os("COLLECT_GCC_OPTIONS").unwrap_or_default();
+    let words = driver.as_bytes().split(|byte| *byte == b'\'').filter(|word| is_about_code(word));
+    frame.extend(words.map(<[u8]>::to_vec));
+    frame
+}
+
+/// An option of the driver's that may matter for code.
+fn is_about_code(word: &[u8]) -> bool {
+    let is_about = [&b"-O"[..], b"-f", b"-m"].iter().any(|start| word.starts_with(start));
+    let is_not = [&b"-fuse-ld="[..], b"-flto", b"-fdiagnostics", b"-fresolution="];
+    is_about && !is_not.iter().any(|start| word.starts_with(start))
 }
 
 /// The file has bitcode of GCC's or LLVM's in it, or seems to.

@@ -5,8 +5,8 @@
 //! In: one argument. Out: its entry, and where its value is.
 
 use Effect::{
-    BindLocally, Defsym, Entry as EntryPoint, Format, Icf, JustSymbols, Library, LibraryPath, Map, Nothing, Optimise,
-    Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
+    BindLocally, Defsym, Entry as EntryPoint, Format, Generate, Icf, JustSymbols, Library, LibraryPath, Map, Nothing,
+    Optimise, Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
 };
 use Form::{Flag, Takes};
 use std::ffi::OsStr;
@@ -58,6 +58,8 @@ pub enum Effect {
     BindLocally(Bsymbolic),
     Icf,
     Optimise,
+    /// It is for whoever makes code of bitcode.
+    Generate,
     StripAll,
     Library,
     LibraryPath,
@@ -255,7 +257,7 @@ static LONG: &[Entry] = &[
     entry("lto-emit-asm", Flag, Nothing),
     entry("lto-whole-program-visibility", Flag, Nothing),
     entry("max-cache-size", Takes, Nothing),
-    entry("mllvm", Takes, Nothing),
+    entry("mllvm", Takes, Generate),
     entry("mri-script", Takes, Script),
     entry("oformat", Takes, Format),
     entry("opt-remarks-filename", Takes, Nothing),
@@ -266,7 +268,7 @@ static LONG: &[Entry] = &[
     entry("out-implib", Takes, Nothing),
     entry("output", Takes, Output),
     entry("plugin", Takes, Nothing),
-    entry("plugin-opt", Takes, Nothing),
+    entry("plugin-opt", Takes, Generate),
     entry("print-map", Flag, PrintMap),
     entry("print-output-format", Flag, Stops("it asks about the linker")),
     entry("print-symbol-counts", Takes, Nothing),

@@ -114,6 +114,31 @@ fn under_link_time_optimisation_what_a_source_says_decides() {
     }
 }
 
+/// Options of the link decide over code where the linker makes it: here whether a product and a sum are rounded once or twice.
+#[test]
+fn under_link_time_optimisation_options_of_the_link_count() {
+    let find = |name| compilers().find(|known| known.name == name);
+    for (compiler, linker, before, after) in [
+        ("clang", "lld", "-Wl,-plugin-opt=mcpu=x86-64", "-Wl,-plugin-opt=mcpu=x86-64-v3"),
+        ("clang", "lld", "-Wl,--lto-O2", "-Wl,--lto-O1"),
+        ("clang", "lld", "-Wl,-mllvm,-enable-misched=0", "-Wl,-mllvm,-enable-misched=1"),
+        ("gcc", "bfd", "-O2", "-O2 -fno-inline"),
+    ] {
+        let linker = linkers().find(|known| known.name == linker);
+        let (Some(compiler), Some(linker)) = (find(compiler), linker) else { continue };
+        let project = Project { bench: Bench::new(), compiler, linker, flags: "-O2 -flto -ffp-contract=fast" };
+        project.build(HEAD, MAIN, PART);
+        let with = |options: &str| {
+            let named = [&format!("-fuse-ld={}", linker.name), "main.o", "part.o", "-o", "t"];
+            project.cc(&options.split_whitespace().chain(named).collect::<Vec<_>>());
+            project.fingerprint()
+        };
+        let [first, second, third] = [before, after, before].map(with);
+        assert_ne!(first, second, "{before}, {after}");
+        assert_eq!(first, third, "{before}");
+    }
+}
+
 /// A call that compiles and links is divided at this level; but not where its words are in a file because they are too long.
 #[test]
 fn a_response_file_that_is_too_long_for_a_command_line() {
