@@ -3,7 +3,7 @@
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
 use super::capture::{Capture, Captured, end_unheard};
-use super::{Session, is_good, split, tracing};
+use super::{Session, harness, is_good, split, tracing};
 use crate::model::{Exit, Refusal};
 use crate::observe::tracing::Executed;
 use crate::observe::{self, CannotWatch, Input, Use, Watch, agent};
@@ -127,10 +127,12 @@ pub fn watched(session: &Session) -> Ran {
         }
         pass_on(&mut captured, None);
     }
-    if watched.traced && is_good(exit) && says_that_it_failed(&captured.texts[0]) {
+    if watched.traced && is_good(exit) && harness::tells_of_failure(&captured.texts[0]) {
         tracing::disturbs(session);
-        refusals
-            .push(Refusal::new("the test", "says `not ok` while its functions are traced; it is not traced next time"));
+        refusals.push(Refusal::new(
+            "the test",
+            "tells of a failure while its functions are traced; it is not traced next time",
+        ));
     }
     if let Some(error) = captured.lost {
         refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
@@ -156,12 +158,6 @@ pub fn watched(session: &Session) -> Ran {
 /// that has read a pipe to its end, the second attempt may pass where the test has failed.
 fn can_be_repeated(used: &[Use], refusals: &[Refusal]) -> bool {
     refusals.is_empty() && !used.iter().any(|used| matches!(used, Use::Written { .. } | Use::Removed { .. }))
-}
-
-/// In the language of TAP, whatever the test ends with.
-fn says_that_it_failed(output: &[u8]) -> bool {
-    let is_meant_to = |line: &[u8]| memchr::memmem::find(&line.to_ascii_uppercase(), b"# TODO").is_some();
-    output.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"not ok") && !is_meant_to(line))
 }
 
 /// Where in standard input the next one reads, if it is a file.
