@@ -49,8 +49,9 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         let mut inputs = groups.read(files, &mut objects, finished).map_err(|error| error.to_string())?;
         if is_optimised {
             let optimised = Optimised::read(files, &sources)?;
+            let count = optimised.inputs.len();
             inputs.extend(optimised.inputs);
-            lto::check_members(&inputs, optimised.members, finished.binary()?)?;
+            lto::check(&inputs, count, optimised.members, finished.binary()?)?;
         }
         let definitions = Definitions::collect(&mut inputs, names);
         // Those that were not linked: their memory is given back when the process ends.

@@ -77,8 +77,11 @@ impl<'f> Optimised<'f> {
 /// Of an archive the linker takes the members that it needs, and does not say which. That does not matter where nobody
 /// else has what a member defines, and nobody can do without it: whoever refers to it has it then. `inputs` are all of the
 /// link, with the members at their end.
-pub fn check_members(inputs: &[Input], members: usize, binary: &Binary) -> Result<(), String> {
-    let first = inputs.len() - members;
+///
+/// The `optimised` ones before those may use what some file defines that is not on the command line. Where they need it, the
+/// graph has no answer; where they can do without, none is told from nobody.
+pub fn check(inputs: &[Input], optimised: usize, members: usize, binary: &Binary) -> Result<(), String> {
+    let (first_optimised, first) = (inputs.len() - optimised, inputs.len() - members);
     let mut definers: FxHashMap<Hash, u32> = FxHashMap::default();
     let mut dispensable: FxHashSet<Hash> = FxHashSet::default();
     for symbol in inputs.iter().flat_map(|input| &input.record.symbols) {
@@ -89,7 +92,17 @@ pub fn check_members(inputs: &[Input], members: usize, binary: &Binary) -> Resul
         }
     }
     let imports = binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined);
-    dispensable.extend(imports.map(|symbol| Symbol::hash_of_bytes(symbol.name)));
+    let imports: FxHashSet<Hash> = imports.map(|symbol| Symbol::hash_of_bytes(symbol.name)).collect();
+    for input in &inputs[first_optimised..] {
+        let is_nobodys = |symbol: &&Symbol| {
+            let is_known = definers.contains_key(&symbol.name_hash) || imports.contains(&symbol.name_hash);
+            symbol.kind == SymbolKind::Undefined && symbol.weak && !is_known
+        };
+        if let Some(symbol) = input.record.symbols.iter().find(is_nobodys) {
+            return Err(format!("{}: it cannot be told whether anything defines {}", input.label, symbol.name));
+        }
+    }
+    dispensable.extend(imports);
     for member in &inputs[first..] {
         let is_doubtful = |symbol: &&Symbol| match symbol.kind {
             SymbolKind::Undefined => false,
