@@ -109,8 +109,13 @@ fn mutate(options: &Options) -> bool {
 fn mutate_one(options: &Options, random: &mut Random, bench: &mut compile::Bench, sums: &mut Sums) {
     let path = random.choice(&options.files);
     let before = std::fs::read_to_string(path).expect("a unit of text");
+    // A unit may be empty, if nothing of it was configured.
+    let Some(unit) = ast::read(before.as_bytes()).ok().filter(|unit| !unit.definitions.is_empty()) else {
+        sums.refused += 1;
+        return;
+    };
     let (kind, after) = mutations::mutate(&before, random);
-    let (Ok(unit), Ok(other)) = (ast::read(before.as_bytes()), ast::read(after.as_bytes())) else {
+    let Ok(other) = ast::read(after.as_bytes()) else {
         sums.refused += 1;
         return;
     };

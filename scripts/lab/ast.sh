@@ -39,7 +39,7 @@ units() {
     sqlite-parts)
         fetch sqlite-parts sqlite3
         keep sqlite-parts sh -c "[ -e Makefile ] || ./configure --disable-shared --disable-readline; make sqlite3.c
-            for part in tsrc/*.c; do case \$part in */shell.c | */tclsqlite.c) ;; *) ONLY=1 '$compiler' -c -I. -Itsrc \$part -o \$part.o ;; esac; done"
+            for part in tsrc/*.c; do case \$part in */geopoly.c | */shell.c | */tclsqlite.c) ;; *) ONLY=1 '$compiler' -c -I. -Itsrc \$part -o \$part.o ;; esac; done"
         ;;
     openssl)
         fetch openssl openssl
