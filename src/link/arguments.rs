@@ -47,6 +47,8 @@ pub struct LinkerJob {
     pub optimisation: Option<OsString>,
     /// Said to whoever makes code of bitcode: `-plugin-opt`, `-mllvm`, `--lto-…`.
     pub generation: Vec<OsString>,
+    /// `--start-lib`: some objects may not have been taken.
+    pub has_objects_as_members: bool,
     /// `-s`.
     pub strip_all: bool,
     /// Files as given, and libraries as `-lNAME`, in order.
@@ -126,6 +128,7 @@ impl Seen {
             Effect::Icf => job.icf = Some(value.to_owned()),
             Effect::Optimise => job.optimisation = Some(value.to_owned()),
             Effect::Generate => job.generation.push(value.to_owned()),
+            Effect::ObjectsAsMembers => job.has_objects_as_members = true,
             Effect::StripAll => job.strip_all = true,
             Effect::Library => job.inputs.push(library(value)),
             Effect::LibraryPath => job.library_paths.push(value.into()),

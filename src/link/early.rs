@@ -23,6 +23,8 @@ pub struct Early {
     files: FxHashMap<PathBuf, OpenFile>,
     /// Their paths, in the order of the command line.
     order: Vec<PathBuf>,
+    /// Objects may have been left out, like members of archives.
+    pub has_objects_as_members: bool,
     /// The shared libraries of the project that the linker may take.
     pub libraries: Vec<Library>,
 }
@@ -46,7 +48,7 @@ impl Early {
     pub fn open(settings: &Settings, job: &LinkerJob) -> Self {
         // The linker may be about to truncate its output.
         let output = fs::metadata(&job.output).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        let mut early = Early::default();
+        let mut early = Early { has_objects_as_members: job.has_objects_as_members, ..Early::default() };
         for path in candidates(job) {
             if !early.files.contains_key(&path)
                 && let Ok(file) = OpenFile::open(&path, settings)

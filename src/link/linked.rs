@@ -50,8 +50,9 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         if is_optimised {
             let optimised = Optimised::read(files, &sources)?;
             let count = optimised.inputs.len();
+            let members = if early.has_objects_as_members { count } else { optimised.members };
             inputs.extend(optimised.inputs);
-            lto::check(&inputs, count, optimised.members, finished.binary()?)?;
+            lto::check(&inputs, count, members, finished.binary()?)?;
         }
         let definitions = Definitions::collect(&mut inputs, names);
         // Those that were not linked: their memory is given back when the process ends.

@@ -6,7 +6,8 @@
 
 use Effect::{
     BindLocally, Defsym, Entry as EntryPoint, Format, Generate, Icf, JustSymbols, Library, LibraryPath, Map, Nothing,
-    Optimise, Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
+    ObjectsAsMembers, Optimise, Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version,
+    VersionScript, Wrap,
 };
 use Form::{Flag, Takes};
 use std::ffi::OsStr;
@@ -60,6 +61,8 @@ pub enum Effect {
     Optimise,
     /// It is for whoever makes code of bitcode.
     Generate,
+    /// The objects that follow are taken only if somebody needs them, like members of an archive.
+    ObjectsAsMembers,
     StripAll,
     Library,
     LibraryPath,
@@ -291,6 +294,7 @@ static LONG: &[Entry] = &[
     entry("sort-section", Takes, Nothing),
     entry("spare-dynamic-tags", Takes, Nothing),
     entry("split-stack-adjust-size", Takes, Nothing),
+    entry("start-lib", Flag, ObjectsAsMembers),
     entry("static", Flag, Static),
     entry("strip-all", Flag, StripAll),
     entry("stub-group-size", Takes, Nothing),
