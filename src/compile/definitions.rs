@@ -28,13 +28,11 @@ const MOST_PADDING: u64 = 64;
 
 /// Makes the record of an object that was compiled from a source that was understood.
 pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
-    let mut builder = Builder::new(object, &source.unit, source.environment);
-    builder.has_constructors = source.has_constructors;
-    builder.record.refusals.extend(source.refusals.iter().cloned());
+    let mut builder = Builder::new(object, source);
     builder.record.bitcode = object.has_bitcode();
     builder.cut();
     match gcc_table(object) {
-        Some(table) => builder.add_optimised(gcc_symbols(table), source)?,
+        Some(table) => builder.add_optimised(gcc_symbols(table))?,
         None => builder.add_symbols(),
     }
     builder.find_implicit();
@@ -45,9 +43,7 @@ pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Rec
 /// The same for a file of LLVM's intermediate language, which has no sections.
 pub fn record_of_bitcode<'a>(file: &Bitcode<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
     let object = ObjectFile::empty();
-    let mut builder = Builder::new(&object, &source.unit, source.environment);
-    builder.has_constructors = source.has_constructors;
-    builder.record.refusals.extend(source.refusals.iter().cloned());
+    let mut builder = Builder::new(&object, source);
     builder.record.digest = file.digest();
     builder.record.bitcode = true;
     builder.cut();
@@ -58,7 +54,7 @@ pub fn record_of_bitcode<'a>(file: &Bitcode<'a>, source: &'a Understood) -> Resu
         is_plain.then_some(Optimised { name: symbol.name, is_weak: symbol.is_weak, place })
     };
     let symbols = file.symbols().and_then(|symbols| symbols.into_iter().map(optimised).collect());
-    builder.add_optimised(symbols, source)?;
+    builder.add_optimised(symbols)?;
     builder.add_atoms();
     Ok(builder.record)
 }
@@ -130,11 +126,10 @@ struct Piece {
 struct Builder<'o, 'a> {
     object: &'o ObjectFile<'a>,
     unit: &'a Unit,
-    environment: Hash,
+    source: &'a Understood,
     /// The definitions by name.
     named: FxHashMap<&'a str, u32>,
     has_assembler: bool,
-    has_constructors: bool,
     /// Where functions start that choose what a symbol means.
     resolvers: FxHashSet<(usize, u64)>,
     pieces: Vec<Piece>,
@@ -154,7 +149,8 @@ struct Builder<'o, 'a> {
 }
 
 impl<'o, 'a> Builder<'o, 'a> {
-    fn new(object: &'o ObjectFile<'a>, unit: &'a Unit, environment: Hash) -> Self {
+    fn new(object: &'o ObjectFile<'a>, source: &'a Understood) -> Self {
+        let unit = &source.unit;
         let mut named = FxHashMap::default();
         for (number, definition) in unit.definitions.iter().enumerate().filter(|(_, it)| !it.name.is_empty()) {
             named.entry(&*definition.name).or_insert(number as u32);
@@ -162,10 +158,9 @@ impl<'o, 'a> Builder<'o, 'a> {
         Builder {
             object,
             unit,
-            environment,
+            source,
             named,
             has_assembler: unit.definitions.iter().any(|definition| definition.kind == Kind::Assembler),
-            has_constructors: false,
             resolvers: FxHashSet::default(),
             pieces: Vec::new(),
             first_piece: Vec::new(),
@@ -176,7 +171,11 @@ impl<'o, 'a> Builder<'o, 'a> {
             implicit: vec![Vec::new(); unit.definitions.len()],
             everybodys: Vec::new(),
             files: FxHashMap::default(),
-            record: Record { digest: digest::of_object(object), ..Record::default() },
+            record: Record {
+                digest: digest::of_object(object),
+                refusals: source.refusals.clone(),
+                ..Record::default()
+            },
         }
     }
 
@@ -295,8 +294,8 @@ impl<'o, 'a> Builder<'o, 'a> {
 
     /// Symbols without a place. The error: they are not known, one is defined that no definition accounts for, or there are
     /// resolvers, which run without being referred to, and cannot be told from others without machine code.
-    fn add_optimised(&mut self, symbols: Option<Vec<Optimised<'a>>>, source: &Understood) -> Result<(), ElfError> {
-        let symbols = symbols.filter(|_| !source.has_resolvers).ok_or(ElfError::Bitcode)?;
+    fn add_optimised(&mut self, symbols: Option<Vec<Optimised<'a>>>) -> Result<(), ElfError> {
+        let symbols = symbols.filter(|_| !self.source.has_resolvers).ok_or(ElfError::Bitcode)?;
         for Optimised { name, is_weak, place } in symbols {
             let kind = match place {
                 OptimisedPlace::Here => {
@@ -398,7 +397,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             Owner::PartOf(definition) => {
                 let target = Target::Atom(self.atom_of[definition as usize]);
                 let name = &*self.unit.definitions[definition as usize].name;
-                let hash = Hasher::new("part").hash(self.environment).finish();
+                let hash = Hasher::new("part").hash(self.source.environment).finish();
                 self.plain_atom(name, kind, hash, vec![Reference { target, offset: 0 }])
             }
             Owner::Nobody => {
@@ -436,7 +435,7 @@ impl<'o, 'a> Builder<'o, 'a> {
     fn definition_atom(&mut self, number: u32, kind: AtomKind) -> Atom<'a> {
         let definition = &self.unit.definitions[number as usize];
         let mut hasher = Hasher::new("definition");
-        let hash = hasher.hash(self.environment).hash(definition.hash).finish();
+        let hash = hasher.hash(self.source.environment).hash(definition.hash).finish();
         let references = self.references(number, definition);
         let file = self.file(&definition.file);
         let atom = self.plain_atom(&definition.name, kind, hash, references);
@@ -459,7 +458,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             self.implicit[number as usize].iter().chain(&self.everybodys).map(|symbol| Target::Symbol(*symbol)),
         );
         // Assembler may name anything. What constructors do to a variable may have been done by the compiler.
-        let names_all = definition.has_assembler || self.has_constructors && definition.kind == Kind::Variable;
+        let names_all = definition.has_assembler || self.source.has_constructors && definition.kind == Kind::Variable;
         for (other, described) in self.unit.definitions.iter().enumerate() {
             let is_meant = names_all || described.kind == Kind::Assembler || called::by_compilers(&described.name);
             if is_meant && other as u32 != number {

@@ -147,8 +147,9 @@ impl Understood {
 }
 
 /// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds, and of 60 and more on virtual machines under load; some kernels give a file a time between two ticks, ahead of it. So where the
-/// source has just been written, and others perhaps with it, it is waited for until that clock has passed the time of now.
+/// milliseconds, and of 60 and more on virtual machines under load; some kernels give a file a time between two ticks, ahead of
+/// it. So where the source has just been written, and others perhaps with it, it is waited for until that clock has passed the
+/// time of now.
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
     const MOST_ROUNDS: u32 = 200;
