@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test lab-short subjects bench lab fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test lab-short fresh subjects bench lab fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -38,6 +38,9 @@ lab-short: ## two minutes of the laboratory: random programs and their mutants, 
 	$(CARGO) build --locked --workspace --bins
 	@$(TARGET)/debug/lab --short --folder $(TARGET)/lab/short
 
+fresh: ## `make demo` and `make check` on a minimal Debian in a folder (as root): before each release, not a part of `make check`
+	@scripts/fresh.sh
+
 subjects: build test-tools ## real projects, plainly and with Tasting: the same results, and what is reused; a table
 	@BUILT='$(BUILT)' scripts/subjects.py $(SUBJECTS)
 
@@ -46,7 +49,7 @@ bench: build test-tools ## what Tasting costs, as ratios measured in one run
 
 lab: build test-tools ## hunt for missed changes: MINUTES (60), SEED (1), LEVEL (mixed), MUTATIONS of real projects (20); goes on where it was
 	$(CARGO) build --release --locked -p lab
-	@$(TARGET)/release/lab programs fuzz faults suites mutations --built '$(BUILT)' --folder $(TARGET)/lab \
+	@$(TARGET)/release/lab programs runs fuzz faults suites mutations --built '$(BUILT)' --folder $(TARGET)/lab \
 		--minutes $(or $(MINUTES),60) --seed $(or $(SEED),1) --level $(or $(LEVEL),mixed) --mutations $(or $(MUTATIONS),20)
 	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(or $(SECONDS),60)
 

@@ -11,6 +11,8 @@ const FLAGS: &[&str] = &[
     "--crate-name=tasting_agent",
     "-Cpanic=abort",
     "-Copt-level=2",
+    // Symbols of assembler are local, and weak, within a unit only.
+    "-Ccodegen-units=1",
     "-Cstrip=symbols",
     "-Crelro-level=off",
     "-Clink-arg=-nostdlib",

@@ -2,8 +2,15 @@
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::PAGE;
+use super::loader::CHANGES;
+use super::modules::Module;
 
 pub type Code = u32;
+/// All functions have breakpoints only, and so has the loader.
+pub const NEEDS_SIGNALS: bool = true;
 /// `brk #0x7a57`
 pub const BREAKPOINT: Code = 0xd420_0000 | 0x7a57 << 5;
 pub const PASSED: usize = 0;
@@ -30,8 +37,63 @@ pub unsafe fn leave(context: *mut c_void) {
 }
 
 /// There are breakpoints only.
-pub unsafe fn open_gate() -> bool {
+pub fn is_possible() -> bool {
     true
+}
+
+pub unsafe fn land(_module: *const Module, _code: usize) -> bool {
+    true
+}
+
+pub fn area(_module: &Module) -> (usize, usize) {
+    (0, 0)
+}
+
+pub unsafe fn take_off(_module: &Module) {}
+
+/// Puts the code of a function in the place of breakpoints, from its end to its front: others may be about to execute it. Any
+/// number of threads and processes may do so, for they write the same.
+pub unsafe fn put_back(image: *mut u8, original: *const u8, size: usize) {
+    let mut left = size / size_of::<Code>();
+    unsafe {
+        while left > 0 {
+            left -= 1;
+            image.cast::<Code>().add(left).write_volatile(original.cast::<Code>().add(left).read_unaligned());
+        }
+    }
+}
+
+/// Puts a breakpoint into the function that the loader calls when it has mapped a library.
+pub unsafe fn hook_loader(at: usize) -> bool {
+    const READ_WRITE_EXECUTE: usize = 7;
+    unsafe {
+        let is_there = |code: &&[u8]| (0..code.len()).all(|index| *((at + index) as *const u8) == code[index]);
+        let page = at & !(PAGE - 1);
+        if !NOTHING.iter().any(is_there)
+            || syscall(call::MPROTECT, [page, PAGE, READ_WRITE_EXECUTE, 0, 0, 0]) != 0
+        {
+            return false;
+        }
+        CHANGES.store(at, Ordering::Release);
+        FRONT.store((at as *const Code).read_unaligned(), Ordering::Release);
+        (at as *mut Code).write_unaligned(BREAKPOINT);
+        changed(at, size_of::<Code>());
+        true
+    }
+}
+
+/// What was in the place of the breakpoint.
+static FRONT: AtomicU32 = AtomicU32::new(0);
+
+/// Takes the breakpoint out again.
+pub unsafe fn unhook_loader() {
+    let at = CHANGES.load(Ordering::Acquire);
+    if at != 0 {
+        unsafe {
+            (at as *mut Code).write_unaligned(FRONT.load(Ordering::Acquire));
+            changed(at, size_of::<Code>());
+        }
+    }
 }
 
 /// The numbers of system calls.

@@ -2,11 +2,13 @@
 //!
 //! For each module of the process it asks the watcher for a *region* of shared memory: where its functions lie, a byte for
 //! each that is to be set when it is executed, and an *image* of the module's code in which every byte of every function is
-//! a breakpoint. It maps the image in the place of the code. Whatever a function is entered by, and wherever, the handler of
-//! SIGTRAP sets the byte, puts the function's code into the image, and lets it go on. So code that was not noted was not
-//! executed: it was not there. Functions that are called in the usual way have a call of the *gate* at their front, which
-//! does the same in a tenth of the time. All processes of a test share the image, which outlives them: what one has executed costs
-//! the next one nothing, and nothing is lost however a process ends.
+//! a breakpoint. It maps the image in the place of the code. Whatever a function is entered by, and wherever, its byte is set,
+//! and its code is put into the image. So code that was not noted was not executed: it was not there. Functions have a call of the
+//! *gate* at their front (`gate.rs`), which takes no signal; those that cannot have one are not traced, and count as executed. Who enters a
+//! function past its front, which compilers never do, meets the handler of SIGTRAP (`signals.rs`). Programs that handle SIGTRAP themselves get
+//! their own code back (`release.rs`). AArch64 has no gates: there breakpoints do it all, and everything is given back where the signal is
+//! blocked (`masks.rs`). All processes of a test share the image, which outlives them: what one has executed costs the next one nothing, and nothing
+//! is lost however a process ends.
 //!
 //! Libraries that are opened later are met in the function that the dynamic loader calls for debuggers, between mapping a
 //! library and running its constructors.
@@ -18,27 +20,35 @@
 
 #[cfg(target_arch = "x86_64")]
 mod gate;
+#[cfg(target_arch = "x86_64")]
+mod hook;
 mod interposed;
+#[cfg(target_arch = "x86_64")]
+mod known;
+#[cfg(target_arch = "x86_64")]
+mod lead;
 mod loader;
+#[cfg(target_arch = "x86_64")]
+mod looks;
+#[cfg(target_arch = "aarch64")]
+mod masks;
 mod modules;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod processor;
 mod region;
+mod release;
 mod signals;
+mod symbols;
 mod system;
 
-#[cfg(target_arch = "x86_64")]
-use gate::open_gate;
-use loader::{_r_debug, watch_the_loader};
+use loader::{debug, watch_the_loader};
 use modules::{add, meet};
-#[cfg(target_arch = "aarch64")]
-use processor::open_gate;
-use processor::{call, syscall};
-use region::request;
-use signals::handle_traps;
+use processor::{call, is_possible, syscall};
+use region::{Head, request};
+use signals::{handle_traps, stop_handling};
 
-use core::ptr::{addr_of, null};
+use core::ptr::null;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 const PAGE: usize = 4096;
@@ -59,16 +69,23 @@ static START: extern "C" fn() = start;
 /// Runs before everything else in the process.
 extern "C" fn start() {
     unsafe {
-        if addr_of!(_r_debug).is_null() || (*addr_of!(_r_debug)).modules.is_null() {
+        if debug().is_null() || (*debug()).modules.is_null() {
             return;
         }
-        let program = (*addr_of!(_r_debug)).modules;
+        #[cfg(target_arch = "x86_64")]
+        lead::lead();
+        let program = (*debug()).modules;
         let given = request(null());
         if given.region.is_null() {
             // Nobody watches, or the program is not one that can be traced: neither are its libraries.
             return;
         }
-        if !handle_traps() || !open_gate() || !watch_the_loader() {
+        if !is_possible() || !handle_traps(Head::has_illegal_fronts(given.region)) {
+            (*given.region).failed = 1;
+            return given.close();
+        }
+        if !watch_the_loader() {
+            stop_handling();
             (*given.region).failed = 1;
             return given.close();
         }

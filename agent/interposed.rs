@@ -1,157 +1,110 @@
-//! The functions of the C library with which a program could take the signal from us. A breakpoint that is met while the
-//! signal is blocked kills the process.
+//! The functions of the C library with which a program could handle SIGTRAP itself, or change code. They do what they do without us;
+//! before that, the agent gives back what would be in the way.
 
-use super::IS_ARMED;
-use super::signals::{Action, IS_WANTED, SIGTRAP, WANTED};
-use core::arch::global_asm;
-use core::ffi::{c_char, c_int, c_void};
-use core::ptr::{addr_of, addr_of_mut};
+use super::release::{is_landing, release_everything, release_range};
+use super::signals::is_ours;
+use super::symbols;
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-global_asm!(".weak dlsym");
+const PROT_WRITE: c_int = 2;
 
-unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
-
-const RTLD_NEXT: *mut c_void = -1isize as *mut c_void;
-
-fn is_armed() -> bool {
-    IS_ARMED.load(Ordering::Relaxed)
-}
-
-/// The same function of the C library; looked up once.
-macro_rules! next {
-    ($name:literal, $kind:ty) => {{
-        static FOUND: AtomicUsize = AtomicUsize::new(0);
-        let mut found = FOUND.load(Ordering::Relaxed);
-        if found == 0 && dlsym as *const () as usize != 0 {
-            found = unsafe { dlsym(RTLD_NEXT, concat!($name, "\0").as_ptr().cast()) } as usize;
-            FOUND.store(found, Ordering::Relaxed);
-        }
-        (found != 0).then(|| unsafe { core::mem::transmute::<usize, $kind>(found) })
-    }};
-}
-
-/// A set of signals without SIGTRAP.
-unsafe fn without_trap(set: *const u64, copy: &mut [u64; 16]) -> *const u64 {
-    if set.is_null() || !is_armed() {
-        return set;
+/// The same function of the next library; looked up once.
+pub fn next(found: &AtomicUsize, name: &str) -> usize {
+    let mut address = found.load(Ordering::Relaxed);
+    if address == 0 {
+        address = symbols::next(name.as_bytes());
+        found.store(address, Ordering::Relaxed);
     }
-    // Of the C library's 1024 bits the first 64 are in use.
-    copy[0] = unsafe { *set } & !(1 << (SIGTRAP - 1));
-    copy.as_ptr()
+    address
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
-    let Some(next) = next!("sigaction", unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int) else {
-        return -1;
-    };
-    unsafe {
-        if signal == SIGTRAP && is_armed() {
-            if !old.is_null() {
-                *old = *addr_of!(WANTED);
+/// The program handles a signal itself.
+pub fn handles(signal: c_int) {
+    if is_ours(signal) {
+        release_everything();
+    }
+}
+
+/// Something is put in the place of a landing area.
+fn maps(at: usize, size: usize, flags: c_int) {
+    const MAP_FIXED: c_int = 0x10;
+    if flags & MAP_FIXED != 0 && is_landing(at, size) {
+        release_everything();
+    }
+}
+
+/// Functions that call the next one of their name after something else was done.
+macro_rules! interpose {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty: $before:expr;)*) => {$(
+        /// The function of the C library. Fails where there is none, as for a caller who cannot have linked it.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> $result {
+            static FOUND: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+            $before;
+            let next = $crate::interposed::next(&FOUND, stringify!($name));
+            if next == 0 {
+                return -1isize as $result;
             }
-            if !new.is_null() {
-                *addr_of_mut!(WANTED) = *new;
-                IS_WANTED.store(true, Ordering::Release);
-            }
-            return 0;
+            // SAFETY: a function of this name has this type.
+            unsafe { core::mem::transmute::<usize, unsafe extern "C" fn($($kind),*) -> $result>(next)($($argument),*) }
         }
-        if new.is_null() {
-            return next(signal, new, old);
-        }
-        let mut copy = *new;
-        let mut mask = [0; 16];
-        copy.mask[0] = *without_trap(copy.mask.as_ptr(), &mut mask);
-        next(signal, &copy, old)
+    )*};
+}
+#[cfg(target_arch = "aarch64")]
+pub(super) use interpose;
+
+interpose! {
+    signal(signal: c_int, handler: usize) -> usize: handles(signal);
+    ssignal(signal: c_int, handler: usize) -> usize: handles(signal);
+    bsd_signal(signal: c_int, handler: usize) -> usize: handles(signal);
+    sysv_signal(signal: c_int, handler: usize) -> usize: handles(signal);
+    __sysv_signal(signal: c_int, handler: usize) -> usize: handles(signal);
+    sigset(signal: c_int, handler: usize) -> usize: handles(signal);
+    sigignore(signal: c_int) -> c_int: handles(signal);
+    mprotect(at: usize, size: usize, rights: c_int) -> c_int: if rights & PROT_WRITE != 0 { release_range(at, size) };
+    mmap(at: usize, size: usize, rights: c_int, flags: c_int, file: c_int, offset: usize) -> usize: maps(at, size, flags);
+    mmap64(at: usize, size: usize, rights: c_int, flags: c_int, file: c_int, offset: usize) -> usize: maps(at, size, flags);
+    pkey_mprotect(at: usize, size: usize, rights: c_int, key: c_int) -> c_int: if rights & PROT_WRITE != 0 { release_range(at, size) };
+}
+
+#[cfg(target_arch = "x86_64")]
+interpose! {
+    sigaction(signal: c_int, new: *const u64, old: *mut u64) -> c_int: handles(signal);
+}
+
+/// What is done before a call of `syscall`. In: the number and arguments of a system call. Out: the next function of that name.
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" fn before_syscall(words: &[usize; 6]) -> usize {
+    use super::processor::call;
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+    match words[0] {
+        call::SIGACTION => handles(words[1] as c_int),
+        call::MPROTECT if words[3] as c_int & PROT_WRITE != 0 => release_range(words[1], words[2]),
+        _ => {}
+    }
+    match next(&FOUND, "syscall") {
+        0 => fails as *const () as usize,
+        next => next,
     }
 }
 
+/// Stands in for a function that no library has.
+#[cfg(target_arch = "x86_64")]
+extern "C" fn fails() -> c_int {
+    -1
+}
+
+/// The function of the C library, which is jumped to: it takes any number of arguments, so nothing may be left on the stack.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn signal(number: c_int, handler: usize) -> usize {
-    if number == SIGTRAP && is_armed() {
-        unsafe {
-            let old = (*addr_of!(WANTED)).handler;
-            *addr_of_mut!(WANTED) = Action { handler, mask: [0; 16], flags: 0, restorer: 0 };
-            IS_WANTED.store(true, Ordering::Release);
-            return old;
-        }
-    }
-    match next!("signal", unsafe extern "C" fn(c_int, usize) -> usize) {
-        Some(next) => unsafe { next(number, handler) },
-        None => usize::MAX,
-    }
-}
-
-type Masking = unsafe extern "C" fn(c_int, *const u64, *mut u64) -> c_int;
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigprocmask(how: c_int, set: *const u64, old: *mut u64) -> c_int {
-    match next!("sigprocmask", Masking) {
-        Some(next) => unsafe { next(how, masked(how, set, &mut [0; 16]), old) },
-        None => -1,
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_sigmask(how: c_int, set: *const u64, old: *mut u64) -> c_int {
-    match next!("pthread_sigmask", Masking) {
-        Some(next) => unsafe { next(how, masked(how, set, &mut [0; 16]), old) },
-        None => -1,
-    }
-}
-
-/// What is blocked, or is all that is blocked, is so without SIGTRAP.
-unsafe fn masked(how: c_int, set: *const u64, copy: &mut [u64; 16]) -> *const u64 {
-    const SIG_UNBLOCK: c_int = 1;
-    if how == SIG_UNBLOCK { set } else { unsafe { without_trap(set, copy) } }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sigsuspend(set: *const u64) -> c_int {
-    match next!("sigsuspend", unsafe extern "C" fn(*const u64) -> c_int) {
-        Some(next) => unsafe { next(without_trap(set, &mut [0; 16])) },
-        None => -1,
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ppoll(files: *mut c_void, count: usize, time: *const c_void, set: *const u64) -> c_int {
-    match next!("ppoll", unsafe extern "C" fn(*mut c_void, usize, *const c_void, *const u64) -> c_int) {
-        Some(next) => unsafe { next(files, count, time, without_trap(set, &mut [0; 16])) },
-        None => -1,
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pselect(
-    count: c_int,
-    read: *mut c_void,
-    write: *mut c_void,
-    except: *mut c_void,
-    time: *const c_void,
-    set: *const u64,
-) -> c_int {
-    type Select =
-        unsafe extern "C" fn(c_int, *mut c_void, *mut c_void, *mut c_void, *const c_void, *const u64) -> c_int;
-    match next!("pselect", Select) {
-        Some(next) => unsafe { next(count, read, write, except, time, without_trap(set, &mut [0; 16])) },
-        None => -1,
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn epoll_pwait(
-    file: c_int,
-    events: *mut c_void,
-    most: c_int,
-    time: c_int,
-    set: *const u64,
-) -> c_int {
-    match next!("epoll_pwait", unsafe extern "C" fn(c_int, *mut c_void, c_int, c_int, *const u64) -> c_int) {
-        Some(next) => unsafe { next(file, events, most, time, without_trap(set, &mut [0; 16])) },
-        None => -1,
-    }
+pub unsafe extern "C" fn syscall() {
+    core::arch::naked_asm!(
+        "push rbp; mov rbp, rsp; push rax; push r9; push r9; push r8; push rcx; push rdx; push rsi; push rdi",
+        "mov rdi, rsp; and rsp, -16; call {before}; mov r11, rax",
+        "lea rsp, [rbp - 64]; pop rdi; pop rsi; pop rdx; pop rcx; pop r8; pop r9; pop r9; pop rax; pop rbp",
+        "jmp r11",
+        before = sym before_syscall,
+    )
 }

@@ -1,17 +1,25 @@
 //! What the dynamic loader shows to debuggers.
 
-use super::PAGE;
-use super::processor::{BREAKPOINT, Code, NOTHING, call, changed, syscall};
-use core::arch::global_asm;
+use super::processor::hook_loader;
+use core::arch::{asm, global_asm};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::addr_of;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 
 // The loader has it, or the C library, if they are there.
 global_asm!(".weak _r_debug");
 
 unsafe extern "C" {
-    pub static _r_debug: Debug;
+    static _r_debug: Debug;
+}
+
+/// What the loader shows; null where there is no such loader. The compiler takes the address of a variable for one that is never
+/// null, so it must not know that it is one.
+pub fn debug() -> *const Debug {
+    let mut address = addr_of!(_r_debug);
+    // SAFETY: no instruction at all: the address comes out as it went in.
+    unsafe { asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags)) };
+    address
 }
 
 /// What the loader shows to debuggers.
@@ -35,29 +43,18 @@ pub const CONSISTENT: c_int = 0;
 pub struct LinkMap {
     pub base: usize,
     pub name: *const c_char,
-    dynamic: *const c_void,
+    pub dynamic: *const c_void,
     pub next: *const LinkMap,
 }
 
-/// The function that the loader calls when the list of modules changes.
+/// The function that the loader calls when the list of modules changes, if there is a breakpoint in it.
 pub static CHANGES: AtomicUsize = AtomicUsize::new(0);
 
-/// Puts a breakpoint into the function that the loader calls when it has mapped a library.
+/// Meets the libraries that the loader opens from now on.
 pub unsafe fn watch_the_loader() -> bool {
-    const READ_WRITE_EXECUTE: usize = 7;
+    // SAFETY: the loader is there, and there are no other threads yet.
     unsafe {
-        let at = (*addr_of!(_r_debug)).changes;
-        let is_there = |code: &&[u8]| (0..code.len()).all(|index| *((at + index) as *const u8) == code[index]);
-        if at == 0 || !NOTHING.iter().any(is_there) {
-            return false;
-        }
-        let page = at & !(PAGE - 1);
-        if syscall(call::MPROTECT, [page, PAGE, READ_WRITE_EXECUTE, 0, 0, 0]) != 0 {
-            return false;
-        }
-        CHANGES.store(at, Ordering::Release);
-        (at as *mut Code).write_unaligned(BREAKPOINT);
-        changed(at, size_of::<Code>());
-        true
+        let at = (*debug()).changes;
+        at != 0 && hook_loader(at)
     }
 }

@@ -1,7 +1,8 @@
 //! The modules of the process: those that the loader lists.
 
-use super::loader::{_r_debug, LinkMap};
-use super::processor::{call, syscall};
+use super::loader::{LinkMap, debug};
+use super::IS_ARMED;
+use super::processor::{call, land, syscall, take_off};
 use super::region::{Given, Head, request};
 use super::system::unmap;
 use core::ptr::{addr_of, addr_of_mut, null, null_mut};
@@ -11,6 +12,7 @@ const MOST_MODULES: usize = 1024;
 
 /// A module that was met. The range is empty for those that are not traced, and for those that were closed.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Module {
     link: *const LinkMap,
     pub base: usize,
@@ -30,7 +32,7 @@ pub static MODULE_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Makes the list of modules fit the loader's. Asks about the new ones, if there is something to be had.
 pub unsafe fn meet(asks: bool) {
     unsafe {
-        let debug = addr_of!(_r_debug);
+        let debug = debug();
         let modules = addr_of_mut!(MODULES).cast::<Module>();
         for number in 0..MODULE_COUNT.load(Ordering::Acquire) {
             let module = modules.add(number);
@@ -59,7 +61,7 @@ pub unsafe fn meet(asks: bool) {
 
 unsafe fn is_listed(sought: *const LinkMap) -> bool {
     unsafe {
-        let mut link = (*addr_of!(_r_debug)).modules;
+        let mut link = (*debug()).modules;
         while !link.is_null() && link != sought {
             link = (*link).next;
         }
@@ -84,6 +86,9 @@ unsafe fn fail(module: *const Module) {
 unsafe fn forget(module: *mut Module) {
     unsafe {
         let Module { start, end, region, original, .. } = *module;
+        if end > start {
+            take_off(&*module);
+        }
         (*module).link = null();
         (*module).region = null_mut();
         addr_of_mut!((*module).end).write_volatile(0);
@@ -107,17 +112,18 @@ pub unsafe fn add(link: *const LinkMap, given: &Given) {
         }
         let module = addr_of_mut!(MODULES).cast::<Module>().add(number);
         *module = Module { link, base: (*link).base, region, ..NO_MODULE };
-        let is_ready = region.is_null() || prepare(module);
+        let is_traced = !region.is_null() && IS_ARMED.load(Ordering::Acquire) && prepare(module, given.code);
         MODULE_COUNT.store(number + 1, Ordering::Release);
-        if !is_ready || !region.is_null() && !show(module, given.code) {
+        if !region.is_null() && !(is_traced && show(module, given.code)) {
             (*region).failed = 1;
         }
     }
 }
 
-/// Puts the code of a module aside, where functions are taken from when they are executed.
-unsafe fn prepare(module: *mut Module) -> bool {
+/// Puts the code of a module aside, where functions are taken from when they are executed, and prepares for the calls of the gate.
+unsafe fn prepare(module: *mut Module, code: usize) -> bool {
     const MAYMOVE_FIXED_DONTUNMAP: usize = 7;
+    const MAYMOVE_FIXED: usize = 3;
     const PRIVATE_ANONYMOUS: usize = 0x22;
     unsafe {
         let Head { start, length, samples, .. } = *(*module).region;
@@ -140,6 +146,12 @@ unsafe fn prepare(module: *mut Module) -> bool {
         (*module).original = aside as *const u8;
         (*module).start = start;
         (*module).end = start + length;
+        if !land(module, code) {
+            // Nothing is shown: the code goes back to its place.
+            (*module).end = start;
+            syscall(call::MREMAP, [aside as usize, length, length, MAYMOVE_FIXED, start, 0]);
+            return false;
+        }
         true
     }
 }

@@ -11,7 +11,7 @@ use core::ptr::null_mut;
 #[repr(C)]
 pub struct Head {
     magic: u64,
-    count: u32,
+    pub count: u32,
     /// Set when something could not be watched: all counts as executed then.
     pub failed: u32,
     pub image: u64,
@@ -20,13 +20,18 @@ pub struct Head {
     pub length: u64,
     /// Some of the code that is to be there: where in the image, and what.
     pub samples: [(u64, u64); SAMPLES],
+    /// Where the pages of the landing area are, behind the image (`gate.rs`), and their length; 0 if no function has a gate.
+    pub landing: u64,
+    landing_length: u64,
+    /// How far from the code the landing area is.
+    pub distance: u64,
 }
 
 const MAGIC: u64 = u64::from_le_bytes(*b"TASTETRC");
 const SAMPLES: usize = 4;
 
 /// What the path of a request starts with. Behind it: the module's path, or nothing for the program.
-const REQUEST: &[u8] = b"/.tasting-agent-3/";
+const REQUEST: &[u8] = b"/.tasting-agent-4/";
 
 const LONGEST_PATH: usize = 4096;
 
@@ -43,8 +48,18 @@ impl Head {
         unsafe { Head::sizes(region).add((*region).count as usize).cast_mut().cast() }
     }
 
+    /// Whether the landing area lies above the code, so that the last byte of fronts is an illegal instruction.
+    pub unsafe fn has_illegal_fronts(region: *mut Head) -> bool {
+        unsafe { (*region).landing != 0 && ((*region).distance as i64) > 0 }
+    }
+
+    /// The place and size of a function, by its number.
+    pub unsafe fn function(region: *mut Head, number: usize) -> (usize, usize) {
+        unsafe { (*Head::places(region).add(number) as usize, *Head::sizes(region).add(number) as usize) }
+    }
+
     pub unsafe fn size(region: *mut Head) -> usize {
-        unsafe { ((*region).image + (*region).length) as usize }
+        unsafe { ((*region).image + (*region).length + (*region).landing_length) as usize }
     }
 }
 

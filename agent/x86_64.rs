@@ -4,6 +4,12 @@ use core::arch::{asm, global_asm};
 use core::ffi::c_void;
 
 pub type Code = u8;
+/// What is traced has gates, and the loader a hook that is no breakpoint.
+pub const NEEDS_SIGNALS: bool = false;
+
+/// The hook does nothing when nothing is traced any more.
+pub unsafe fn unhook_loader() {}
+
 /// `int3`
 pub const BREAKPOINT: Code = 0xcc;
 /// How far the program counter has gone on when the handler is called.
@@ -13,6 +19,9 @@ pub const COUNTER: usize = 168;
 const STACK: usize = 160;
 /// The function that the loader calls for debuggers does nothing: `ret`, with or without `endbr64`.
 pub const NOTHING: [&[u8]; 3] = [&[0xc3], &[0xf3, 0x0f, 0x1e, 0xfa, 0xc3], &[0xf3, 0xc3]];
+
+pub use super::gate::{area, is_possible, land, put_back, take_off};
+pub use super::hook::hook_loader;
 
 /// Processors of this kind see changed code by themselves.
 pub unsafe fn changed(_at: usize, _size: usize) {}

@@ -92,5 +92,6 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
         saved_ms: 40,
         audit: None,
         shared: false,
+        disturbed: None,
     })
 }

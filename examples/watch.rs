@@ -1,6 +1,7 @@
 //! Runs a command under watch and tells what it used: `cargo run --example watch -- COMMAND ARGS…`
 
 use std::process::{Command, ExitCode};
+use tasting::observe::tracing::Tracing;
 use tasting::observe::{CannotWatch, Use, Watch, watch};
 
 fn main() -> ExitCode {
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
     };
     let mut command = Command::new(program);
     command.args(words);
-    let watched = match watch(command, &Watch::default()) {
+    let tracing = Tracing::that_only_leads(&std::env::temp_dir());
+    let watched = match watch(command, &Watch { tracing, ..Watch::default() }) {
         Ok(watched) => watched,
         Err(CannotWatch::Unavailable { reason, .. }) => {
             eprintln!("watching is not possible: {reason}");
@@ -41,6 +43,9 @@ fn line(used: &Use) -> String {
         Use::Denied { .. } => format!("denied    {path}"),
         Use::Listed { listing, .. } => format!("listed    {path} {listing}"),
         Use::Link { target, .. } => format!("link      {path} -> {}", target.display()),
+        Use::Extended { attributes, .. } => format!("extended  {path} {attributes}"),
+        Use::Target { target, state, .. } => format!("target    {path} {target:?} {state}"),
+        Use::Fact { value, .. } => format!("fact      {path} {value}"),
         Use::Written { kind, .. } => format!("written   {path} {kind:?}"),
         Use::Removed { .. } => format!("removed   {path}"),
     }

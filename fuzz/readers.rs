@@ -29,7 +29,7 @@ use tasting::report::{json, text};
 use tasting::store::entry::{self, BLOB, OUTCOME, SHAPE};
 use tasting::store::remote::location::{Attributes, Location};
 use tasting::store::remote::value::Keys;
-use tasting::store::remote::{Name, archive as archive_of_values, harm, resp};
+use tasting::store::remote::{Name, archive as archive_of_values, outcome_safety, resp};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A reader, by the name of its fuzz target.
@@ -207,13 +207,13 @@ pub fn ast(bytes: &[u8]) {
     let commented = [&b"/* comment */"[..], bytes].concat();
     let commented = ast::read(&commented).expect("a comment hinders nobody");
     assert_eq!(commented.meaning, unit.meaning, "a comment with a meaning");
-    let spare = ast::read_with_spare(bytes).expect("it was read before").spare;
+    let prototypes = ast::read_with_prototypes(bytes).expect("it was read before").removable_prototypes;
     let mut without = bytes.to_vec();
-    for place in spare.into_iter().map(|spare| spare.place) {
+    for place in prototypes.into_iter().map(|prototype| prototype.place) {
         without[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
     }
     let without = ast::read(&without).expect("the unit can do without them");
-    assert_eq!(without.meaning, unit.meaning, "a spare declaration with a meaning");
+    assert_eq!(without.meaning, unit.meaning, "a removable prototype with a meaning");
 }
 
 /// The name of a symbol, for people.
@@ -234,7 +234,7 @@ pub fn remote(bytes: &[u8]) {
     }
     let _ = Shape::from_bytes(bytes);
     if let Ok(outcome) = Outcome::from_bytes(bytes) {
-        harm::of(&outcome);
+        outcome_safety::of(&outcome);
         let bytes = keys.outcome(Name::outcome(hash), &outcome).expect("an outcome can be encoded");
         assert_eq!(
             keys.read_outcome(Name::outcome(hash), &bytes).as_ref(),

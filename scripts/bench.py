@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build ast link pass memory graph observe run trace remote
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build ast link pass memory hash graph observe run trace remote
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -28,8 +28,8 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 
 def main():
-    parts = {"build": bench_build, "ast": bench_ast, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory, "graph": bench_graph,
-             "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
+    parts = {"build": bench_build, "ast": bench_ast, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory,
+             "hash": bench_hash, "graph": bench_graph, "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -293,14 +293,74 @@ def bench_memory(_rounds):
     table("Peak memory of a shim, with the files that it maps", ["call", "process", "peak"], rows)
 
 
+def bench_hash(_rounds):
+    print("\n### Hashing, which has to resist collisions made on purpose\n")
+    print(example("hash"))
+
+
 def bench_graph(_rounds):
     print("\n### 50,000 atoms, from records to fingerprint\n")
     print(example("graph"))
 
 
+LOOKS = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    struct stat found;
+    static char names[1000][16];
+    for (int i = 0; i < 1000; i++) sprintf(names[i], "many/%d", i);
+    int file = open("data", O_RDONLY);
+    for (int i = atoi(words[2]); i > 0; i--)
+        switch (words[1][0]) {
+        case 'f': fstat(file, &found); break;
+        case 's': stat("data", &found); break;
+        case 'm': close(open(names[i % 1000], O_RDONLY)); break;
+        default: close(open("data", O_RDONLY));
+        }
+    return 0;
+}
+"""
+
+
 def bench_observe(rounds):
     print("\n### Executions that are watched\n")
     print(example("observe", str(rounds * 40)))
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "looks.c").write_text(LOOKS)
+        (folder / "data").write_text("data\n")
+        (folder / "tasting.toml").write_text("")
+        (folder / "many").mkdir()
+        for number in range(5_000):
+            (folder / f"many/{number}").write_text(f"{number}\n")
+        for number in range(3):
+            with open(folder / f"sparse{number}", "wb") as sparse:
+                sparse.truncate(2 << 30)
+        run(["gcc", "-O2", "looks.c", "-o", "looks"], cwd=folder)
+        time.sleep(3)
+        stored = {**os.environ, "TASTING_DIR": str(folder / ".store"), "TASTING_NOTRACE": "1"}
+        anew = {**stored, "TASTING_RECACHE": "1"}
+        tests = {
+            "200,000 `fstat`": (["./looks", "fstat", "200000"], anew),
+            "100,000 `stat`": (["./looks", "stat", "100000"], anew),
+            "100,000 opens for reading": (["./looks", "open", "100000"], anew),
+            "100,000 opens for reading, of 1,000 files in turns": (["./looks", "many", "100000"], anew),
+            "`stat` of three sparse files of 2 GiB": (["stat", "-t", "sparse0", "sparse1", "sparse2"], anew),
+            "`find -size` over 5,000 files, reused": (["find", "many", "-size", "+1k"], stored),
+        }
+        rows = []
+        for title, (command, environment) in tests.items():
+            variants = {"plain": lambda: Cost(command, cwd=folder),
+                        "watched": lambda: Cost(["tasting", "run", "--", *command], cwd=folder, env=environment)}
+            variants["watched"]()
+            costs = interleaved(rounds * 4, variants)
+            least = {name: min(cost.wall for cost in of) for name, of in costs.items()}
+            rows.append([title, ratio(costs, "watched", "plain"), least["watched"] / least["plain"]])
+        table("Many calls that look at files", ["test", "`tasting run` / plain", "the least of each"], rows)
 
 
 FILES_OF_A_TEST = 50

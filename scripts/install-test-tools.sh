@@ -5,12 +5,17 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Each line: the Debian package, and the command, file or module of Python that shows that it is there.
+# Each line: the Debian package, and what shows that it is there: a command, a file, a module of Python (python:NAME), or a
+# file of Clang's own (clang:NAME). Only listed packages and their dependencies are installed, nothing that is merely
+# recommended.
 tools='
 gcc                    gcc
+libc6-dev              /usr/include/stdio.h
 g++                    g++
 make                   make
 clang                  clang
+libclang-rt-dev        clang:libclang_rt.asan-x86_64.a
+libclang-rt-dev        clang:libclang_rt.profile-x86_64.a
 lld                    ld.lld
 llvm                   llvm-objcopy
 binutils               ld.gold
@@ -29,6 +34,7 @@ g++-aarch64-linux-gnu  aarch64-linux-gnu-g++
 libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
 musl-tools             musl-gcc
 strace                 strace
+bubblewrap             bwrap
 gdb                    gdb
 perl                   perl
 git                    git
@@ -51,12 +57,14 @@ openssl                openssl
 python3-venv           python:ensurepip
 csmith                 csmith
 libcsmith-dev          /usr/include/csmith/csmith.h
+valgrind               valgrind
 '
 
 is_there() {
     case $1 in
     /*) [ -e "$1" ] ;;
     python:*) python3 -c "import ${1#python:}" 2>/dev/null ;;
+    clang:*) file=$(clang -print-file-name="${1#clang:}" 2>/dev/null) && [ -e "$file" ] ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -90,7 +98,8 @@ install_packages() {
     echo "installing $packages"
     # shellcheck disable=SC2086 # a list of words
     if ! { as_root apt-get update &&
-        as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then
+        as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends \
+            $packages; } >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         give_up 'apt-get failed'
     fi

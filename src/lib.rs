@@ -10,7 +10,7 @@ pub mod model;
 /// ELF: objects and archives read, records made of them and carried in them, binaries inspected.
 pub mod elf;
 
-/// Other programs and files: finding the real tool, running it, response files, writing aside.
+/// Other programs and files: finding the real tool, running it, response files, atomic writes.
 pub mod process;
 
 /// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.

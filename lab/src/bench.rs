@@ -3,10 +3,11 @@
 use crate::mutate::Change;
 use crate::process::{self, Ended};
 use crate::program::{Language, Place, Program, Test};
-use crate::setup::{Setup, Tools, command};
+use crate::setup::{SCRIPT, SCRIPT_FILE, Setup, Tools, command};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -45,9 +46,11 @@ impl<'b> Bench<'b> {
         folder: PathBuf,
     ) -> io::Result<Option<(Bench<'b>, Built)>> {
         let bench = Bench { tools, program, setup, folder, changed: [false; 2] };
-        for name in ["src", "obj", "mut", "bin", "base", "out"] {
+        for name in ["src", "obj", "mut", "bin", "base", "out", "wrap"] {
             fs::create_dir_all(bench.folder.join(name))?;
         }
+        fs::write(bench.folder.join(SCRIPT_FILE), SCRIPT)?;
+        bench.write_wrapper(&[])?;
         for file in program.files() {
             fs::write(bench.folder.join("src").join(&file.name), &file.text)?;
         }
@@ -74,15 +77,33 @@ impl<'b> Bench<'b> {
 
     fn shim(&self, language: Language) -> Command {
         let program = if language == Language::C { &self.tools.cc } else { &self.tools.cxx };
-        command(program, &self.folder, &self.folder, &self.setup.level)
+        let mut command = command(program, &self.folder, &self.folder, &self.setup.level);
+        if self.setup.reuses_objects {
+            command.env("TASTING_REUSE_OBJECTS", "1");
+        }
+        command
+    }
+
+    /// The script before the compiler, with options of its own.
+    fn wrapper(&self) -> PathBuf {
+        self.folder.join("wrap").join(self.setup.compiler.command(self.program.language))
+    }
+
+    fn write_wrapper(&self, flags: &[String]) -> io::Result<()> {
+        let compiler = self.setup.compiler.command(self.program.language);
+        let text = format!("#!/bin/sh\nexec {compiler} {} \"$@\"\n", flags.join(" "));
+        process::writing(|| fs::write(self.wrapper(), &text))?;
+        fs::set_permissions(self.wrapper(), fs::Permissions::from_mode(0o755))
     }
 
     fn compile(&self, from: &str, index: usize, more: &[String], to: &str) -> io::Result<bool> {
         let unit = &self.program.units[index];
         let mut command = self.shim(self.program.language);
-        for variable in ["TASTING_CC", "TASTING_CXX"] {
-            command.env(variable, self.setup.compiler.command(self.program.language));
-        }
+        let compiler = match self.setup.is_wrapped {
+            true => self.wrapper(),
+            false => self.setup.compiler.command(self.program.language).into(),
+        };
+        command.env("TASTING_CC", &compiler).env("TASTING_CXX", &compiler);
         // What a library hides, the program does not find.
         let is_in_the_way = |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
         command
@@ -165,6 +186,7 @@ impl<'b> Bench<'b> {
                 return if compiled { self.relink(vec![*index], None, &[]) } else { Ok(None) };
             }
             Change::Header { index, text } => return self.build_header(*index, text),
+            Change::Wrapper(flags) => return self.build_wrapped(flags),
             Change::Order(order) => {
                 return self.relink(Vec::new(), Some(order), &[]);
             }
@@ -177,6 +199,21 @@ impl<'b> Bench<'b> {
             return Ok(None);
         }
         self.relink(vec![index], None, &[])
+    }
+
+    /// All units, by a compiler that a script gives more options.
+    fn build_wrapped(&mut self, flags: &[String]) -> io::Result<Option<Built>> {
+        if !self.setup.is_wrapped {
+            return Ok(None);
+        }
+        self.write_wrapper(flags)?;
+        let all: Vec<usize> = (0..self.program.units.len()).collect();
+        let mut works = true;
+        for index in &all {
+            works = works && self.compile("src", *index, &[], "mut")?;
+        }
+        self.write_wrapper(&[])?;
+        if works { self.relink(all, None, &[]) } else { Ok(None) }
     }
 
     fn build_header(&mut self, index: usize, text: &str) -> io::Result<Option<Built>> {
@@ -257,6 +294,14 @@ impl<'b> Bench<'b> {
             _ => &mut command,
         };
         self.run(command.args(&test.argument), patience)
+    }
+
+    /// What valgrind says of a test; `None` where there is none.
+    pub fn run_in_valgrind(&self, test: &Test, patience: Duration) -> io::Result<Option<String>> {
+        let Some(valgrind) = tasting::process::search::on_path("valgrind".as_ref()) else { return Ok(None) };
+        let mut command = command(&valgrind.path, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        command.args(["-q", "--error-exitcode=99", "--", "./prog"]).args(&test.argument);
+        Ok(Some(self.run(&mut command, patience)?.describe()))
     }
 
     /// `tasting`, about a test.

@@ -399,6 +399,10 @@ fn setup() -> Setup {
         collects: false,
         level: "code".to_owned(),
         more: [None; 2],
+        sanitizes: false,
+        reuses_objects: false,
+        is_wrapped: false,
+        has_script: false,
     }
 }
 

@@ -1,12 +1,12 @@
 //! The hunt over random programs: workers, each with a program at a time, until the time is over. What is done is kept, so that
 //! a run that was interrupted goes on where it was.
 
+use crate::done::Done;
 use crate::progress::Progress;
 use crate::sums::Sums;
 use crate::trial::{self, Plan};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -19,10 +19,8 @@ pub struct State {
     pub seed: u64,
     pub level: String,
     pub steps: usize,
-    /// All programs before this one were tried.
-    next: u64,
-    /// Others that were.
-    beyond: BTreeSet<u64>,
+    /// The programs that were tried.
+    done: Done,
     pub sums: Sums,
 }
 
@@ -36,16 +34,9 @@ impl State {
             .unwrap_or(begin)
     }
 
-    fn is_done(&self, number: u64) -> bool {
-        number < self.next || self.beyond.contains(&number)
-    }
-
-    fn done(&mut self, number: u64, sums: &Sums) {
+    fn add(&mut self, number: u64, sums: &Sums) {
         self.sums.add(sums);
-        self.beyond.insert(number);
-        while self.beyond.remove(&self.next) {
-            self.next += 1;
-        }
+        self.done.add(number);
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
@@ -70,7 +61,7 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most:
             let sums = trial::run(plan, number).with_context(|| format!("program {number} of seed {}", plan.seed));
             let sums = sums.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let mut shared = shared.lock().expect("no worker panics while it counts");
-            shared.0.done(number, &sums);
+            shared.0.add(number, &sums);
             shared.0.sums.seconds = before + start.elapsed().as_secs();
             shared.0.write(state_file)?;
             let sums = &shared.0.sums;
@@ -95,11 +86,8 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most:
 /// The next program that nobody has tried.
 fn take(shared: &Mutex<(State, u64)>, most: Option<u64>) -> Option<u64> {
     let mut shared = shared.lock().expect("no worker panics while it counts");
-    while shared.0.is_done(shared.1) {
-        shared.1 += 1;
-    }
-    let number = shared.1;
-    shared.1 += 1;
+    let (state, next) = &mut *shared;
+    let number = state.done.take(next);
     most.is_none_or(|most| number < most).then_some(number)
 }
 
@@ -112,9 +100,9 @@ mod tests {
         let mut state = State::default();
         let one = Sums { programs: 1, ..Sums::default() };
         for number in [1, 0, 3] {
-            state.done(number, &one);
+            state.add(number, &one);
         }
-        assert_eq!((state.next, state.sums.programs), (2, 3));
+        assert_eq!(state.sums.programs, 3);
         let shared = Mutex::new((state, 0));
         assert_eq!([take(&shared, None), take(&shared, None), take(&shared, Some(5))], [Some(2), Some(4), None]);
     }

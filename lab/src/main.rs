@@ -6,7 +6,9 @@
 
 mod bench;
 mod dice;
+mod done;
 mod evidence;
+mod explanation;
 mod faults;
 mod fuzz;
 mod generate;
@@ -17,6 +19,7 @@ mod process;
 mod program;
 mod progress;
 mod report;
+mod runs;
 mod scorch;
 mod seeds;
 mod setup;
@@ -31,7 +34,7 @@ use report::Report;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use setup::Tools;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trial::Plan;
@@ -41,7 +44,7 @@ use trial::Plan;
 /// The same seed tries the same. A hunt that was interrupted goes on where it was. The exit status is 1 if anything was found.
 #[derive(Parser)]
 struct Arguments {
-    /// What to do; everything but `suites` and `mutations` if nothing is named
+    /// What to do; everything but `suites`, `mutations` and `runs` if nothing is named
     #[arg(value_enum)]
     parts: Vec<Part>,
     #[arg(long, default_value_t = 1)]
@@ -67,8 +70,17 @@ struct Arguments {
     /// How many mutations of each real project to try
     #[arg(long, default_value_t = 20)]
     mutations: u64,
-    /// Programs at the same time [default: one for each processor]
+    /// How many scenarios of random tests to try, at the most
     #[arg(long)]
+    scenarios: Option<u64>,
+    /// What random tests are about, if not about everything
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<runs::Feature>,
+    /// What random tests are not about
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<runs::Feature>,
+    /// Programs or tests at the same time [default: one for each processor]
+    #[arg(long, alias = "jobs")]
     workers: Option<usize>,
     /// The folder with Tasting's binaries [default: the one with this program]
     #[arg(long)]
@@ -89,6 +101,10 @@ struct Arguments {
 
 /// Minutes of a short run, less the faults.
 const SHORT: f64 = 1.5;
+/// Where random tests are run: what is in memory (tmpfs) is treated otherwise by Tasting.
+const ON_DISK: &str = "/var/tmp";
+/// Random tests at the same time, for each processor.
+const WORKERS_OF_RUNS: usize = 3;
 /// Many programs, and each of them not for long.
 const FEW_STEPS: usize = 6;
 
@@ -104,6 +120,8 @@ enum Part {
     Suites,
     /// Real projects: mutations of them
     Mutations,
+    /// Random tests, plainly and under `tasting run`, with changes from outside in between
+    Runs,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -115,9 +133,12 @@ fn main() -> anyhow::Result<ExitCode> {
     let folder = fs::canonicalize(&arguments.folder)?;
     let scratch = arguments.scratch.join(format!("tasting-lab-{}", std::process::id()));
     fs::create_dir_all(&scratch)?;
-    let report = work(&arguments, &folder, &scratch);
+    let on_disk = Path::new(ON_DISK).join(format!("tasting-lab-{}", std::process::id()));
+    fs::create_dir_all(&on_disk)?;
+    let report = work(&arguments, &folder, &scratch, &on_disk);
     if !arguments.keep {
         fs::remove_dir_all(&scratch)?;
+        fs::remove_dir_all(&on_disk)?;
     }
     let report = report?;
     fs::write(folder.join("report.json"), serde_json::to_vec_pretty(&report)?)?;
@@ -126,20 +147,20 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Path) -> anyhow::Result<Report> {
+fn work(arguments: &Arguments, folder: &Path, scratch: &Path, on_disk: &Path) -> anyhow::Result<Report> {
     let own = std::env::current_exe()?;
     let built =
         arguments.built.clone().or_else(|| own.parent().map(PathBuf::from)).context("this program is in no folder")?;
     let command = std::env::args().skip(1).fold("lab".to_owned(), |all, word| format!("{all} {word}"));
     let mut report = Report { command, seed: arguments.seed, ..Report::default() };
-    let is_slow = |part: Part| matches!(part, Part::Suites | Part::Mutations);
+    let is_slow = |part: Part| matches!(part, Part::Suites | Part::Mutations | Part::Runs);
     // A short run takes a small project.
     let projects = if arguments.short { &["tiny".to_owned()][..] } else { &arguments.projects[..] };
-    let by_itself = |part: Part| !is_slow(part) || arguments.short && part == Part::Suites;
+    let by_itself = |part: Part| !is_slow(part) || arguments.short && part != Part::Mutations;
     let wants = |part: Part| if arguments.parts.is_empty() { by_itself(part) } else { arguments.parts.contains(&part) };
     let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     // Faults take as long as they take.
-    let shares = [(Part::Programs, 6.0), (Part::Fuzz, 1.0), (Part::Suites, 3.0)];
+    let shares = [(Part::Programs, 6.0), (Part::Fuzz, 1.0), (Part::Suites, 3.0), (Part::Runs, 4.0)];
     let all: f64 = shares.iter().filter(|(part, _)| wants(*part)).map(|(_, share)| share).sum();
     let minutes = if arguments.short { SHORT } else { arguments.minutes };
     let time = |wanted: Part| {
@@ -179,6 +200,27 @@ fn work(arguments: &Arguments, folder: &std::path::Path, scratch: &std::path::Pa
             &folder.join("mutations"),
         )?;
         report.suites.get_or_insert_default().mutations = Some(clean);
+    }
+    if wants(Part::Runs) {
+        let plan = runs::Plan {
+            tools: tools.clone(),
+            seed: arguments.seed,
+            features: runs::features(&arguments.only, &arguments.without),
+            most: arguments.scenarios,
+            scratch: on_disk.to_owned(),
+            stores: scratch.to_owned(),
+            toolbox: Path::new(ON_DISK).join("tasting-lab-toolbox"),
+            failures: folder.join("failures"),
+            blind: arguments.blind,
+        };
+        let state = folder.join(format!("runs-{}.json", arguments.seed));
+        if arguments.short {
+            let _ = fs::remove_file(&state);
+        }
+        // Tests wait: for each other, for timers, for the watcher.
+        let workers = arguments.workers.unwrap_or(workers * WORKERS_OF_RUNS);
+        let (counts, left_out) = runs::run(&plan, &state, workers, time(Part::Runs))?;
+        (report.runs, report.runs_left_out) = (Some(counts), left_out);
     }
     if wants(Part::Programs) {
         let plan = Plan {

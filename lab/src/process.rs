@@ -51,15 +51,18 @@ pub fn writing<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     write()
 }
 
+/// Starts a command while nobody writes a program.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    let _nobody_writes = WRITING.read().unwrap_or_else(PoisonError::into_inner);
+    command.spawn()
+}
+
 /// Runs a command to its end, and that of all that it started: a mutant may fork for ever. Output goes to files in `folder`,
 /// so that nobody waits for a reader.
 pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Result<Ended> {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
-    let mut child = {
-        let _nobody_writes = WRITING.read().unwrap_or_else(PoisonError::into_inner);
-        command.process_group(0).spawn()?
-    };
+    let mut child = spawn(command.process_group(0))?;
     let group = Pid::from_child(&child);
     let end = match wait(&mut child, patience)? {
         None => End::Hang,

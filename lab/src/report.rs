@@ -1,5 +1,6 @@
 //! What the laboratory found, as text and as JSON.
 
+use crate::runs::Counts;
 use crate::sums::{Sums, share};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,6 +19,11 @@ pub struct Report {
     pub fuzz: Option<Fuzzed>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub faults: Option<Faults>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Counts>,
+    /// What random tests could not try here, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs_left_out: Vec<String>,
 }
 
 /// Real suites.
@@ -61,6 +67,7 @@ impl Report {
             })
             && self.fuzz.as_ref().is_none_or(|fuzzed| fuzzed.failures.is_empty())
             && self.faults.as_ref().is_none_or(|faults| faults.lost.is_empty())
+            && self.runs.as_ref().is_none_or(Counts::is_clean)
     }
 
     pub fn text(&self) -> String {
@@ -97,6 +104,10 @@ impl Report {
             faults.lost.iter().for_each(|lost| line("LOST", lost.clone()));
             faults.left_out.iter().for_each(|left| line("left out", left.clone()));
         }
+        if let Some(counts) = &self.runs {
+            counts.lines(&mut line);
+        }
+        self.runs_left_out.iter().for_each(|left| line("left out", left.clone()));
         text
     }
 }

@@ -75,6 +75,8 @@ fn more(dice: &mut Dice, linker: &str) -> [Option<&'static str>; 2] {
     [compiling, linking.filter(|option| linker != "bfd" || !option.contains("icf"))]
 }
 
+const SANITIZER: &str = "-fsanitize=undefined";
+
 /// One way to build.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -90,53 +92,80 @@ pub struct Setup {
     pub level: String,
     /// Further options, of the compiler and of the link.
     pub more: [Option<&'static str>; 2],
+    /// With UBSan, which tells lines and columns.
+    pub sanitizes: bool,
+    /// Objects are reused, where they are at all.
+    pub reuses_objects: bool,
+    /// The compiler is behind a script.
+    pub is_wrapped: bool,
+    /// Linked with [`SCRIPT`].
+    pub has_script: bool,
 }
+
+/// A linker script beside the linker's own, which gathers tables.
+pub const SCRIPT: &str = "SECTIONS { .lab_tables : { KEEP(*(SORT(.data.tbl.*))) } } INSERT AFTER .data;\n";
+pub const SCRIPT_FILE: &str = "lab.ld";
 
 impl Setup {
     /// A random one. `level` is given, or `mixed`.
     pub fn new(dice: &mut Dice, level: &str) -> Setup {
         let linker = LINKERS[dice.below(LINKERS.len())];
         let compiler = if dice.percent(50) { Compiler::Gcc } else { Compiler::Clang };
+        let sanitizes = dice.percent(8);
+        let level = if level == "mixed" { *dice.pick(&["code", "code", "code", "file"]) } else { level };
         Setup {
             compiler,
-            // Clang is slow to start, and what links is the linker.
-            driver: if dice.percent(80) { Compiler::Gcc } else { compiler },
+            // Clang is slow to start, and what links is the linker; but each has a sanitizer of its own.
+            driver: if dice.percent(80) && !sanitizes { Compiler::Gcc } else { compiler },
+            sanitizes,
+            reuses_objects: level == "ast" && dice.percent(50),
+            is_wrapped: level == "ast" && dice.percent(20),
+            has_script: ["bfd", "lld"].contains(&linker) && dice.percent(10),
             optimisation: OPTIMISATIONS[dice.below(OPTIMISATIONS.len())],
             linker,
             pie: dice.percent(70),
             debug: dice.percent(10),
             collects: dice.percent(50),
             more: more(dice, linker),
-            level: if level == "mixed" {
-                dice.pick(&["code", "code", "code", "file"]).to_string()
-            } else {
-                level.to_owned()
-            },
+            level: level.to_owned(),
         }
     }
 
     pub fn describe(&self) -> String {
-        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level, more } = self;
+        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level, more, .. } = self;
         let more: Vec<&str> = more.iter().flatten().copied().collect();
         format!(
-            "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}, {more:?}",
+            "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}, {more:?}, UBSan {}, objects reused {}, wrapped {}, script {}",
             compiler.name(),
             if *pie { " -fPIE" } else { " -fno-pie" },
             if *debug { " -g" } else { "" },
             driver.name(),
-            if *collects { " --gc-sections" } else { "" }
+            if *collects { " --gc-sections" } else { "" },
+            self.sanitizes,
+            self.reuses_objects,
+            self.is_wrapped,
+            self.has_script
         )
     }
 
     pub fn compile_flags(&self) -> Vec<String> {
         let pic = if self.pie { "-fPIE" } else { "-fno-pie" };
         let debug = self.debug.then_some("-g");
-        [self.optimisation, pic].into_iter().chain(debug).chain(self.more[0]).map(str::to_owned).collect()
+        let sanitizer = self.sanitizes.then_some(SANITIZER);
+        [self.optimisation, pic]
+            .into_iter()
+            .chain(debug)
+            .chain(sanitizer)
+            .chain(self.more[0])
+            .map(str::to_owned)
+            .collect()
     }
 
     pub fn link_flags(&self) -> Vec<String> {
         let mut flags = vec![format!("-fuse-ld={}", self.linker), if self.pie { "-pie" } else { "-no-pie" }.to_owned()];
         flags.extend(self.more[1].map(str::to_owned));
+        flags.extend(self.sanitizes.then(|| SANITIZER.to_owned()));
+        flags.extend(self.has_script.then(|| format!("-Wl,-T,{SCRIPT_FILE}")));
         if self.collects {
             flags.push("-Wl,--gc-sections,--print-gc-sections".to_owned());
             if self.linker == "lld" {

@@ -9,6 +9,7 @@
 use crate::bench::{Bench, Built};
 use crate::dice::Dice;
 use crate::evidence::Evidence;
+use crate::explanation;
 use crate::generate;
 use crate::mutate::{self, Mutation, Step};
 use crate::objects::{self, Difference, Sections};
@@ -26,8 +27,6 @@ use std::time::Duration;
 /// A program that takes longer hangs. Those with fuel never do, but for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(1500);
-/// How often a program is run again before two of its ends are said to contradict each other.
-const RERUNS: usize = 20;
 
 const RUN: [&str; 2] = ["run", "--reuse-failures"];
 const EXPLAIN: [&str; 3] = ["explain", "--reuse-failures", "--json"];
@@ -132,7 +131,7 @@ impl<'t> Trial<'t> {
             }
             let given = trial.bench.tasting(&RUN, test, None, PATIENCE)?;
             let fingerprint = trial.bench.fingerprint(test);
-            if given != base && trial.is_steady(trial.tests.len(), &base)? {
+            if given != base && !trial.is_explained(trial.tests.len(), "the program as it is", &base, &given)? {
                 trial.sums.disturbed += 1;
                 trial.evidence("disturbed", "the program as it is", &base, &given)?;
             }
@@ -295,7 +294,7 @@ impl<'t> Trial<'t> {
             Some(before) if before == plain => return Ok(true),
             Some(before) => before.clone(),
         };
-        if !self.is_steady(test, plain)? {
+        if self.is_explained(test, &change.describe(self.bench.program, test), plain, &before)? {
             self.sums.unsteady += 1;
             return Ok(false);
         }
@@ -355,8 +354,10 @@ impl<'t> Trial<'t> {
             let found = objects::compare(before, &now, &is_removed, &is_others);
             difference.any |= found.any;
             let own = |section: &String| section.contains(&program.tests[test].mark);
-            // What the linker drops from a library, and what it takes from an archive, it does not say.
-            if self.bench.setup.collects && program.units[*index].place == Place::Object {
+            // What the linker drops from a library, and what it takes from an archive, it does not say. And what a library asks
+            // for it keeps, whether or not the test gets there.
+            let is_told = program.units[*index].place == Place::Object && !program.has(Place::Library);
+            if self.bench.setup.collects && is_told {
                 difference.certain.extend(found.certain.into_iter().filter(own));
             }
         }
@@ -387,7 +388,7 @@ impl<'t> Trial<'t> {
         if given == *plain {
             return Ok(true);
         }
-        if !self.is_steady(test, plain)? {
+        if self.is_explained(test, &change.describe(self.bench.program, test), plain, &given)? {
             self.sums.unsteady += 1;
             return Ok(false);
         }
@@ -399,13 +400,13 @@ impl<'t> Trial<'t> {
         Ok(true)
     }
 
-    fn is_steady(&self, test: usize, plain: &Ended) -> io::Result<bool> {
-        for turn in 0..RERUNS {
-            if self.bench.run_otherwise(&self.bench.program.tests[test], turn, self.patience)? != *plain {
-                return Ok(false);
-            }
+    /// Whether a test that ends in two ways is unsteady by itself. It is kept with what shows it.
+    fn is_explained(&self, test: usize, what: &str, plain: &Ended, given: &Ended) -> io::Result<bool> {
+        let found = explanation::of(&self.bench, &self.bench.program.tests[test], plain, self.patience)?;
+        if let Some(reason) = &found {
+            self.evidence("unsteady", &format!("{reason}\n{what}"), plain, given)?;
         }
-        Ok(true)
+        Ok(found.is_some())
     }
 
     /// Destroys what the tests of the program as it is have not used, and runs them again.

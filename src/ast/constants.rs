@@ -2,7 +2,7 @@
 //!
 //! Whatever else there is (`sizeof`, casts, other types, overflow) gives no value, and then the enumeration counts as a whole.
 
-use super::kinds::Kind;
+use super::kinds::TokenKind;
 use super::lexer::Tokens;
 use super::names::Name;
 
@@ -47,10 +47,10 @@ impl<'a, F: Fn(Name) -> Option<i32>> Reader<'_, 'a, F> {
         let token = self.all.tokens[self.at];
         self.at += 1;
         match (token.kind, self.all.spelling(&token)) {
-            (Kind::Number, digits) => number(digits),
-            (Kind::Character, [b'\'', byte @ 0x20..0x7f, b'\'']) if *byte != b'\\' => Some(i32::from(*byte)),
-            (Kind::Identifier, _) => (self.named)(token.name),
-            (Kind::OpenParen, _) => {
+            (TokenKind::Number, digits) => number(digits),
+            (TokenKind::Character, [b'\'', byte @ 0x20..0x7f, b'\'']) if *byte != b'\\' => Some(i32::from(*byte)),
+            (TokenKind::Identifier, _) => (self.named)(token.name),
+            (TokenKind::OpenParen, _) => {
                 let value = self.deeper(|reader| reader.binary(0))?;
                 (self.spelling() == b")").then(|| self.at += 1)?;
                 Some(value)

@@ -3,7 +3,7 @@
 //! What is hashed of a part is how its tokens are written, the pragmas between them, and what its names refer to.
 
 use super::declarations::{Declarations, EntityId, Part, Piece, Role};
-use super::kinds::Kind;
+use super::kinds::TokenKind;
 use super::lexer::{Pragma, Token, Tokens};
 use super::parser::Parsed;
 use crate::model::Hash;
@@ -55,7 +55,7 @@ impl<'t, 'a> Hashing<'t, 'a> {
                 end = self.write_pragma(end, pragma);
             }
             end = self.write_token(end, token);
-            if token.kind == Kind::Position {
+            if token.kind == TokenKind::Position {
                 end = self.write(end, all.file(index as usize));
                 end = self.write(end, &token.line.to_le_bytes());
             }

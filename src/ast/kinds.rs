@@ -3,7 +3,7 @@
 /// What a token is. Words that C gives a meaning have kinds of their own, one for all spellings of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum TokenKind {
     End,
     Identifier,
     Number,
@@ -81,11 +81,11 @@ pub enum Kind {
     StaticAssert,
 }
 
-use Kind::*;
+use TokenKind::*;
 
 /// The words that are never names.
 #[rustfmt::skip]
-pub const WORDS: &[(&str, Kind)] = &[
+pub const WORDS: &[(&str, TokenKind)] = &[
     ("typedef", Typedef), ("extern", Extern), ("static", Static), ("auto", Auto), ("register", Register),
     ("__thread", Thread), ("_Thread_local", Thread),
     ("inline", Inline), ("__inline", Inline), ("__inline__", Inline), ("_Noreturn", Noreturn),
@@ -124,7 +124,7 @@ pub enum Given {
     /// A constant.
     Constant,
     /// A word of newer standards, which older programs use as a name.
-    Word(Kind),
+    Word(TokenKind),
 }
 
 /// Names with a meaning that a declaration may take away.

@@ -3,7 +3,7 @@
 //! White space, comments and layout end here. A pragma stands beside the tokens, with the number of the token that follows it:
 //! no grammar has to know where one may stand.
 
-use super::kinds::{Kind, WORDS};
+use super::kinds::{TokenKind, WORDS};
 use super::names::{FIRST_GIVEN, Name, Names};
 use super::problem::Problem;
 use crate::model::{Hash, Hasher};
@@ -17,7 +17,7 @@ pub struct Token {
     pub name: Name,
     /// In the file that the last linemarker names.
     pub line: u32,
-    pub kind: Kind,
+    pub kind: TokenKind,
 }
 
 /// A line `#pragma` or `#ident`.
@@ -27,6 +27,8 @@ pub struct Pragma<'a> {
     pub before: u32,
     /// What stands behind the `#`.
     pub text: &'a [u8],
+    /// It stands in a header of the system's.
+    pub is_system: bool,
 }
 
 /// From the token with this number on, the text comes from this file.
@@ -180,7 +182,7 @@ impl<'a> Lexer<'a> {
                 self.punctuation(byte)?;
             }
         }
-        self.push(Kind::End, self.at, 0);
+        self.push(TokenKind::End, self.at, 0);
         Ok(self.all)
     }
 
@@ -190,7 +192,7 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    fn push(&mut self, kind: Kind, start: usize, name: Name) {
+    fn push(&mut self, kind: TokenKind, start: usize, name: Name) {
         let length = (self.at - start) as u32;
         self.all.tokens.push(Token { start: start as u32, length, name, line: self.line, kind });
     }
@@ -224,7 +226,7 @@ impl<'a> Lexer<'a> {
             return self.literal(start);
         }
         let name = self.all.names.number(spelling);
-        let kind = if name < FIRST_GIVEN { WORDS[name as usize].1 } else { Kind::Identifier };
+        let kind = if name < FIRST_GIVEN { WORDS[name as usize].1 } else { TokenKind::Identifier };
         self.push(kind, start, name);
         Ok(())
     }
@@ -259,10 +261,10 @@ impl<'a> Lexer<'a> {
             self.at += 1;
         }
         if quote == b'\'' {
-            self.push(Kind::Character, start, 0);
+            self.push(TokenKind::Character, start, 0);
         } else {
             let name = if self.is_symbol() { self.all.names.number(&text[start + 1..self.at - 1]) } else { 0 };
-            self.push(Kind::Text, start, name);
+            self.push(TokenKind::Text, start, name);
         }
         Ok(())
     }
@@ -270,8 +272,8 @@ impl<'a> Lexer<'a> {
     /// Whether a literal stands behind `alias(` or the like.
     fn is_symbol(&self) -> bool {
         let [.., attribute, bracket] = &self.all.tokens[..] else { return false };
-        bracket.kind == Kind::OpenParen
-            && attribute.kind == Kind::Identifier
+        bracket.kind == TokenKind::OpenParen
+            && attribute.kind == TokenKind::Identifier
             && NAMING_A_SYMBOL.contains(&self.all.spelling(attribute))
     }
 
@@ -288,7 +290,7 @@ impl<'a> Lexer<'a> {
             }
             self.at += 1;
         }
-        self.push(Kind::Number, start, 0);
+        self.push(TokenKind::Number, start, 0);
     }
 
     fn comment(&mut self) -> Result<(), Problem> {
@@ -307,33 +309,35 @@ impl<'a> Lexer<'a> {
     fn punctuation(&mut self, byte: u8) -> Result<(), Problem> {
         let start = self.at;
         let (kind, length) = match (byte, self.byte(1)) {
-            (b'(', _) => (Kind::OpenParen, 1),
-            (b')', _) => (Kind::CloseParen, 1),
-            (b'[', _) => (Kind::OpenBracket, 1),
-            (b']', _) => (Kind::CloseBracket, 1),
-            (b'{', _) => (Kind::OpenBrace, 1),
-            (b'}', _) => (Kind::CloseBrace, 1),
-            (b';', _) => (Kind::Semicolon, 1),
-            (b',', _) => (Kind::Comma, 1),
-            (b'?', _) => (Kind::Question, 1),
-            (b'<', b':') => (Kind::OpenBracket, 2),
-            (b':', b'>') => (Kind::CloseBracket, 2),
-            (b'<', b'%') => (Kind::OpenBrace, 2),
-            (b'%', b'>') => (Kind::CloseBrace, 2),
-            (b':', _) => (Kind::Colon, 1),
-            (b'.', b'.') if self.byte(2) == b'.' => (Kind::Ellipsis, 3),
-            (b'.', _) => (Kind::Dot, 1),
-            (b'-', b'>') => (Kind::Arrow, 2),
-            (b'=', b'=') => (Kind::Operator, 2),
-            (b'=', _) => (Kind::Assign, 1),
-            (b'&', b'&') => (Kind::AndAnd, 2),
-            (b'+', b'+') | (b'-', b'-') => (Kind::Step, 2),
-            (b'<', b'<') | (b'>', b'>') => (Kind::Operator, if self.byte(2) == b'=' { 3 } else { 2 }),
-            (b'|', b'|') => (Kind::Operator, 2),
-            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'!' | b'<' | b'>', b'=') => (Kind::Operator, 2),
-            (b'*', _) => (Kind::Star, 1),
-            (b'^', _) => (Kind::Caret, 1),
-            (b'+' | b'-' | b'/' | b'%' | b'&' | b'|' | b'!' | b'~' | b'<' | b'>', _) => (Kind::Operator, 1),
+            (b'(', _) => (TokenKind::OpenParen, 1),
+            (b')', _) => (TokenKind::CloseParen, 1),
+            (b'[', _) => (TokenKind::OpenBracket, 1),
+            (b']', _) => (TokenKind::CloseBracket, 1),
+            (b'{', _) => (TokenKind::OpenBrace, 1),
+            (b'}', _) => (TokenKind::CloseBrace, 1),
+            (b';', _) => (TokenKind::Semicolon, 1),
+            (b',', _) => (TokenKind::Comma, 1),
+            (b'?', _) => (TokenKind::Question, 1),
+            (b'<', b':') => (TokenKind::OpenBracket, 2),
+            (b':', b'>') => (TokenKind::CloseBracket, 2),
+            (b'<', b'%') => (TokenKind::OpenBrace, 2),
+            (b'%', b'>') => (TokenKind::CloseBrace, 2),
+            (b':', _) => (TokenKind::Colon, 1),
+            (b'.', b'.') if self.byte(2) == b'.' => (TokenKind::Ellipsis, 3),
+            (b'.', _) => (TokenKind::Dot, 1),
+            (b'-', b'>') => (TokenKind::Arrow, 2),
+            (b'=', b'=') => (TokenKind::Operator, 2),
+            (b'=', _) => (TokenKind::Assign, 1),
+            (b'&', b'&') => (TokenKind::AndAnd, 2),
+            (b'+', b'+') | (b'-', b'-') => (TokenKind::Step, 2),
+            (b'<', b'<') | (b'>', b'>') => (TokenKind::Operator, if self.byte(2) == b'=' { 3 } else { 2 }),
+            (b'|', b'|') => (TokenKind::Operator, 2),
+            (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'!' | b'<' | b'>', b'=') => {
+                (TokenKind::Operator, 2)
+            }
+            (b'*', _) => (TokenKind::Star, 1),
+            (b'^', _) => (TokenKind::Caret, 1),
+            (b'+' | b'-' | b'/' | b'%' | b'&' | b'|' | b'!' | b'~' | b'<' | b'>', _) => (TokenKind::Operator, 1),
             _ => return self.fail("a character that C does not have"),
         };
         self.at += length;
@@ -356,7 +360,8 @@ impl<'a> Lexer<'a> {
             }
             b"pragma" | b"ident" | b"sccs" => {
                 let before = self.all.tokens.len() as u32;
-                self.all.pragmas.push(Pragma { before, text: line });
+                let is_system = self.all.sources.last().is_some_and(|source| source.is_system);
+                self.all.pragmas.push(Pragma { before, text: line, is_system });
             }
             _ => return self.fail("a directive that the preprocessor should have carried out"),
         }

@@ -3,10 +3,12 @@
 //!
 //! What counts and what does not: `docs/ast.md`.
 
+mod assembler;
 mod closure;
 mod constants;
 mod declarations;
 mod hashing;
+mod inlining;
 mod kinds;
 mod lexer;
 mod library;
@@ -14,12 +16,12 @@ mod names;
 mod parser;
 mod pragmas;
 mod problem;
+mod prototypes;
 mod scope;
-mod spare;
 mod unit;
 
 pub use problem::Problem;
-pub use spare::Spare;
+pub use prototypes::RemovablePrototype;
 
 use crate::model::Hash;
 
@@ -33,8 +35,10 @@ pub struct Unit {
     /// The same for an object with debug information, which tells where everything stands. That is the whole text: gcc numbers
     /// files and types, and places variables, by all declarations before, whether they are used or not.
     pub with_lines: Hash,
+    /// A construct whose result depends on what is inlined where.
+    pub depends_on_inlining: Option<String>,
     /// Declarations that it could do without; only where they are asked for.
-    pub spare: Vec<Spare>,
+    pub removable_prototypes: Vec<RemovablePrototype>,
 }
 
 /// A function, a variable, or assembler outside of functions.
@@ -42,7 +46,7 @@ pub struct Unit {
 pub struct Definition {
     /// The name in the source; that of the symbol where a declaration says `asm("symbol")`. Empty for assembler.
     pub name: String,
-    pub kind: Kind,
+    pub kind: DefinitionKind,
     pub linkage: Linkage,
     /// Its own tree, with all declarations that it uses, and those that they use. What other functions do and what
     /// variables contain is not in it: they are references.
@@ -58,7 +62,7 @@ pub struct Definition {
 
 /// What a definition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DefinitionKind {
     Function,
     Variable,
     /// `asm("…");` outside of functions.
@@ -92,14 +96,15 @@ pub fn read(text: &[u8]) -> Result<Unit, Problem> {
 }
 
 /// The same, and finds the declarations that it could do without.
-pub fn read_with_spare(text: &[u8]) -> Result<Unit, Problem> {
+pub fn read_with_prototypes(text: &[u8]) -> Result<Unit, Problem> {
     read_for(text, true)
 }
 
-fn read_for(text: &[u8], wants_spare: bool) -> Result<Unit, Problem> {
+fn read_for(text: &[u8], wants_prototypes: bool) -> Result<Unit, Problem> {
     let all = lexer::tokens(text)?;
+    assembler::check(&all)?;
     let parsed = parser::parse(&all).map_err(|problem| *problem)?;
-    Ok(unit::unit(&all, &parsed, wants_spare))
+    Ok(unit::unit(&all, &parsed, wants_prototypes))
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ast::kinds::Kind;
+    use crate::ast::kinds::TokenKind;
 
     #[test]
     fn each_spelling_has_one_number() {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn words_come_first() {
         let mut names = Names::new();
-        assert_eq!(WORDS[names.number(b"__inline__") as usize].1, Kind::Inline);
+        assert_eq!(WORDS[names.number(b"__inline__") as usize].1, TokenKind::Inline);
         assert_eq!(names.number(b"bool"), FIRST_GIVEN);
     }
 }

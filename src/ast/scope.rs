@@ -3,7 +3,7 @@
 //! Names are numbers, so that a look-up is one access. What a block declares is noted, and taken back at its end.
 
 use super::declarations::EntityId;
-use super::kinds::{GIVEN, Given, Kind};
+use super::kinds::{GIVEN, Given, TokenKind};
 use super::names::{FIRST_GIVEN, Name};
 
 /// What a name means.
@@ -62,7 +62,7 @@ impl Binding {
 
     /// The word of a newer standard that it still is.
     #[inline]
-    pub fn as_word(self) -> Option<Kind> {
+    pub fn as_word(self) -> Option<TokenKind> {
         let is_word = (FIRST_WORD..FIRST_ENTITY).contains(&self.0);
         is_word.then(|| GIVEN[(self.0 - FIRST_WORD) as usize].1).and_then(|given| match given {
             Given::Word(kind) => Some(kind),
@@ -188,6 +188,6 @@ mod tests {
         assert!(!Binding::entity(3).is_type() && Binding::entity(3).as_entity() == Some(3));
         let scope = Scope::new(FIRST_OWN as usize);
         let words: Vec<_> = (FIRST_GIVEN..FIRST_OWN).filter_map(|name| scope.ordinary(name).as_word()).collect();
-        assert!(words.contains(&Kind::StaticAssert) && !words.contains(&Kind::If));
+        assert!(words.contains(&TokenKind::StaticAssert) && !words.contains(&TokenKind::If));
     }
 }

@@ -8,11 +8,11 @@ use super::declarations::{Definition, EntityId, NOTHING, Part, Role, Sort, Trait
 use super::hashing::Hashing;
 use super::lexer::{Tokens, readable};
 use super::parser::Parsed;
-use super::{Kind, Linkage, Reference, Unit, library, spare};
+use super::{DefinitionKind, Linkage, Reference, Unit, inlining, library, prototypes};
 use crate::model::{Hash, Hasher};
 
 /// Everything about a unit that was parsed.
-pub fn unit(all: &Tokens, parsed: &Parsed, wants_spare: bool) -> Unit {
+pub fn unit(all: &Tokens, parsed: &Parsed, wants_prototypes: bool) -> Unit {
     let hashing = Hashing::new(all, parsed);
     let entities = parsed.declarations.entities.len();
     let library: Vec<bool> = (0..entities).map(|id| is_library(all, parsed, id)).collect();
@@ -30,8 +30,10 @@ pub fn unit(all: &Tokens, parsed: &Parsed, wants_spare: bool) -> Unit {
     let meaning = maker.meaning();
     let with_lines = Hasher::new("unit with lines").hash(meaning).hash(Hash::of(all.text)).finish();
     let definitions = maker.definitions();
-    let spare = if wants_spare { spare::find(&mut maker.hashing, &mut maker.closure) } else { Vec::new() };
-    Unit { definitions, meaning, with_lines, spare }
+    let removable_prototypes =
+        if wants_prototypes { prototypes::find(&mut maker.hashing, &mut maker.closure) } else { Vec::new() };
+    let depends_on_inlining = inlining::construct(all, maker.reached_tokens().into_iter());
+    Unit { definitions, meaning, with_lines, depends_on_inlining, removable_prototypes }
 }
 
 /// What counts.
@@ -201,6 +203,16 @@ impl<'t, 'a> Maker<'t, 'a> {
         definitions.filter(|(index, _)| self.reached.definitions[*index]).collect()
     }
 
+    /// The tokens of all definitions and declarations that count.
+    fn reached_tokens(&self) -> Vec<(u32, u32)> {
+        let declarations = &self.parsed().declarations;
+        let definitions = self.reached_definitions();
+        let bodies = definitions.iter().flat_map(|(index, _)| self.own_parts(*index));
+        let entities = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]);
+        let pieces = entities.flat_map(|id| declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
+        bodies.chain(pieces).map(|part| part.tokens).collect()
+    }
+
     fn definitions(&mut self) -> Vec<super::Definition> {
         let mut found: Vec<super::Definition> = Vec::new();
         for (index, definition) in self.reached_definitions() {
@@ -305,7 +317,7 @@ impl<'t, 'a> Maker<'t, 'a> {
 
     /// The symbol that `asm("symbol")` gives, from its first literal on.
     fn label(&self, first: usize) -> String {
-        let texts = self.all().tokens[first..].iter().take_while(|token| token.kind == super::kinds::Kind::Text);
+        let texts = self.all().tokens[first..].iter().take_while(|token| token.kind == super::kinds::TokenKind::Text);
         texts.map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned()).collect()
     }
 
@@ -320,12 +332,12 @@ impl<'t, 'a> Maker<'t, 'a> {
     }
 }
 
-fn kind(sort: Sort) -> Kind {
+fn kind(sort: Sort) -> DefinitionKind {
     match sort {
-        Sort::Function => Kind::Function,
-        Sort::Variable => Kind::Variable,
-        Sort::Alias => Kind::Alias,
-        Sort::Assembler | Sort::Assertion => Kind::Assembler,
+        Sort::Function => DefinitionKind::Function,
+        Sort::Variable => DefinitionKind::Variable,
+        Sort::Alias => DefinitionKind::Alias,
+        Sort::Assembler | Sort::Assertion => DefinitionKind::Assembler,
     }
 }
 

@@ -31,6 +31,8 @@ pub struct AtomChange {
     /// File and line, where there is debug information.
     pub source: Option<(String, u32)>,
     pub object: Option<String>,
+    /// The number of the module that it is in: 0 for the program, then its libraries.
+    pub module: usize,
     /// The names of the atoms that lead to it, from where the program starts to itself.
     pub chain: Vec<String>,
     /// What it refers to in place of what; several where one atom is used in place of another.
@@ -170,6 +172,7 @@ fn described(graph: &Graph, number: usize, reach: &Reach, what: What) -> AtomCha
         level: node.level,
         source: graph.source(number).map(|(file, line)| (file.to_owned(), line)),
         object: graph.object(number).map(str::to_owned),
+        module: graph.module(number),
         chain,
         references: Vec::new(),
         moved_from: None,

@@ -12,7 +12,7 @@ fn compare(before: &[Manifest], now: &[Manifest], entry: Option<&str>) -> Compar
 }
 
 fn manifest(plan: &[Plan], roots: &[u32]) -> Manifest<'static> {
-    let edge = |node: &u32| Edge { node: *node, offset: 0 };
+    let edge = |node: &u32| Edge { node: *node, offset: 0, takes_address: false };
     let mut manifest = Manifest {
         inputs: vec!["a/x.o".into()],
         files: vec!["x.c".into()],
@@ -141,7 +141,7 @@ fn an_import_leads_into_the_library() {
         let plan =
             [("help", Function, "h", &[1][..]), ("inner", Function, content, &[]), ("other", Function, content, &[])];
         let mut library = manifest(&plan, &[]);
-        let export = |name, node| Export { name, version: "", edge: Edge { node, offset: 0 } };
+        let export = |name, node| Export { name, version: "", edge: Edge { node, offset: 0, takes_address: false } };
         library.exports = vec![export("help", 0), export("other", 2)];
         library
     };
@@ -158,7 +158,8 @@ fn an_import_leads_into_the_library() {
 fn what_is_called_by_name_only_is_found_when_nothing_else_differs() {
     let program = |content| {
         let mut program = manifest(&[("main", Function, "m", &[]), ("plugin", Function, content, &[])], &[0]);
-        program.exports = vec![Export { name: "plugin", version: "", edge: Edge { node: 1, offset: 0 } }];
+        program.exports =
+            vec![Export { name: "plugin", version: "", edge: Edge { node: 1, offset: 0, takes_address: false } }];
         program
     };
     let empty = || manifest(&[("main", Function, "m", &[])], &[0]);

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 /// One program with its libraries. Its nodes are numbered through all modules.
 pub struct Graph<'m, 'a> {
     nodes: Vec<(&'m Node<'a>, &'m Manifest<'a>)>,
+    /// The number of the first node of each module.
+    first: Vec<usize>,
     /// The references of each node, as numbers and offsets.
     targets: Vec<Vec<(usize, i64)>>,
     roots: Vec<usize>,
@@ -28,6 +30,7 @@ impl<'m, 'a> Graph<'m, 'a> {
     pub fn new(modules: &'m [Manifest<'a>]) -> Self {
         let mut graph = Graph {
             nodes: Vec::new(),
+            first: Vec::new(),
             targets: Vec::new(),
             roots: Vec::new(),
             exports: Default::default(),
@@ -49,6 +52,7 @@ impl<'m, 'a> Graph<'m, 'a> {
     /// Adds a module; gives what it offers.
     fn add(&mut self, module: &'m Manifest<'a>) -> Vec<(&'a str, (usize, i64))> {
         let first = self.nodes.len();
+        self.first.push(first);
         let target = |edge: &Edge| (first + edge.node as usize, edge.offset);
         let starts = module.edge_starts();
         for (index, node) in module.nodes.iter().enumerate() {
@@ -85,6 +89,11 @@ impl<'m, 'a> Graph<'m, 'a> {
     pub fn object(&self, number: usize) -> Option<&'m str> {
         let (node, module) = self.nodes[number];
         module.inputs.get((node.input as usize).checked_sub(1)?).map(|input| &**input)
+    }
+
+    /// The number of the module that a node is in; the program's is 0.
+    pub fn module(&self, number: usize) -> usize {
+        self.first.partition_point(|first| *first <= number).saturating_sub(1)
     }
 
     /// The source file and line of a node, where there is debug information.

@@ -1,6 +1,6 @@
 //! `tasting doctor`: what works here, by trying it.
 
-mod build;
+pub mod build;
 mod place;
 mod remote;
 mod scratch;

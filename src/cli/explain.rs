@@ -115,7 +115,8 @@ fn shown_program(builds: &Builds) -> ShownProgram {
             let compare = |executed| change::compare(&before, &now, builds.entry.as_deref(), executed);
             let narrowed = compare(executed);
             // What nobody executed may still be all that can be told.
-            ShownProgram::new(if narrowed == Comparison::default() { compare(None) } else { narrowed }, refusals)
+            let comparison = if narrowed == Comparison::default() { compare(None) } else { narrowed };
+            ShownProgram::new(comparison, refusals, &builds.libraries)
         }
         (Err(error), _) | (_, Err(error)) => ShownProgram::closed(format!("a manifest cannot be used: {error}")),
     }
@@ -199,6 +200,7 @@ mod tests {
             saved_ms: 0,
             audit: None,
             shared: false,
+            disturbed: None,
         };
         let log = ["./t a b", "./t a b", "./other a b c", "./t x", "sub/t y"].map(decision);
         assert_eq!(nearest(&words("./t a c"), &log), ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]);

@@ -2,6 +2,7 @@
 
 use super::{OpenStore, exit, open_store, push};
 use crate::objects::Objects;
+use crate::observe::originals;
 use crate::process::Settings;
 use crate::report::units::{counted, size};
 use crate::store::Store;
@@ -29,6 +30,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         }
         println!("Removed {} from {}.", counted(remote.clean()?, "value"), remote.location.shown);
         return Ok(exit::OK);
+    }
+    if let Some(folder) = &settings.dir {
+        originals::remove_stale(&folder.join(originals::ORIGINALS));
     }
     let freed = store.clean(limit)?;
     let left = store.volume()?.bytes;

@@ -35,7 +35,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let folder = fs::canonicalize(&arguments.folder)
         .with_context(|| format!("cannot look at the folder {}", arguments.folder.display()))?;
-    let place = Place::find();
+    let place = ProjectFolder::find();
     let mut setup =
         Setup { folder: folder.display().to_string(), systems: systems::all(&folder, &place), notes: place.notes() };
     for file in setup.systems.iter_mut().flat_map(|system| &mut system.files) {
@@ -46,7 +46,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 }
 
 /// Where Tasting is installed.
-pub struct Place {
+pub struct ProjectFolder {
     /// The folder with `bin`, `lib` and `share`, as far as it is known.
     prefix: Option<PathBuf>,
     on_path: bool,
@@ -54,13 +54,13 @@ pub struct Place {
     store: PathBuf,
 }
 
-impl Place {
-    fn find() -> Place {
+impl ProjectFolder {
+    fn find() -> ProjectFolder {
         let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
         let prefix = own.parent().and_then(Path::parent).filter(|prefix| prefix.join(CMAKE_FILE).exists());
         let found = which::which("tasting").ok().and_then(|found| fs::canonicalize(found).ok());
         let store = Settings::from_environment().dir.unwrap_or_default();
-        Place { prefix: prefix.map(Path::to_owned), on_path: found == Some(own), store }
+        ProjectFolder { prefix: prefix.map(Path::to_owned), on_path: found == Some(own), store }
     }
 
     /// A file of the installation, for a command line.

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", hide = true)]
     ctest: Option<String>,
     /// The test and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

@@ -1,6 +1,6 @@
 //! `tasting stats`: the sums over all decisions.
 
-use super::{OpenStore, exit, objects, open_store, print, push};
+use super::{OpenStore, doctor, exit, objects, open_store, print, push};
 use crate::objects::{Counts, Objects};
 use crate::process::Settings;
 use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
@@ -13,10 +13,12 @@ use crate::store::remote::breaker::Breaker;
 ///
 /// The miss rate is measured, not guessed: of the tests that ran although their results could have been reused
 /// (`tasting run --audit 5%`), the share that ended differently without being an unstable test. Without audits no rate is
-/// known, and none is shown. Tests in quarantine run until they have passed often enough again.
+/// known, and none is shown. Tests in quarantine run until they have passed often enough again. Disturbed tests fail while
+/// they are traced or watched, and pass without: they are not traced, or not watched, from then on. Binaries of the project
+/// at hand that could only be described as a whole are named with the reason: every change of them makes their tests run.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, store, objects
+    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, disturbed, store, objects, whole
     #[arg(long)]
     json: bool,
     /// Show what the store of the team holds, whether it answers, and what waits to be sent to it
@@ -57,7 +59,7 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
     let volume = volume.ok();
     let objects = Objects::new(settings);
     let for_objects = objects::remote(settings)?;
-    let waiting = |remote: &Remote| remote.spool.errands().len() as u64;
+    let waiting = |remote: &Remote| remote.spool.jobs().len() as u64;
     Ok(ShownRemote {
         url: remote.location.shown.clone(),
         namespace: remote.location.attributes.namespace.clone(),
@@ -83,7 +85,8 @@ fn shown(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownStats> 
     let shown =
         ShownStore { path: folder.display().to_string(), results: volume.outcomes, bytes: volume.bytes, limit: *limit };
     let objects = Objects::new(settings).map(|objects| shown_objects(&objects)).transpose()?.unwrap_or_default();
-    Ok(ShownStats::new(store.stats()?, store.marks()?, shown, objects))
+    let shown = ShownStats::new(store.stats()?, store.marks()?, store.all_disturbed()?, shown, objects);
+    Ok(shown.with_whole(doctor::build::whole_binaries(settings)))
 }
 
 fn shown_objects(cache: &Objects) -> anyhow::Result<ShownObjects> {

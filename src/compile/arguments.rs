@@ -4,7 +4,8 @@
 //! that it will link. What is not clearly one of the latter two is passed through.
 
 use super::languages::{self, Language};
-use super::options::{self, Effect, Entry, Value};
+use super::option::{CompilerOption, Effect};
+use super::options::{self, Value};
 use crate::process::probe;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -76,12 +77,12 @@ pub fn parse(arguments: &[OsString], folder: &Path) -> Invocation {
             words.by_ref().for_each(|word| seen.input(word));
         } else if word.as_bytes().first() != Some(&b'-') || word == "-" {
             seen.input(word);
-        } else if let Some((entry, value)) = options::look_up(word) {
+        } else if let Some((option, value)) = options::look_up(word) {
             match value {
-                Value::None => seen.option(entry, word, OsStr::new("")),
-                Value::Here(value) => seen.option(entry, word, value),
+                Value::None => seen.option(option, word, OsStr::new("")),
+                Value::Here(value) => seen.option(option, word, value),
                 Value::Next => match words.next() {
-                    Some(value) => seen.option_with_next(entry, word, value),
+                    Some(value) => seen.option_with_next(option, word, value),
                     None => return Invocation::PassThrough("an option lacks its argument"),
                 },
             }
@@ -121,15 +122,15 @@ impl Seen {
     }
 
     /// An option whose value is the next word.
-    fn option_with_next(&mut self, entry: Entry, word: &OsStr, value: &OsStr) {
-        self.option(entry, word, value);
-        if entry.effect == Effect::Search {
+    fn option_with_next(&mut self, option: &CompilerOption, word: &OsStr, value: &OsStr) {
+        self.option(option, word, value);
+        if option.effect == Effect::Search {
             self.search.push(value.to_owned());
         }
     }
 
-    fn option(&mut self, entry: Entry, word: &OsStr, value: &OsStr) {
-        match entry.effect {
+    fn option(&mut self, option: &CompilerOption, word: &OsStr, value: &OsStr) {
+        match option.effect {
             Effect::Nothing => {}
             Effect::Object => self.object = true,
             Effect::Stops(why) => self.stops = self.stops.or(Some(why)),

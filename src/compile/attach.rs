@@ -9,7 +9,7 @@ use crate::elf::bitcode::{self, Bitcode, is_bitcode};
 use crate::elf::object_file::ObjectFile;
 use crate::elf::{self, ElfError, Labels, atoms};
 use crate::model::{Level, Record};
-use crate::process::{aside, sys};
+use crate::process::{atomic_write, sys};
 use std::path::Path;
 use std::{fs, io};
 use thiserror::Error;
@@ -30,12 +30,15 @@ pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Synta
     let bytes = sys::map(object)?;
     if is_bitcode(&bytes) {
         let Some(Ok(understood)) = syntax.filter(|_| level == Level::Ast) else { return Ok(()) };
+        if understood.by_code.is_some() {
+            return Ok(());
+        }
         let file = Bitcode::parse(&bytes)?;
         if file.record().is_none() {
             let record = definitions::record_of_bitcode(&file, understood)?.encode();
             let block = record.ok().and_then(|record| bitcode::block(&record));
             let block = block.ok_or(ElfError::Malformed("its record cannot be encoded"))?;
-            aside::write(object, Some(&metadata), metadata.modified().ok(), &[&bytes[..], &block])?;
+            atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&bytes[..], &block])?;
         }
         return Ok(());
     }
@@ -47,7 +50,7 @@ pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Synta
         let Appended { head, tail } = with_record.record;
         let content = with_record.object.as_deref().unwrap_or(&bytes);
         let rest = content.get(head.len()..).unwrap_or_default();
-        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
+        atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
     }
     Ok(())
 }
@@ -59,15 +62,14 @@ fn record<'a>(
     labels: Labels,
     syntax: &'a Syntax,
 ) -> Result<Record<'a>, ElfError> {
-    match syntax {
-        Ok(understood) if level == Level::Ast => definitions::record(object, understood),
-        Ok(_) => atoms::record(object, level, labels == Labels::Kept),
-        Err(refusal) => {
-            let mut record = atoms::record(object, level, labels == Labels::Kept)?;
-            if level == Level::Ast {
-                record.refusals.push(refusal.clone());
-            }
-            Ok(record)
+    let refusal = match syntax {
+        Ok(understood) if level == Level::Ast && understood.by_code.is_none() => {
+            return definitions::record(object, understood);
         }
-    }
+        Ok(understood) => understood.by_code.as_ref(),
+        Err(refusal) => Some(refusal),
+    };
+    let mut record = atoms::record(object, level, labels == Labels::Kept)?;
+    record.refusals.extend(refusal.filter(|_| level == Level::Ast).cloned());
+    Ok(record)
 }

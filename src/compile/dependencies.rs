@@ -1,7 +1,8 @@
 //! The dependency file of a compilation that is not done: the preprocessor writes it, of the headers that are there now. In: the
 //! options of the call. Out: those for the preprocessor, and where the file belongs.
 
-use super::bearing::{Bearing, Word};
+use super::option::Affects;
+use super::words::Word;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ impl Dependencies {
     /// What a call that makes `output` writes. The error is the reason why somebody else cannot do that.
     pub fn of(words: &[Word], output: &Path) -> Result<Option<Self>, &'static str> {
         let (mut file, mut kind, mut options, mut has_target) = (None, None, Vec::new(), false);
-        for word in words.iter().filter(|word| word.bearing == Bearing::Dependencies) {
+        for word in words.iter().filter(|word| word.affects() == Affects::Dependencies) {
             let (name, value) = split(word);
             match (name, value) {
                 ("-MD" | "--write-dependencies", _) => kind = Some("-MD"),
@@ -61,7 +62,7 @@ fn split<'a>(word: &Word<'a>) -> (&'a str, Option<&'a OsStr>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bearing::words;
+    use super::super::words::words;
     use super::*;
 
     fn of(line: &str) -> Result<Option<(String, String)>, &'static str> {

@@ -8,14 +8,17 @@
 //!
 //! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
 //! identity (device, inode, size, times) of each part, and of the folder in which others may appear: it holds as long as all of
-//! them are the same. A driver that is a script (`musl-gcc`) may run another compiler each time, by a variable that only it
-//! knows: it is asked each time, and only the contents of what it names are remembered. The files that stand in the script
-//! (specs) are parts as well.
+//! them are the same.
+//!
+//! A driver may be a wrapper: a script (`musl-gcc`), a link to a compiler cache (`/usr/lib/ccache/gcc`), another program. Which
+//! compiler runs behind it may follow from anything: a variable, a configuration file, the search path. So a wrapper is asked each
+//! time what it would run, and only the contents of what it names then are remembered. Files and programs that stand in a script
+//! (specs, another wrapper) are parts as well.
 
 use crate::model::{Hash, Hasher};
 use crate::process::spawn::Program;
 use crate::process::sys::Memory;
-use crate::process::{Settings, answers, spawn, sys};
+use crate::process::{Settings, answers, search, spawn, sys};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -24,7 +27,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Variables that lead a driver to other parts.
-const VARIABLES: [&str; 4] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_LIBRARY_PATH", "PATH"];
+const VARIABLES: [&str; 6] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH"];
 
 /// The files that a driver is asked for. Clang has no `cc1` of its own; what a driver does not have it names as it was asked.
 const FILES: [&str; 3] = ["-print-prog-name=cc1", "-print-prog-name=as", "-print-file-name=specs"];
@@ -35,6 +38,15 @@ const CONFIGURATION: &str = "Configuration file: ";
 /// Has a driver print what it would run to compile nothing, and run nothing. Through a pipe, so that no name is made up.
 const ACCOUNT: [&str; 8] = ["-###", "-pipe", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"];
 
+/// Before the name by which GCC's driver was called, in what it prints.
+const CALLED: &str = "COLLECT_GCC=";
+
+/// Texts in the driver of GCC, and in that of Clang, by which they are told from wrappers.
+const OF_DRIVERS: [&[u8]; 2] = [b"Using built-in specs.", b"FORCE_CLANG_DIAGNOSTICS_CRASH"];
+
+/// How far scripts that call scripts are followed, and how many files may come of it.
+const MOST_SCRIPTS: usize = 16;
+
 /// Where the current folder is in that.
 const HERE: &[u8] = b"-compilation-dir=";
 
@@ -42,42 +54,83 @@ const HERE: &[u8] = b"-compilation-dir=";
 #[derive(Serialize, Deserialize)]
 struct Answer {
     parts: Vec<(Vec<u8>, [i64; 7])>,
-    identity: Hash,
+    /// None of a wrapper, which is asked each time.
+    identity: Option<Hash>,
 }
 
 /// The identity of a compiler; `None` if it cannot be found out.
 pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<Hash> {
-    if let Some(script) = script(&driver.path) {
-        let mut asked = Asked::of(driver, search)?;
-        asked.paths.extend(files_in(&script));
-        return remembered(settings, asked.key(), || asked.read());
+    let key = key(driver, search);
+    let find_out = || match is_wrapper(&driver.path) {
+        true => Some(Answer { parts: vec![part(&driver.path)?], identity: None }),
+        false => Asked::of(driver, search, &account(driver, search)?)?.read(),
+    };
+    let known = remembered(settings, key, find_out)?;
+    if known.identity.is_some() {
+        return known.identity;
     }
-    remembered(settings, key(driver, search), || Asked::of(driver, search)?.read())
+    let told = account(driver, search)?;
+    let key = Hasher::new("which compiler a wrapper runs").hash(key).hash(words(&told, |_| true)).finish();
+    remembered(settings, key, || Asked::of(driver, search, &told)?.read())?.identity
 }
 
-fn remembered(settings: &Settings, key: Hash, find_out: impl FnOnce() -> Option<Answer>) -> Option<Hash> {
+fn remembered(settings: &Settings, key: Hash, find_out: impl FnOnce() -> Option<Answer>) -> Option<Answer> {
     let known = answers::recall(settings, key).and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
     if let Some(answer) = known.filter(still_holds) {
-        return Some(answer.identity);
+        return Some(answer);
     }
     let answer = find_out()?;
     if let Ok(bytes) = postcard::to_stdvec(&answer) {
         answers::remember(settings, key, &bytes);
     }
-    Some(answer.identity)
+    Some(answer)
 }
 
-/// The text of a driver that is a script.
-fn script(driver: &Path) -> Option<Vec<u8>> {
-    let content = sys::map(driver).ok()?;
-    content.starts_with(b"#!").then(|| content.to_vec())
+/// A file with its state.
+fn part(path: &Path) -> Option<(Vec<u8>, [i64; 7])> {
+    let path = fs::canonicalize(path).ok()?;
+    let state = state(&path)?;
+    Some((path.into_os_string().into_vec(), state))
 }
 
-/// The files that a script names by their paths.
-fn files_in(script: &[u8]) -> Vec<PathBuf> {
-    let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'=,;:()".contains(byte);
-    let paths = script.split(is_end).filter(|word| word.starts_with(b"/"));
-    paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).filter(|path| path.is_file()).collect()
+/// Whether a program is neither GCC's driver nor Clang's.
+fn is_wrapper(driver: &Path) -> bool {
+    let has = |content: &[u8]| OF_DRIVERS.iter().any(|text| memchr::memmem::find(content, text).is_some());
+    !sys::map(driver).is_ok_and(|content| content.starts_with(b"\x7fELF") && has(&content))
+}
+
+/// The files that a script names: by their paths, beside itself, or on the search path; and those that they name.
+fn files_in_scripts(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    let mut scripts = vec![path.to_owned()];
+    let mut read = 0;
+    while let Some(script) = scripts.pop().filter(|_| read < MOST_SCRIPTS) {
+        let Some(content) = sys::map(&script).ok().filter(|content| content.starts_with(b"#!")) else { continue };
+        read += 1;
+        for file in files_in(&script, &content) {
+            if !found.contains(&file) {
+                scripts.push(file.clone());
+                found.push(file);
+            }
+        }
+    }
+    found
+}
+
+fn files_in(script: &Path, content: &[u8]) -> Vec<PathBuf> {
+    let folder = script.parent().unwrap_or(Path::new("."));
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`=,;:(){}<>|&$".contains(byte);
+    let words = content.split(is_end).filter(|word| !word.is_empty() && !word.starts_with(b"-"));
+    let mut files = Vec::new();
+    for word in words.map(OsStr::from_bytes) {
+        let name = Path::new(word).file_name().unwrap_or_default();
+        let is_path = word.as_bytes().contains(&b'/');
+        files.extend(Some(PathBuf::from(word)).filter(|path| path.is_absolute()));
+        files.extend(Some(folder.join(name)).filter(|_| !name.is_empty()));
+        files.extend(search::on_path(name).filter(|_| !is_path && !name.is_empty()).map(|hit| hit.path));
+    }
+    files.retain(|file| file.is_file());
+    files
 }
 
 fn key(driver: &Program, search: &[OsString]) -> Hash {
@@ -113,11 +166,14 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(driver: &Program, search: &[OsString]) -> Option<Self> {
+    /// `told` is what it would run.
+    fn of(driver: &Program, search: &[OsString], told: &[u8]) -> Option<Self> {
         let version = spawn::answer(driver, &["--version".into()], &[])?;
         let mut paths = vec![driver.path.clone()];
+        paths.extend(files_in_scripts(&driver.path));
         let lines = String::from_utf8_lossy(&version);
         paths.extend(lines.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
+        paths.extend(programs(told));
         for file in FILES {
             let mut arguments = search.to_vec();
             arguments.push(file.into());
@@ -125,7 +181,7 @@ impl Asked {
             let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
             paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
         }
-        Some(Asked { account: account(driver, search)?, version, paths })
+        Some(Asked { account: commands(told), version, paths })
     }
 
     /// The folder in which a file may appear that it reads unasked: GCC's `specs` beside the compiler proper, Clang's
@@ -136,52 +192,71 @@ impl Asked {
         program.parent().map(Path::to_owned)
     }
 
-    fn key(&self) -> Hash {
-        let mut hasher = Hasher::new("which compiler a script runs");
-        hasher.bytes(&self.version).hash(self.account);
-        self.paths.iter().for_each(|path| _ = hasher.bytes(path.as_os_str().as_bytes()));
-        hasher.finish()
-    }
-
     fn read(&self) -> Option<Answer> {
         let mut hasher = Hasher::new("compiler");
         hasher.bytes(&self.version).hash(self.account);
         let libraries: Vec<PathBuf> = self.paths.iter().flat_map(|path| libraries(path)).collect();
         let mut parts = Vec::new();
-        for path in self.paths.iter().chain(&libraries).filter_map(|path| fs::canonicalize(path).ok()) {
-            let part = path.as_os_str().as_bytes().to_vec();
-            if !parts.iter().any(|(known, _)| *known == part) {
-                let state = state(&path)?;
-                hasher.hash(Hash::of(&sys::map(&path).ok()?));
-                parts.push((part, state));
+        for path in self.paths.iter().chain(&libraries).filter(|path| path.exists()) {
+            let part = part(path)?;
+            if !parts.contains(&part) {
+                hasher.hash(Hash::of(&sys::map(path).ok()?));
+                parts.push(part);
             }
         }
-        let home = self.home()?;
-        parts.push((home.as_os_str().as_bytes().to_vec(), state(&home)?));
-        Some(Answer { parts, identity: hasher.finish() })
+        parts.push(part(&self.home()?)?);
+        Some(Answer { parts, identity: Some(hasher.finish()) })
     }
 }
 
-/// What a driver tells its parts.
-fn account(driver: &Program, search: &[OsString]) -> Option<Hash> {
+/// What a driver would run, with what it says of itself.
+fn account(driver: &Program, search: &[OsString]) -> Option<Vec<u8>> {
     let told = Memory::new(c"account").ok()?;
     let arguments: Vec<OsString> = search.iter().cloned().chain(ACCOUNT.map(OsString::from)).collect();
     let messages = told.descriptor().try_clone_to_owned().ok()?;
     let output = spawn::start_reading(driver, &arguments, &[], messages.into()).ok()?.wait_with_output().ok()?;
-    let text = told.content().ok().filter(|_| output.status.success())?;
-    Some(commands(&text))
+    told.content().ok().filter(|_| output.status.success()).map(|text| text.to_vec())
 }
 
 /// The commands in it, which are the lines that start with a blank.
-fn commands(text: &[u8]) -> Hash {
+fn commands(told: &[u8]) -> Hash {
+    words(told, |line| line.starts_with(b" "))
+}
+
+/// The words of some of its lines, without the current folder.
+fn words(told: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> Hash {
     let mut hasher = Hasher::new("account");
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| line.starts_with(b" "));
+    let lines = told.split(|&byte| byte == b'\n').filter(|line| is_wanted(line));
     for word in lines.flat_map(|line| line.split(u8::is_ascii_whitespace)) {
         if memchr::memmem::find(word, HERE).is_none() {
             hasher.bytes(word);
         }
     }
     hasher.finish()
+}
+
+/// The programs that it names: those of the commands, and the driver behind a wrapper. Where that was called by its name
+/// alone, all of that name on the search path.
+fn programs(told: &[u8]) -> Vec<PathBuf> {
+    let text = String::from_utf8_lossy(told);
+    let mut programs = Vec::new();
+    for line in text.lines() {
+        let command = line.strip_prefix(' ').and_then(|line| line.split_whitespace().next());
+        let called = line.strip_prefix(CALLED).map(str::trim);
+        for word in [command, called].into_iter().flatten().map(|word| Path::new(word.trim_matches('"'))) {
+            match word.is_absolute() {
+                true => programs.push(word.to_owned()),
+                false => programs.extend(all_on_path(word).into_iter().filter(|_| called.is_some())),
+            }
+        }
+    }
+    programs.retain(|program| program.is_file());
+    programs
+}
+
+fn all_on_path(name: &Path) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(name)).collect()
 }
 
 /// The libraries of a program: the dynamic loader lists them when it is told to.
@@ -217,13 +292,33 @@ mod tests {
         assert_eq!(at("/one"), at("/two"));
     }
 
+    fn asked(driver: &Program) -> Option<Answer> {
+        Asked::of(driver, &[], &account(driver, &[])?)?.read()
+    }
+
+    #[test]
+    fn drivers_are_told_from_wrappers() {
+        for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
+            assert!(!is_wrapper(&driver), "{}", driver.display());
+        }
+        for wrapper in ["ccache", "sccache", "sh"].into_iter().filter_map(|name| which::which(name).ok()) {
+            assert!(is_wrapper(&wrapper), "{}", wrapper.display());
+        }
+    }
+
+    #[test]
+    fn programs_are_those_of_the_commands() {
+        let told = b"Using built-in specs.\nCOLLECT_GCC=/bin/sh\n /bin/cat -quiet |\n as --64\n (in-process)\n \"/bin/ls\" \"-cc1\"\n";
+        assert_eq!(programs(told), ["/bin/sh", "/bin/cat", "/bin/ls"].map(PathBuf::from));
+    }
+
     #[test]
     fn the_libraries_of_all_parts_count() {
         let settings = Settings::default();
         let found = libraries(Path::new("/bin/sh"));
         assert!(found.iter().any(|path| path.to_string_lossy().contains("libc.")), "{found:?}");
-        let gcc = Program::at("gcc");
-        let answer = Asked::of(&gcc, &[]).and_then(|asked| asked.read());
+        let gcc = Program::at(which::which("gcc").unwrap());
+        let answer = asked(&gcc);
         assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
         assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
         assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
@@ -233,13 +328,13 @@ mod tests {
     #[test]
     fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
         for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
-            let answer = Asked::of(&Program::at(driver), &[]).and_then(|asked| asked.read()).unwrap();
+            let answer = asked(&Program::at(driver)).unwrap();
             let is_folder = |part: &&(Vec<u8>, [i64; 7])| Path::new(OsStr::from_bytes(&part.0)).is_dir();
             assert_eq!(answer.parts.iter().filter(is_folder).count(), 1);
         }
         let folder = tempfile::tempdir().unwrap();
         let part = (folder.path().as_os_str().as_bytes().to_vec(), state(folder.path()).unwrap());
-        let answer = Answer { parts: vec![part], identity: Hash::default() };
+        let answer = Answer { parts: vec![part], identity: None };
         assert!(still_holds(&answer));
         // The clock of file systems goes in ticks.
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -267,5 +362,25 @@ mod tests {
         let clang = identity("clang", "a");
         assert_ne!(gcc, clang);
         assert_ne!(clang, identity("clang", "other"));
+    }
+
+    #[test]
+    fn a_script_behind_a_script_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let settings = Settings { dir: Some(path("store")), ..Settings::default() };
+        let write = |name: &str, text: &str| {
+            fs::write(path(name), text).unwrap();
+            fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        write("gcc", "#!/bin/sh\nexec \"$(dirname \"$0\")/inner\" \"$@\"\n");
+        let identity = |text: &str| {
+            write("inner", text);
+            of(&settings, &Program::at(path("gcc")), &[]).unwrap()
+        };
+        let plain = identity("#!/bin/sh\nexec gcc \"$@\"\n");
+        assert_eq!(plain, identity("#!/bin/sh\nexec gcc \"$@\"\n"));
+        // For some calls only, which the question for its commands is not.
+        assert_ne!(plain, identity("#!/bin/sh\n[ $# = 17 ] && exec gcc -O3 \"$@\"\nexec gcc \"$@\"\n"));
     }
 }

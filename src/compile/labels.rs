@@ -15,18 +15,6 @@ use std::path::Path;
 /// Makes the compiler ask the assembler for it.
 pub const KEEP: &str = "-Wa,-L";
 
-/// What a user may say to the assembler that has nothing to do with symbols.
-const HARMLESS: [&str; 3] = ["-Wa,--noexecstack", "-Wa,--fatal-warnings", "-Wa,--no-warn"];
-
-/// Options with which something else than we think may be compiled, optimised or assembled. Frame pointers are by
-/// what unoptimised functions are known; when all have them, they tell nothing.
-#[rustfmt::skip]
-const DOUBTFUL: [&str; 18] = [
-    "--for-assembler", "--prefix", "--profile", "--specs", "-B", "-Wa,", "-Xassembler", "-flto",
-    "-fno-omit-frame-pointer", "-fplugin", "-fsection-anchors", "-gsplit-dwarf", "-m16", "-m32", "-mx32", "-pg", "-specs",
-    "-wrapper",
-];
-
 /// Whether the labels of this call's objects can be kept, and will tell the entries of constant pools.
 pub fn can_be_kept(compiler: &Program, arguments: &[OsString]) -> bool {
     is_gcc_for_x86_64(compiler) && is_plainly_unoptimised(arguments)
@@ -38,14 +26,14 @@ fn is_plainly_unoptimised(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().take_while(|word| *word != "--");
     while let Some(word) = words.next() {
         let bytes = word.as_bytes();
-        let is_doubtful = DOUBTFUL.iter().any(|option| bytes.starts_with(option.as_bytes()));
-        if is_doubtful && !HARMLESS.iter().any(|option| word == option) {
+        let (option, value) = options::look_up(word).unwrap_or((&options::UNLISTED, Value::None));
+        if option.no_labels {
             return false;
         }
         if bytes.starts_with(b"-O") || bytes.starts_with(b"--optimize") {
             unoptimised = word == "-O0";
         }
-        if let Some((_, Value::Next)) = options::look_up(word) {
+        if value == Value::Next {
             words.next();
         }
     }

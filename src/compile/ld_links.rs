@@ -42,7 +42,7 @@ fn looks_like_linker(name: &OsStr) -> bool {
 }
 
 /// Where a folder of links may be made.
-struct Place {
+struct LinkFolder {
     path: PathBuf,
     kind: PlaceKind,
 }
@@ -64,18 +64,18 @@ impl PlaceKind {
 
 /// The store; where that cannot be written to, the user's run-time folder; at last `/tmp`. The name tells
 /// which installation's links they are.
-fn places(settings: &Settings, shim: &Path) -> Vec<Place> {
+fn places(settings: &Settings, shim: &Path) -> Vec<LinkFolder> {
     let hash = Hash::of(shim.as_os_str().as_bytes()).to_string();
     let name = format!("ld-{}", &hash[..16]);
-    let own = settings.dir.iter().map(|dir| Place { path: dir.join(&name), kind: PlaceKind::of_store(settings) });
+    let own = settings.dir.iter().map(|dir| LinkFolder { path: dir.join(&name), kind: PlaceKind::of_store(settings) });
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let user = format!("tasting-{}-{name}", sys::user());
     let shared = runtime.into_iter().chain([std::env::temp_dir()]);
-    own.chain(shared.map(|dir| Place { path: dir.join(&user), kind: PlaceKind::Shared })).collect()
+    own.chain(shared.map(|dir| LinkFolder { path: dir.join(&user), kind: PlaceKind::Shared })).collect()
 }
 
 /// Makes sure that the links are there. Any number of processes may do this at the same time.
-fn provide(place: &Place, shim: &Path, name: &OsStr) -> io::Result<()> {
+fn provide(place: &LinkFolder, shim: &Path, name: &OsStr) -> io::Result<()> {
     let folder = &place.path;
     if place.kind == PlaceKind::Shared {
         claim(folder)?;
@@ -104,9 +104,9 @@ fn link(folder: &Path, shim: &Path, name: &OsStr) -> io::Result<()> {
             if fs::read_link(&path).is_ok_and(|target| target == shim) {
                 return Ok(());
             }
-            let aside = folder.join(format!(".{}", std::process::id()));
-            symlink(shim, &aside)?;
-            fs::rename(aside, path)
+            let temporary = folder.join(format!(".{}", std::process::id()));
+            symlink(shim, &temporary)?;
+            fs::rename(temporary, path)
         }
         made => made,
     }
@@ -145,8 +145,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let shim = folder.path().join("tasting-ld");
         fs::write(&shim, "").unwrap();
-        let place = Place { path: folder.path().join("links"), kind: PlaceKind::Shared };
-        let read_only = Place { path: place.path.clone(), kind: PlaceKind::ReadOnly };
+        let place = LinkFolder { path: folder.path().join("links"), kind: PlaceKind::Shared };
+        let read_only = LinkFolder { path: place.path.clone(), kind: PlaceKind::ReadOnly };
         assert!(provide(&read_only, &shim, OsStr::new("ld")).is_err());
         provide(&place, &shim, OsStr::new("ld.gold")).unwrap();
         fs::remove_file(place.path.join("ld")).unwrap();

@@ -3,12 +3,12 @@
 //! In: a compiler driver's command line. Out: exactly what the real driver does, and a record in each
 //! object that it writes. What does not write plain objects is passed through untouched.
 
+/// Whose addresses an object uses as values.
+pub mod addresses;
 /// What a call will do.
 pub mod arguments;
 /// The record, added to an object.
 pub mod attach;
-/// What each option has an effect on.
-pub mod bearing;
 /// Records at the AST level.
 pub mod definitions;
 /// The dependency file of a compilation that is not done.
@@ -17,16 +17,26 @@ pub mod dependencies;
 pub mod drive;
 /// Which compiler it is.
 pub mod identity;
+/// Options with which results depend on inlining.
+pub mod inlining;
 /// Whether the labels of constants are to be kept.
 pub mod labels;
 /// The languages of input files.
 pub mod languages;
 /// The folder of links that stand for linkers.
 pub mod ld_links;
+/// Running the compiler with our options, and without them where it fails.
+pub mod making;
 /// Of which text the compiler may have something to say.
 pub mod messages;
-/// The drivers' options.
+/// One option of a driver, and all that it decides.
+pub mod option;
+/// The table of the drivers' options.
+pub mod option_table;
+/// What an option means.
 pub mod options;
+/// Positions in the source that are part of the object.
+pub mod positions;
 /// The preprocessed text.
 pub mod preprocess;
 /// Objects that need not be made.
@@ -35,25 +45,25 @@ pub mod reuse;
 pub mod separately;
 /// What a source means.
 pub mod syntax;
+/// The words of a call, each with what its option means.
+pub mod words;
 
 use crate::ast;
 use crate::elf::Labels;
 use crate::model::{Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::{self, quietly};
-use crate::process::sys::Memory;
-use crate::process::{Settings, aside, guard, response, spawn, sys};
+use crate::process::{Settings, atomic_write, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
-use preprocess::Wish;
+use making::Made;
+use preprocess::PreprocessOptions;
 use reuse::{Answer, Missing, Request};
 use separately::Separately;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::thread;
 use std::time::Duration;
 use syntax::{Plan, Understood};
@@ -93,8 +103,10 @@ pub fn main(tool: Tool) -> ! {
 struct Work<'w> {
     job: &'w CompileJob,
     /// What the objects were before.
-    before: Vec<Option<State>>,
+    before: Vec<Option<FileState>>,
     labels: Labels,
+    /// Our own.
+    added: Vec<OsString>,
     /// Ours and the user's.
     arguments: Vec<OsString>,
     /// When it began.
@@ -134,12 +146,13 @@ impl Call<'_> {
         let wanted = job.is_c && self.compiler.known && self.settings.split();
         let can_be_kept = || labels::can_be_kept(&self.compiler.program, expanded);
         // The object is larger until they are taken away again, and then it has to be written anew.
-        let has_room = || !sys::file_size_is_limited() && job.outputs.iter().all(|output| aside::is_possible(output));
+        let has_room =
+            || !sys::file_size_is_limited() && job.outputs.iter().all(|output| atomic_write::is_possible(output));
         if wanted && can_be_kept() && has_room() { Labels::Kept } else { Labels::Plain }
     }
 
     fn compile(&self, job: &CompileJob, expanded: &[OsString]) -> ! {
-        let before: Vec<Option<State>> = job.outputs.iter().map(|output| State::of(output)).collect();
+        let before: Vec<Option<FileState>> = job.outputs.iter().map(|output| FileState::of(output)).collect();
         if before.iter().flatten().any(|state| !state.is_file) {
             self.pass_through();
         }
@@ -154,21 +167,21 @@ impl Call<'_> {
         let arguments = [&added[..], self.user].concat();
         let is_wanted = at_syntax || self.settings.reuse_objects;
         let source = job.source.as_ref().map(|(source, _)| Path::new(source)).filter(|_| is_wanted);
-        let work = Work { job, before, labels, arguments, start: syntax::moment(source) };
+        let work = Work { job, before, labels, added, arguments, start: syntax::moment(source) };
         let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let known = match &plan {
-            Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan, &added),
+            Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan),
             _ => None,
         };
         // The source is read while it is compiled.
-        let (status, syntax) = thread::scope(|scope| {
+        let (made, syntax) = thread::scope(|scope| {
             let is_unread = known.is_none() && at_syntax;
             let reading = plan.filter(|_| is_unread).map(|plan| scope.spawn(|| self.read(job, plan)));
-            let status = self.run(&work);
-            (status, known.or_else(|| reading?.join().ok().flatten()))
+            let made = self.make(&work, false);
+            (made, known.or_else(|| reading?.join().ok().flatten()))
         });
-        self.attach(&work, status, syntax.map(|syntax| self.still_true(&work, syntax)).as_ref());
-        spawn::end_like(status)
+        self.attach(&work, &made, syntax.map(|syntax| self.still_true(&work, syntax)).as_ref());
+        spawn::end_like(made.status)
     }
 
     /// What a source means, unless it was changed while it was compiled.
@@ -183,18 +196,15 @@ impl Call<'_> {
         }
     }
 
-    /// Runs the compiler, as the user has it.
-    fn run(&self, work: &Work) -> ExitStatus {
-        spawn::run(&self.compiler.program, &work.arguments, &[guard::mark(guard::COMPILER)])
-            .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error))
-    }
-
     /// Gives each object that was written its record.
-    fn attach(&self, work: &Work, status: ExitStatus, syntax: Option<&Syntax>) {
-        for (output, before) in work.job.outputs.iter().zip(&work.before).filter(|_| status.success()) {
+    fn attach(&self, work: &Work, made: &Made, syntax: Option<&Syntax>) {
+        for (output, before) in work.job.outputs.iter().zip(&work.before).filter(|_| made.status.success()) {
             // What the compiler did not write is none of our business.
-            if State::of(output).is_some_and(|after| Some(&after) != before.as_ref()) {
-                let attach = || attach::attach(output, self.settings.level, work.labels, syntax);
+            if FileState::of(output).is_some_and(|after| Some(&after) != before.as_ref()) {
+                let attach = || match made.is_split {
+                    true => attach::attach(output, self.settings.level, work.labels, syntax),
+                    false => attach::attach(output, Level::File, Labels::Plain, None),
+                };
                 quietly(self.settings, output.display(), attach);
             }
         }
@@ -206,7 +216,7 @@ impl Call<'_> {
         let refuse = |reason: String| Refusal::new(name.clone(), reason);
         let syntax = quiet::attempt(self.settings, &name, || {
             let plan = plan.map_err(refuse)?;
-            let preprocessed = plan.preprocess(&Wish::default()).map_err(refuse)?;
+            let preprocessed = plan.preprocess(&PreprocessOptions::default()).map_err(refuse)?;
             plan.understand(&preprocessed.text, ast::read)
         })?;
         if let Err(refusal) = &syntax {
@@ -217,11 +227,11 @@ impl Call<'_> {
 
     /// Ends with an object from the cache, or with one that was made and kept. Returns where that cannot be done; with what is
     /// known of the source by then.
-    fn reuse(&self, work: &Work, plan: &Plan, added: &[OsString]) -> Option<Syntax> {
+    fn reuse(&self, work: &Work, plan: &Plan) -> Option<Syntax> {
         let [output] = &work.job.outputs[..] else { return None };
         let log = |reason: &dyn Display| self.settings.log(format_args!("{}: {reason}", output.display()));
         let request = if work.job.lto { Err("it is for link-time optimisation") } else { Ok(()) };
-        let request = request.and_then(|()| Request::new(self.settings, plan, output, added, work.start));
+        let request = request.and_then(|()| Request::new(self.settings, plan, output, &work.added, work.start));
         let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
         match quiet::attempt(self.settings, output.display(), || request.look_up())? {
             Answer::Reused { is_shared } => {
@@ -229,8 +239,11 @@ impl Call<'_> {
                 std::process::exit(0)
             }
             Answer::Missing(missing) => {
-                let reason =
-                    if missing.talks { "the compiler has something to say of it" } else { "its meaning is new" };
+                let reason = if missing.has_diagnostics {
+                    "the compiler has something to say of it"
+                } else {
+                    "its meaning is new"
+                };
                 log(&format_args!("not reused: {reason}"));
                 self.make_and_keep(work, &request, missing)
             }
@@ -248,34 +261,14 @@ impl Call<'_> {
     /// Compiles, and keeps the object if the compiler had nothing to say.
     fn make_and_keep(&self, work: &Work, request: &Request, missing: Missing) -> ! {
         request.count_made();
-        let (status, is_silent) = if missing.talks { (self.run(work), false) } else { self.run_listening(work) };
-        let Missing { key, text, understood, talks, reply } = missing;
+        let made = self.make(work, !missing.has_diagnostics);
+        let Missing { key, text, understood, has_diagnostics, reply } = missing;
         let syntax = self.still_true(work, Ok(understood));
-        self.attach(work, status, Some(&syntax));
-        if let (Ok(understood), true) = (syntax, status.success() && is_silent) {
-            request.keep(&Missing { key, text, understood, talks, reply });
+        self.attach(work, &made, Some(&syntax));
+        if let (Ok(understood), true) = (syntax, made.status.success() && made.has_no_diagnostics && made.is_split) {
+            request.keep(&Missing { key, text, understood, has_diagnostics, reply });
         }
-        spawn::end_like(status)
-    }
-
-    /// Runs the compiler, and hears whether it has anything to say. A terminal is told by the compiler itself, which
-    /// writes to it as it does to nobody else: for that it is run again.
-    fn run_listening(&self, work: &Work) -> (ExitStatus, bool) {
-        let listen = || {
-            let heard = Memory::new(c"messages")?;
-            let messages = heard.descriptor().try_clone_to_owned()?;
-            let mark = [guard::mark(guard::COMPILER)];
-            let status = spawn::run_telling(&self.compiler.program, &work.arguments, &mark, messages.into())?;
-            Ok::<_, io::Error>((status, heard.content()?))
-        };
-        match listen() {
-            Ok((status, heard)) if heard.is_empty() => (status, true),
-            Ok((status, heard)) if !io::stderr().is_terminal() => {
-                let _ = io::stderr().write_all(&heard);
-                (status, false)
-            }
-            _ => (self.run(work), false),
-        }
+        spawn::end_like(made.status)
     }
 
     fn link(&self, job: &LinkJob, expanded: &[OsString]) -> ! {
@@ -296,20 +289,23 @@ impl Call<'_> {
             drop(separately);
             spawn::end_like(status)
         }
+        let flags = self.section_flags(job.compiles);
         let (arguments, environment) = self.linking(job, self.user, expanded);
-        spawn::become_or_fail(&self.compiler.program, &arguments, &environment)
+        if flags.is_empty() || !making::mentions_sections(&making::sources(expanded)) {
+            spawn::become_or_fail(&self.compiler.program, &[flags, arguments].concat(), &environment)
+        }
+        spawn::end_like(self.link_split(&flags, &arguments, &environment))
     }
 
-    /// Arguments and environment for a call that links, by way of the linker's shim where there is one.
+    /// The user's arguments and the environment for a call that links, by way of the linker's shim where there is one.
     fn linking(&self, job: &LinkJob, user: &[OsString], expanded: &[OsString]) -> (Vec<OsString>, Vec<spawn::Change>) {
-        let flags = self.section_flags(job.compiles);
         let detour = drive::detour(self.settings, &self.compiler.program, job);
         let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, user, expanded));
         match (detour, arguments) {
-            (Some(detour), Some(arguments)) => ([flags, arguments].concat(), detour.environment),
+            (Some(detour), Some(arguments)) => (arguments, detour.environment),
             _ => {
                 self.settings.log(format_args!("{}: no way to the linker", job.output.display()));
-                ([&flags[..], user].concat(), Vec::new())
+                (user.to_vec(), Vec::new())
             }
         }
     }
@@ -317,17 +313,17 @@ impl Call<'_> {
 
 /// By what one sees that a file was written.
 #[derive(PartialEq, Eq)]
-struct State {
+struct FileState {
     is_file: bool,
     identity: (u64, u64),
     times: [i64; 4],
     size: u64,
 }
 
-impl State {
+impl FileState {
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
-        Some(State {
+        Some(FileState {
             is_file: file.is_file(),
             identity: (file.dev(), file.ino()),
             times: [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()],

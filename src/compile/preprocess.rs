@@ -2,7 +2,8 @@
 //! had anything to say, and (where it was asked for) the dependency file. The compilation itself is a call of its own, of the
 //! source as it is: one of the preprocessed text would warn of other things and in other places.
 
-use super::bearing::{Bearing, Word};
+use super::option::Affects;
+use super::words::Word;
 use crate::process::spawn::{self, Program, unset};
 use crate::process::sys::Memory;
 use crate::process::{guard, names, search};
@@ -18,7 +19,7 @@ pub const DEPENDENCY_VARIABLES: [&str; 2] = ["DEPENDENCIES_OUTPUT", "SUNPRO_DEPE
 
 /// What the preprocessor is asked for besides the text.
 #[derive(Default)]
-pub struct Wish {
+pub struct PreprocessOptions {
     /// Options in front of the others.
     pub options: Vec<OsString>,
     /// Whether it matters if it has anything to say; of times that are compiled in it always has.
@@ -47,26 +48,26 @@ pub fn is_for_c(driver: &Program) -> bool {
 }
 
 /// The arguments of the call that preprocesses.
-fn arguments(words: &[Word], wish: &Wish) -> Vec<OsString> {
+fn arguments(words: &[Word], wanted: &PreprocessOptions) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-E".into(), "-fpch-preprocess".into()];
-    if !wish.messages {
+    if !wanted.messages {
         arguments.push("-w".into());
     }
-    arguments.extend(wish.options.iter().cloned());
-    let (inputs, options): (Vec<&Word>, Vec<&Word>) = words.iter().partition(|word| word.bearing == Bearing::Input);
-    let is_wanted = |word: &&Word| match word.bearing {
-        Bearing::Files | Bearing::Dependencies | Bearing::Link => false,
+    arguments.extend(wanted.options.iter().cloned());
+    let (inputs, options): (Vec<&Word>, Vec<&Word>) = words.iter().partition(|word| word.is_input());
+    let is_wanted = |word: &&Word| match word.affects() {
+        Affects::Files | Affects::Dependencies | Affects::Link => false,
         // Whoever wants to hear nothing is told of times all the same.
-        Bearing::Messages => wish.messages && word.word != "-w",
+        Affects::Diagnostics => wanted.messages && word.word != "-w",
         _ => true,
     };
-    let add = |arguments: &mut Vec<OsString>, word: &Word| match word.bearing {
+    let add = |arguments: &mut Vec<OsString>, word: &Word| match word.affects() {
         // A macro tells whether there is any.
-        Bearing::DebugInfo => arguments.extend(without_definitions(word.word)),
+        Affects::DebugInfo => arguments.extend(without_definitions(word.word)),
         _ => arguments.extend(word.parts().map(OsStr::to_owned)),
     };
     options.into_iter().filter(is_wanted).for_each(|word| add(&mut arguments, word));
-    arguments.extend(wish.messages.then(|| "-Wdate-time".into()));
+    arguments.extend(wanted.messages.then(|| "-Wdate-time".into()));
     inputs.into_iter().for_each(|word| add(&mut arguments, word));
     arguments
 }
@@ -82,12 +83,12 @@ fn without_definitions(word: &OsStr) -> Option<OsString> {
 }
 
 /// Runs the preprocessor.
-pub fn run(driver: &Program, words: &[Word], wish: &Wish) -> io::Result<Preprocessed> {
+pub fn run(driver: &Program, words: &[Word], wanted: &PreprocessOptions) -> io::Result<Preprocessed> {
     let mut changes = vec![guard::mark(guard::COMPILER)];
     changes.extend(DEPENDENCY_VARIABLES.map(unset));
     let said = Memory::new(c"messages")?;
-    let messages = if wish.messages { said.descriptor().try_clone_to_owned()?.into() } else { Stdio::null() };
-    let mut child = spawn::start_reading(driver, &arguments(words, wish), &changes, messages)?;
+    let messages = if wanted.messages { said.descriptor().try_clone_to_owned()?.into() } else { Stdio::null() };
+    let mut child = spawn::start_reading(driver, &arguments(words, wanted), &changes, messages)?;
     let mut text = Vec::with_capacity(1 << 20);
     if let Some(mut output) = child.stdout.take() {
         output.read_to_end(&mut text)?;
@@ -116,7 +117,7 @@ pub fn files(text: &[u8]) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bearing::words;
+    use super::super::words::words;
     use super::*;
 
     #[test]
@@ -132,7 +133,7 @@ mod tests {
     fn nothing_is_written_and_nothing_is_said() {
         let line = "-c -O2 -DX -I inc -o x.o -MD -MF x.d -Wall -Werror -g3 -save-temps -Wp,-MD,y.d -Wp,-DY x.c";
         let given: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let made = arguments(&words(&given), &Wish::default());
+        let made = arguments(&words(&given), &PreprocessOptions::default());
         let made: Vec<_> = made.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(made.join(" "), "-E -fpch-preprocess -w -O2 -DX -I inc -g2 -Wp,-DY x.c");
     }

@@ -5,8 +5,9 @@
 //! A driver does just that itself, and throws the objects away when it has linked. Other files that it writes on the way it
 //! names after the binary: such calls are left alone.
 
-use super::bearing::{self, Bearing, Word};
 use super::languages::{self, Language};
+use super::option::Affects;
+use super::words::{self, Word};
 use crate::process::find::Compiler;
 use crate::process::spawn::{self, Program};
 use std::ffi::{OsStr, OsString};
@@ -15,10 +16,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Options for which it matters that one call does all, besides those that write files.
-const TOGETHER: [&str; 8] =
-    ["--coverage", "-combine", "-coverage", "-fprofile", "-ftest-coverage", "-fwhole-program", "-gsplit-dwarf", "-x"];
 
 /// The objects of a call, for as long as it runs.
 pub struct Separately {
@@ -32,15 +29,14 @@ pub struct Separately {
 impl Separately {
     /// Whether the sources of a call are to be compiled by calls of their own.
     pub fn plan(expanded: &[OsString]) -> Option<Self> {
-        let words = bearing::words(expanded);
+        let words = words::words(expanded);
         if words.iter().any(needs_one_call) {
             return None;
         }
-        let is_source =
-            |word: &Word| word.bearing == Bearing::Input && languages::by_name(word.word) == Some(Language::C);
+        let is_source = |word: &Word| word.is_input() && languages::by_name(word.word) == Some(Language::C);
         let sources: Vec<PathBuf> = words.iter().filter(|word| is_source(word)).map(|word| word.word.into()).collect();
         let is_c_only = |word: &Word| languages::by_name(word.word).is_none_or(|language| language == Language::C);
-        if sources.is_empty() || !words.iter().filter(|word| word.bearing == Bearing::Input).all(is_c_only) {
+        if sources.is_empty() || !words.iter().filter(|word| word.is_input()).all(is_c_only) {
             return None;
         }
         let folder = folder()?;
@@ -54,7 +50,8 @@ impl Separately {
                 replaced.extend(word.parts().map(OsStr::to_owned));
             }
         }
-        let is_for_compiling = |word: &&Word| !matches!(word.bearing, Bearing::Input | Bearing::Files | Bearing::Link);
+        let is_for_compiling =
+            |word: &&Word| !matches!(word.affects(), Affects::Input | Affects::Files | Affects::Link);
         let options =
             words.iter().filter(is_for_compiling).flat_map(|word| word.parts()).map(OsStr::to_owned).collect();
         Some(Separately { folder, sources, options, words: replaced })
@@ -100,14 +97,11 @@ fn folder() -> Option<PathBuf> {
 fn needs_one_call(word: &Word) -> bool {
     let bytes = word.word.as_bytes();
     let is_output = bytes.starts_with(b"-o") || bytes.starts_with(b"--output") || word.word == "-pipe";
-    match word.bearing {
-        Bearing::Files => !is_output,
-        Bearing::Dependencies | Bearing::Opaque(_) => true,
-        Bearing::Input => bytes.starts_with(b"-"),
-        _ => TOGETHER.iter().any(|option| match option.len() {
-            2 => word.word == *option,
-            _ => bytes.starts_with(option.as_bytes()),
-        }),
+    match word.affects() {
+        Affects::Files => !is_output,
+        Affects::Dependencies | Affects::Opaque(_) => true,
+        Affects::Input => bytes.starts_with(b"-"),
+        _ => word.option.one_call || word.option.uncacheable.is_some(),
     }
 }
 
@@ -143,6 +137,14 @@ mod tests {
             "-x c a.c",
             "-save-temps a.c",
             "a.c b.s",
+            "-fstack-usage a.c",
+            "-fcallgraph-info=su a.c",
+            "-fopt-info=x a.c",
+            "-fdump-tree-optimized a.c",
+            "-ftime-trace a.c",
+            "-fsave-optimization-record a.c",
+            "-dp a.c",
+            "-Wa,-al=x a.c",
         ] {
             assert!(planned(line).is_none(), "{line}");
         }

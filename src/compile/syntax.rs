@@ -2,15 +2,18 @@
 //! the code (the compiler and its options); or the reason why the object is hashed by its code.
 
 use super::arguments::CompileJob;
-use super::bearing::{self, Bearing, Word};
 use super::identity;
+use super::inlining;
 use super::languages::Language;
-use super::preprocess::{self, Preprocessed, Wish};
+use super::option::Affects;
+use super::positions;
+use super::preprocess::{self, PreprocessOptions, Preprocessed};
+use super::words::{self, Word};
 use crate::ast::{Problem, Unit};
 use crate::model::{Hash, Hasher, Refusal};
+use crate::process::Settings;
 use crate::process::find::Compiler;
 use crate::process::spawn::Program;
-use crate::process::{Settings, names};
 use rustix::time::ClockId;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
@@ -29,6 +32,8 @@ pub struct Plan<'a> {
     pub environment: Hash,
     /// What is inlined where may decide over results.
     is_contextual: bool,
+    /// Lines and columns are part of the code.
+    has_positions: bool,
 }
 
 /// What a source means.
@@ -44,6 +49,8 @@ pub struct Understood {
     /// What it was read from.
     files: Vec<PathBuf>,
     pub refusals: Vec<Refusal<'static>>,
+    /// Why its definitions are hashed by their code all the same.
+    pub by_code: Option<Refusal<'static>>,
 }
 
 /// Words in the text by which other files come into the object, unseen by the preprocessor.
@@ -54,22 +61,18 @@ const OTHER_FILES: [(&[u8], &str); 4] = [
     (b"#pragma GCC pch_preprocess", "it uses a precompiled header"),
 ];
 
-/// Options with which the value of a floating-point expression depends on what was inlined into it.
-const CONTEXTUAL: [&str; 10] = [
-    "-Ofast",
-    "-fassociative-math",
-    "-ffast-math",
-    "-ffp-contract=fast",
-    "-freciprocal-math",
-    "-funsafe-math-optimizations",
-    "-m32",
-    "-mfma",
-    "-mfpmath=",
-    "-march=",
+/// Variables with which a compiler does something else than it is told, or more.
+const VARIABLES: [&str; 9] = [
+    "CCC_ADD_ARGS",
+    "CCC_OVERRIDE_OPTIONS",
+    "CC_LOG_DIAGNOSTICS",
+    "CC_PRINT_HEADERS",
+    "CC_PRINT_OPTIONS",
+    "CC_PRINT_PROC_STAT",
+    "CLANG_NO_DEFAULT_CONFIG",
+    "GCC_COMPARE_DEBUG",
+    "QA_OVERRIDE_GCC3_OPTIONS",
 ];
-
-/// Machines that never fuse a multiplication and an addition.
-const UNFUSED: [&str; 3] = ["-march=x86-64", "-march=x86-64-v2", "-march=nocona"];
 
 impl<'a> Plan<'a> {
     /// Whether, and how, the source of a call can be read. `None`: it is not C. The error is a reason.
@@ -95,21 +98,25 @@ impl<'a> Plan<'a> {
         if !compiler.known {
             return refuse("the compiler is none that is known");
         }
-        let words = bearing::words(expanded);
+        let words = words::words(expanded);
         if let Some(reason) = opaque(&words) {
             return refuse(reason);
+        }
+        if let Some(variable) = VARIABLES.iter().find(|name| std::env::var_os(name).is_some_and(|it| !it.is_empty())) {
+            return refuse(&format!("the variable {variable} has the compiler do something else than it is told"));
         }
         let Some(identity) = identity::of(settings, &driver, &job.search) else {
             return refuse("the compiler does not tell its version");
         };
-        let is_contextual = is_contextual(&driver, &words);
+        let is_contextual = inlining::decides(&driver, &words);
+        let has_positions = positions::are_in_code(&words);
         let environment = environment(identity, &words);
-        Some(Ok(Plan { source, words, driver, environment, is_contextual }))
+        Some(Ok(Plan { source, words, driver, environment, is_contextual, has_positions }))
     }
 
     /// Preprocesses the source.
-    pub fn preprocess(&self, wish: &Wish) -> Result<Preprocessed, String> {
-        preprocess::run(&self.driver, &self.words, wish).map_err(|error| error.to_string())
+    pub fn preprocess(&self, wanted: &PreprocessOptions) -> Result<Preprocessed, String> {
+        preprocess::run(&self.driver, &self.words, wanted).map_err(|error| error.to_string())
     }
 
     /// Reads the preprocessed text. The error is a reason.
@@ -124,20 +131,29 @@ impl<'a> Plan<'a> {
         }
         let unit = read(text).map_err(|problem| problem.refusal())?;
         let (mut environment, mut refusals) = (self.environment, Vec::new());
-        if self.is_contextual {
+        let construct = self.is_contextual.then(|| "these options".to_owned()).or(unit.depends_on_inlining.clone());
+        if let Some(construct) = construct {
             environment = Hasher::new("in context").hash(environment).hash(unit.meaning).finish();
-            let reason =
-                "with these options results may depend on what is inlined: each definition counts with the whole unit";
+            let reason = format!(
+                "with {construct} results may depend on what is inlined: each definition counts with the whole unit"
+            );
             refusals.push(Refusal::new(name(), reason));
         }
+        let by_code =
+            self.has_positions.then(|| Refusal::new(name(), "its code holds lines and columns of the source"));
         let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
         let (has_constructors, has_resolvers) = (has("constructor"), has("ifunc"));
         let files = preprocess::files(text);
-        Ok(Understood { unit, environment, has_constructors, has_resolvers, files, refusals })
+        Ok(Understood { unit, environment, has_constructors, has_resolvers, files, refusals, by_code })
     }
 }
 
 impl Understood {
+    /// The contents of all files that it was read from.
+    pub fn contents(&self) -> Hash {
+        positions::contents(&self.files)
+    }
+
     /// A file that somebody has written to since then: the compiler may have read another text than we have.
     pub fn changed_since(&self, start: Duration) -> Option<Refusal<'static>> {
         let is_changed = |file: &&PathBuf| fs::metadata(file).is_ok_and(|file| time_of_change(&file) >= start);
@@ -177,10 +193,10 @@ fn time_of_change(file: &Metadata) -> Duration {
 
 /// Why the text does not tell all.
 fn opaque(words: &[Word]) -> Option<&'static str> {
-    words.iter().find_map(|word| match word.bearing {
-        Bearing::Opaque(reason) => Some(reason),
-        Bearing::Input if word.word.as_bytes().starts_with(b"-") => Some("the name of its source starts with a dash"),
-        Bearing::Text if word.word.as_bytes().starts_with(b"-include") && is_precompiled(word) => {
+    words.iter().find_map(|word| match word.affects() {
+        Affects::Opaque(reason) => Some(reason),
+        Affects::Input if word.word.as_bytes().starts_with(b"-") => Some("the name of its source starts with a dash"),
+        Affects::Text if word.word.as_bytes().starts_with(b"-include") && is_precompiled(word) => {
             Some("it uses a precompiled header")
         }
         _ => None,
@@ -202,26 +218,10 @@ fn is_precompiled(word: &Word) -> bool {
 fn environment(identity: Hash, words: &[Word]) -> Hash {
     let mut hasher = Hasher::new("environment");
     hasher.hash(identity);
-    for part in words.iter().filter(|word| word.bearing == Bearing::Code).flat_map(|word| word.parts()) {
+    for part in words.iter().filter(|word| word.affects() == Affects::Code).flat_map(|word| word.parts()) {
         hasher.bytes(part.as_bytes());
     }
     hasher.finish()
-}
-
-/// Fused and reordered floating-point operations, and registers that are wider than memory: there a function that was not
-/// changed may give other results, because a change elsewhere in the unit has led to something else being inlined into it.
-fn is_contextual(driver: &Program, words: &[Word]) -> bool {
-    let has = |wanted: &str| words.iter().any(|word| word.word == wanted);
-    let is_such = |word: &Word| {
-        let bytes = word.word.as_bytes();
-        CONTEXTUAL.iter().any(|option| bytes.starts_with(option.as_bytes()))
-            && !UNFUSED.iter().any(|it| word.word == *it)
-    };
-    let name = Path::new(&driver.name).file_name().unwrap_or(OsStr::new(""));
-    let target = names::target(name);
-    let is_x86_64 = target.map_or(cfg!(target_arch = "x86_64"), |target| target.starts_with("x86_64"));
-    let fuses = !is_x86_64 && !has("-ffp-contract=off") && !has("-ffp-contract=on");
-    fuses || words.iter().any(is_such)
 }
 
 #[cfg(test)]
@@ -230,7 +230,7 @@ mod tests {
 
     fn hash(line: &str) -> Hash {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        environment(Hash::default(), &bearing::words(&arguments))
+        environment(Hash::default(), &words::words(&arguments))
     }
 
     #[test]
@@ -256,18 +256,5 @@ mod tests {
             file.as_file().set_len(1).unwrap();
             assert!(changed() >= start);
         }
-    }
-
-    #[test]
-    fn options_that_make_results_depend_on_inlining() {
-        let contextual = |name: &str, line: &str| {
-            let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            is_contextual(&Program::at(name), &bearing::words(&arguments))
-        };
-        assert!(!contextual("x86_64-linux-gnu-gcc", "-O2 -march=x86-64 -c x.c"));
-        assert!(contextual("x86_64-linux-gnu-gcc", "-O2 -march=haswell -c x.c"));
-        assert!(contextual("x86_64-linux-gnu-gcc", "-Ofast -c x.c"));
-        assert!(contextual("aarch64-linux-gnu-gcc", "-O2 -c x.c"));
-        assert!(!contextual("aarch64-linux-gnu-gcc", "-O2 -ffp-contract=off -c x.c"));
     }
 }

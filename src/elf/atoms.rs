@@ -7,12 +7,12 @@
 //! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
 
 use super::labels::{Labels, groups, labels, sizes};
-use super::object_file::{ObjectFile, Place, Relocation, Section};
+use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use super::pieces::{self, Pieces};
 use super::pools::{self, Meaning};
 use super::unwind::Unwind;
-use super::{ElfError, digest, lines};
-use crate::model::record::CHOSEN;
+use super::{ElfError, addresses, digest, lines};
+use crate::model::record::{CHOSEN, Usage};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::FxHashMap;
@@ -50,8 +50,7 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
     let digest = digest::of_object(object);
     let symbols =
         symbols(object, |section, value| SymbolKind::Defined { atom: 0, offset: ((section as u64) << 40) | value });
-    let references: Vec<_> =
-        (0..symbols.len() as u32).map(|symbol| Reference { target: Target::Symbol(symbol), offset: 0 }).collect();
+    let references: Vec<_> = (0..symbols.len() as u32).map(|symbol| address_of(Target::Symbol(symbol))).collect();
     let atom = Atom {
         name: "",
         kind: AtomKind::Function,
@@ -79,10 +78,10 @@ pub fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> Symb
     visible
         .map(|symbol| {
             let kind = match symbol.place {
-                Place::Undefined => SymbolKind::Undefined,
-                Place::Absolute => SymbolKind::Absolute { value: symbol.value },
-                Place::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
-                Place::Section(section) => defined(section, symbol.value),
+                SymbolPlace::Undefined => SymbolKind::Undefined,
+                SymbolPlace::Absolute => SymbolKind::Absolute { value: symbol.value },
+                SymbolPlace::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
+                SymbolPlace::Section(section) => defined(section, symbol.value),
             };
             Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)
         })
@@ -269,20 +268,22 @@ impl<'o, 'a> Builder<'o, 'a> {
         for (start, size) in &self.sizes[index] {
             hasher.number(*start).number(*size);
         }
-        self.hash_relocations(&mut hasher, section, &section.relocations, 0);
+        let usage = |relocation: &Relocation| addresses::usage(self.object, &self.labels, index, relocation);
+        let usages: Vec<Usage> = section.relocations.iter().map(usage).collect();
+        self.hash_relocations(&mut hasher, section, &section.relocations, &usages, 0);
         let parts: Vec<_> = self.unwind.parts(index).collect();
         for part in parts {
             hasher.bytes(part.data);
-            self.hash_relocations(&mut hasher, section, part.relocations, part.start);
+            self.hash_relocations(&mut hasher, section, part.relocations, &[], part.start);
         }
         if let Some(next) = self.following(index) {
-            let ordinal = self.ordinal(Target::Atom(next), 0);
+            let ordinal = self.ordinal(Target::Atom(next), 0, Usage::Access);
             hasher.number(ordinal.into());
         }
         if section.is_code() {
             for table in self.unwind.undivided.clone() {
                 if let Some(atom) = self.atom_of[table] {
-                    let ordinal = self.ordinal(Target::Atom(atom), 0);
+                    let ordinal = self.ordinal(Target::Atom(atom), 0, Usage::Access);
                     hasher.number(ordinal.into());
                 }
             }
@@ -299,14 +300,23 @@ impl<'o, 'a> Builder<'o, 'a> {
         behind.filter(|(_, section)| section.is_code()).find_map(|(index, _)| self.atom_of[index])
     }
 
-    fn hash_relocations(&mut self, hasher: &mut Hasher, section: &Section, relocations: &[Relocation], start: u64) {
+    /// Hashes relocations, whose usages are given where they use anything but content.
+    fn hash_relocations(
+        &mut self,
+        hasher: &mut Hasher,
+        section: &Section,
+        relocations: &[Relocation],
+        usages: &[Usage],
+        start: u64,
+    ) {
         hasher.number(relocations.len() as u64);
-        for relocation in relocations {
-            if self.hash_pool_reference(hasher, section, relocation, start) {
+        for (number, relocation) in relocations.iter().enumerate() {
+            let usage = usages.get(number).copied().unwrap_or_default();
+            if self.hash_pool_reference(hasher, section, relocation, usage, start) {
                 continue;
             }
             let (target, offset, addend) = self.target(relocation);
-            let ordinal = target.map_or(u32::MAX, |target| self.ordinal(target, offset));
+            let ordinal = target.map_or(u32::MAX, |target| self.ordinal(target, offset, usage));
             hasher.number(relocation.offset - start).number(relocation.kind.into());
             hasher.number(addend as u64).number(ordinal.into());
             if target.is_none() {
@@ -322,10 +332,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         hasher: &mut Hasher,
         section: &Section,
         relocation: &Relocation,
+        usage: Usage,
         start: u64,
     ) -> bool {
         let symbol = self.object.symbols.get(relocation.symbol as usize).map(|symbol| symbol.place);
-        let Some(Place::Section(target)) = symbol else { return false };
+        let Some(SymbolPlace::Section(target)) = symbol else { return false };
         let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else {
             return false;
         };
@@ -336,19 +347,25 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
         hasher.number(relocation.offset - start).number(relocation.kind.into());
         for Meaning { piece, addend } in meanings {
-            let ordinal = self.ordinal(Target::Atom(first_atom + piece as u32), 0);
+            let ordinal = self.ordinal(Target::Atom(first_atom + piece as u32), 0, usage);
             hasher.number(addend as u64).number(ordinal.into());
         }
         true
     }
 
-    /// The number of a target within the atom at hand.
-    fn ordinal(&mut self, target: Target, offset: i64) -> u32 {
+    /// The number of a target within the atom at hand. What follows from the bytes and relocations, which are hashed, need
+    /// not be: how the target is used.
+    fn ordinal(&mut self, target: Target, offset: i64, usage: Usage) -> u32 {
         let next = self.ordinals.len() as u32;
-        *self.ordinals.entry((target, offset)).or_insert_with(|| {
-            self.record.references.push(Reference { target, offset });
-            next
-        })
+        let first = self.record.references.len() - self.ordinals.len();
+        let ordinal = *self.ordinals.entry((target, offset)).or_insert(next);
+        if ordinal == next {
+            self.record.references.push(Reference { target, offset, usage });
+        } else {
+            let known = &mut self.record.references[first + ordinal as usize].usage;
+            *known = usage.max(*known);
+        }
+        ordinal
     }
 
     /// What a relocation points at, where in it, and the addend that remains. No target: a plain number.
@@ -361,7 +378,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         if !symbol.is_local() {
             return (Some(Target::Symbol(self.symbol_of[index])), 0, addend);
         }
-        let Place::Section(section) = symbol.place else {
+        let SymbolPlace::Section(section) = symbol.place else {
             return (None, symbol.value as i64, addend);
         };
         match (&self.pieces[section], self.atom_of[section]) {
@@ -382,6 +399,11 @@ impl<'o, 'a> Builder<'o, 'a> {
             (None, None) => (None, symbol.value as i64, addend),
         }
     }
+}
+
+/// A reference of which no more is known.
+pub fn address_of(target: Target) -> Reference {
+    Reference { target, offset: 0, usage: Usage::Address }
 }
 
 /// Nothing but one function: what lies behind it, or has a name of its own inside, may be data.

@@ -119,7 +119,7 @@ impl<'a> Binary<'a> {
             kind: kind.0,
             entry: header.e_entry(endian).into(),
             segments: segments.collect(),
-            dynamic: dynamic::read::<Elf>(bytes, endian, &table)?,
+            dynamic: dynamic::read::<Elf>(bytes, endian, &table, header.e_machine(endian))?,
             symbols: if symbols { read_symbols::<Elf>(bytes, endian, &table)? } else { Vec::new() },
             sections,
         })

@@ -5,6 +5,7 @@ use super::{ElfError, NameBudget};
 use object::elf;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use object::{Endianness, SymbolIndex};
+use rustc_hash::FxHashSet;
 
 /// The dynamic section and the dynamic symbols.
 #[derive(Default)]
@@ -47,8 +48,9 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,
     table: &SectionTable<'a, Elf>,
+    machine: elf::Machine,
 ) -> Result<Dynamic<'a>, ElfError> {
-    let mut dynamic = Dynamic { symbols: read_symbols::<Elf>(bytes, endian, table)?, ..Dynamic::default() };
+    let mut dynamic = Dynamic { symbols: read_symbols::<Elf>(bytes, endian, table, machine)?, ..Dynamic::default() };
     let entries = table.dynamic_table(endian, bytes)?;
     let mut names = NameBudget::of(bytes);
     for entry in entries.iter() {
@@ -81,11 +83,12 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,
     table: &SectionTable<'a, Elf>,
+    machine: elf::Machine,
 ) -> Result<Vec<DynamicSymbol<'a>>, ElfError> {
     let symbols = table.symbols(endian, bytes, elf::SHT_DYNSYM)?;
     let versions = table.versions(endian, bytes)?;
     let mut names = NameBudget::of(bytes);
-    let bound = bound_symbols::<Elf>(bytes, endian, table, symbols.len())?;
+    let bound = bound_symbols::<Elf>(bytes, endian, table, machine, symbols.len())?;
     let mut found = Vec::with_capacity(symbols.len());
     for (index, symbol) in symbols.iter().enumerate().filter(|(_, symbol)| !symbol.is_local()) {
         let version = match &versions {
@@ -104,10 +107,23 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             is_absolute: symbol.is_absolute(endian),
             is_indirect: symbol.st_type() == elf::STT_GNU_IFUNC,
             // The loader binds a module's references to its own protected symbols at home.
-            is_bound_by_loader: bound[index] && symbol.st_visibility() == elf::STV_DEFAULT,
+            is_bound_by_loader: bound.symbols[index] && symbol.st_visibility() == elf::STV_DEFAULT,
         });
     }
+    // A copy of a library's variable has all the names that the library gives it, and the relocation names one of them:
+    // `__environ`, where the program says `environ`.
+    for symbol in found.iter_mut().filter(|symbol| symbol.is_defined && !symbol.is_thread_local) {
+        symbol.is_bound_by_loader |= bound.copies.contains(&symbol.value);
+    }
     Ok(found)
+}
+
+/// What the loader's relocations name.
+struct Bound {
+    /// For each dynamic symbol, whether one of them names it.
+    symbols: Vec<bool>,
+    /// Where the loader copies variables of libraries to.
+    copies: FxHashSet<u64>,
 }
 
 /// Which dynamic symbols the loader's relocations name. All of them, where the relocations are packed in a way that is
@@ -116,12 +132,18 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,
     table: &SectionTable<'a, Elf>,
+    machine: elf::Machine,
     count: usize,
-) -> Result<Vec<bool>, ElfError> {
-    let mut bound = vec![false; count];
-    let mut mark = |symbol: u32| {
-        if let Some(bound) = bound.get_mut(symbol as usize) {
+) -> Result<Bound, ElfError> {
+    let mut symbols = vec![false; count];
+    let mut copies = FxHashSet::default();
+    let copy = copy_relocation(machine);
+    let mut mark = |symbol: u32, kind: u32, place: u64| {
+        if let Some(bound) = symbols.get_mut(symbol as usize) {
             *bound = true;
+        }
+        if copy == Some(kind) {
+            copies.insert(place);
         }
     };
     for header in table.iter() {
@@ -130,12 +152,27 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             continue;
         }
         if let Some((entries, _)) = header.rela(endian, bytes)? {
-            entries.iter().for_each(|entry| mark(entry.r_sym(endian, false)));
+            let place = |entry: &Elf::Rela| entry.r_offset(endian).into();
+            entries
+                .iter()
+                .for_each(|entry| mark(entry.r_sym(endian, false), entry.r_type(endian, false).0, place(entry)));
         } else if let Some((entries, _)) = header.rel(endian, bytes)? {
-            entries.iter().for_each(|entry| mark(entry.r_sym(endian)));
+            let place = |entry: &Elf::Rel| entry.r_offset(endian).into();
+            entries.iter().for_each(|entry| mark(entry.r_sym(endian), entry.r_type(endian).0, place(entry)));
         } else if [elf::SHT_ANDROID_REL, elf::SHT_ANDROID_RELA].contains(&header.sh_type(endian)) {
-            return Ok(vec![true; count]);
+            symbols.fill(true);
+            break;
         }
     }
-    Ok(bound)
+    Ok(Bound { symbols, copies })
+}
+
+/// The relocation by which the loader copies a library's variable into the program.
+fn copy_relocation(machine: elf::Machine) -> Option<u32> {
+    match machine {
+        elf::EM_X86_64 => Some(elf::R_X86_64_COPY.0),
+        elf::EM_386 => Some(elf::R_386_COPY.0),
+        elf::EM_AARCH64 => Some(elf::R_AARCH64_COPY.0),
+        _ => None,
+    }
 }

@@ -1,7 +1,7 @@
 //! What the symbols, relocations and groups of an object say about its sections: what each is called, whether it can be
 //! entered only at its front, whether anything refers to it.
 
-use super::object_file::{ObjectFile, Place, Relocation};
+use super::object_file::{ObjectFile, Relocation, SymbolPlace};
 use object::elf;
 
 /// What the symbols of a section say about it.
@@ -25,7 +25,7 @@ pub struct Labels<'a> {
 pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
     let mut labels = vec![Labels::default(); object.sections.len()];
     for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        let Place::Section(index) = symbol.place else { continue };
+        let SymbolPlace::Section(index) = symbol.place else { continue };
         let label = &mut labels[index];
         let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
         label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
@@ -59,7 +59,7 @@ fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
         }
         for relocation in &section.relocations {
             let symbol = &object.symbols[relocation.symbol as usize];
-            let Place::Section(target) = symbol.place else { continue };
+            let SymbolPlace::Section(target) = symbol.place else { continue };
             if target == index {
                 continue;
             }
@@ -87,7 +87,7 @@ pub fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
     // The loader sees no local symbols, and `strip` may take them away.
     let counts_locals = asks_for_sizes(object);
     for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0 && (counts_locals || !symbol.is_local())) {
-        if let Place::Section(section) = symbol.place {
+        if let SymbolPlace::Section(section) = symbol.place {
             sizes[section].push((symbol.value, symbol.size));
         }
     }

@@ -2,7 +2,7 @@
 //! table `.debug_line` of an object that has one, and of the variable at the beginning of each section of data, from
 //! `.debug_info`. For people only: nothing of it is hashed.
 
-use super::object_file::{ObjectFile, Place, Section};
+use super::object_file::{ObjectFile, Section, SymbolPlace};
 use crate::model::Record;
 use gimli::{
     Abbreviation, AttributeValue, DebugAbbrev, DebugAddr, DebugAddrBase, DebugAddrIndex, DebugInfo, DebugLine,
@@ -61,7 +61,7 @@ impl Relocations<'_, '_> {
         let relocations = &self.table.relocations;
         let index = relocations.binary_search_by_key(&(offset as u64), |relocation| relocation.offset).ok()?;
         let symbol = self.object.symbols.get(relocations[index].symbol as usize)?;
-        let Place::Section(section) = symbol.place else { return None };
+        let SymbolPlace::Section(section) = symbol.place else { return None };
         Some((section, symbol.value.wrapping_add_signed(relocations[index].addend)))
     }
 }

@@ -1,6 +1,7 @@
 //! ELF in and out: relocatable objects are read and described by records, records are carried inside them,
 //! archives are opened, linked binaries are inspected.
 
+pub mod addresses;
 pub mod append;
 pub mod archive;
 pub mod atoms;
@@ -9,12 +10,14 @@ pub mod bitcode;
 pub mod called;
 pub mod digest;
 pub mod dynamic;
+pub mod gcc_lto;
 pub mod labels;
 pub mod lines;
 pub mod object_file;
 pub mod operands;
 pub mod pieces;
 pub mod pools;
+pub mod sanitizers;
 pub mod tidy;
 pub mod unwind;
 

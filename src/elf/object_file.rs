@@ -65,17 +65,17 @@ pub struct Symbol<'a> {
     pub name: &'a str,
     pub binding: u8,
     pub kind: u8,
-    pub place: Place,
+    pub place: SymbolPlace,
     pub value: u64,
     pub size: u64,
 }
 
 /// What stands at index 0.
-const NO_SYMBOL: Symbol = Symbol { name: "", binding: 0, kind: 0, place: Place::Undefined, value: 0, size: 0 };
+const NO_SYMBOL: Symbol = Symbol { name: "", binding: 0, kind: 0, place: SymbolPlace::Undefined, value: 0, size: 0 };
 
 /// Where a symbol is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SymbolPlace {
     Undefined,
     Absolute,
     Common,
@@ -245,13 +245,13 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     table: &SectionTable<'a, Elf>,
     symbols: &SymbolTable<'a, Elf>,
 ) -> Result<Vec<Symbol<'a>>, ElfError> {
-    let place = |index: usize, symbol: &Elf::Sym| -> Result<Place, ElfError> {
+    let place = |index: usize, symbol: &Elf::Sym| -> Result<SymbolPlace, ElfError> {
         match symbol.st_shndx(endian) {
-            elf::SHN_UNDEF => Ok(Place::Undefined),
-            elf::SHN_ABS => Ok(Place::Absolute),
-            elf::SHN_COMMON => Ok(Place::Common),
+            elf::SHN_UNDEF => Ok(SymbolPlace::Undefined),
+            elf::SHN_ABS => Ok(SymbolPlace::Absolute),
+            elf::SHN_COMMON => Ok(SymbolPlace::Common),
             _ => match symbols.symbol_section(endian, symbol, SymbolIndex(index))? {
-                Some(section) if section.0 < table.len() => Ok(Place::Section(section.0)),
+                Some(section) if section.0 < table.len() => Ok(SymbolPlace::Section(section.0)),
                 _ => Err(ElfError::Malformed("a symbol names a section that is not there")),
             },
         }

@@ -4,7 +4,7 @@
 //! A piece starts only where a symbol or a relocation names it *and* the one before it has ended: a literal may
 //! contain NULs, may be addressed in its middle, may be addressed by its end, and may be a row of constants.
 
-use super::object_file::{ObjectFile, Place, Relocation, Section};
+use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::elf;
 
 /// Where the pieces of one section start; the first one starts at 0.
@@ -65,7 +65,7 @@ fn ends_with_terminator(section: &Section) -> bool {
 
 fn label_symbols(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        if let Place::Section(section) = symbol.place
+        if let SymbolPlace::Section(section) = symbol.place
             && let Some(labels) = &mut labels[section]
         {
             labels.push(symbol.value);
@@ -78,7 +78,7 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     for section in object.sections.iter().filter(|section| section.is_allocated()) {
         for relocation in &section.relocations {
             let symbol = &object.symbols[relocation.symbol as usize];
-            let (true, Place::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
+            let (true, SymbolPlace::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
             let Some(known) = &mut labels[target] else { continue };
             match u64::try_from(relocation.addend) {
                 Ok(offset)

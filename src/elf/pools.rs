@@ -30,7 +30,7 @@
 //! A piece reaches to the next label. The zeros that align what follows cannot be told from zeros that were
 //! written (`"FOO=1\0"` in a list that ends with an empty string), so they are hashed.
 
-use super::object_file::{ObjectFile, Place, Relocation, Section, Symbol};
+use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use super::operands::{self, IMMEDIATES, Operand};
 use super::pieces::Pieces;
 use object::elf;
@@ -156,7 +156,7 @@ fn near(at: i64) -> impl Iterator<Item = i64> {
 /// first label, is no pool.
 fn find_entries(object: &ObjectFile, pools: &mut [Option<Pool>]) {
     for symbol in object.symbols.iter().filter(|symbol| !symbol.is_section()) {
-        let Place::Section(section) = symbol.place else { continue };
+        let SymbolPlace::Section(section) = symbol.place else { continue };
         let Some(slot) = pools.get_mut(section) else { continue };
         match slot {
             Some(pool) if is_entry_label(symbol) => pool.starts.push(symbol.value),
@@ -190,7 +190,7 @@ fn count_uses(object: &ObjectFile, pools: &mut [Option<Pool>]) {
     for (index, section) in object.sections.iter().enumerate().filter(|(_, section)| section.is_allocated()) {
         for relocation in &section.relocations {
             let Some(symbol) = object.symbols.get(relocation.symbol as usize) else { continue };
-            let Place::Section(target) = symbol.place else { continue };
+            let SymbolPlace::Section(target) = symbol.place else { continue };
             let Some(slot) = pools.get_mut(target) else { continue };
             let Some(pool) = slot else { continue };
             let is_trusted = !section.is_code() || sets_up_frame(section, index, relocation, &functions);
@@ -213,7 +213,7 @@ fn count_uses(object: &ObjectFile, pools: &mut [Option<Pool>]) {
 fn functions(object: &ObjectFile) -> Vec<(usize, u64)> {
     let mut functions: Vec<(usize, u64)> = Vec::new();
     for symbol in object.symbols.iter().filter(|symbol| symbol.kind == elf::STT_FUNC.0) {
-        if let Place::Section(section) = symbol.place {
+        if let SymbolPlace::Section(section) = symbol.place {
             functions.push((section, symbol.value));
         }
     }

@@ -2,7 +2,7 @@
 //! together with the common entry (CIE) that it builds on. In: an object. Out: for each code section the
 //! byte ranges of its entries, with their relocations: personality routines and exception tables hang there.
 
-use super::object_file::{ObjectFile, Place, Relocation, Section};
+use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::Endianness;
 use std::ops::Range;
 
@@ -21,13 +21,13 @@ const MOST_COMMON_RELOCATIONS: usize = 16;
 
 /// The unwind entries of every code section of an object, by section index.
 pub struct Unwind<'o, 'a> {
-    by_section: Vec<Vec<Entry>>,
+    by_section: Vec<Vec<FrameEntry>>,
     tables: Vec<&'o Section<'a>>,
     /// Tables that could not be taken apart: every function depends on them as a whole.
     pub undivided: Vec<usize>,
 }
 
-struct Entry {
+struct FrameEntry {
     table: usize,
     common: Range<usize>,
     own: Range<usize>,
@@ -42,7 +42,7 @@ impl<'o, 'a> Unwind<'o, 'a> {
             match entries(object, table) {
                 Some(found) => {
                     for (owner, common, own) in found {
-                        unwind.by_section[owner].push(Entry { table: unwind.tables.len(), common, own });
+                        unwind.by_section[owner].push(FrameEntry { table: unwind.tables.len(), common, own });
                     }
                     unwind.tables.push(table);
                 }
@@ -129,7 +129,7 @@ fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<Found>> {
 fn owner(object: &ObjectFile, table: &Section, field: usize) -> Option<usize> {
     let index = table.relocations.binary_search_by_key(&(field as u64), |relocation| relocation.offset).ok()?;
     match object.symbols.get(table.relocations[index].symbol as usize)?.place {
-        Place::Section(section) => Some(section),
+        SymbolPlace::Section(section) => Some(section),
         _ => None,
     }
 }

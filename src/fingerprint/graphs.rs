@@ -78,7 +78,7 @@ impl Graph {
     }
 
     pub fn manifest(&self) -> Manifest<'static> {
-        let edge = |&(node, offset): &(usize, i64)| Edge { node: node as u32, offset };
+        let edge = |&(node, offset): &(usize, i64)| Edge { node: node as u32, offset, takes_address: false };
         let node = |(index, node): (usize, &GraphNode)| Node {
             name: format!("{}{index}", self.names).into(),
             kind: AtomKind::Function,

@@ -151,7 +151,7 @@ impl<'o> Loaded<'o> {
                 (Ok(manifest), Part::Linked) => modules.push(Read::Known(manifest)),
                 (Ok(manifest), Part::Late) => modules.push(Read::Late(manifest)),
                 (Err(error), _) if index == 0 => return Err(error),
-                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(foreign(&binary, by_name(path)))),
+                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(foreign(&binary, by_name(path, &binary)))),
                 _ => {
                     let content = digest(identity, &|| binary.behaviour_digest());
                     let content = Hasher::new("foreign").hash(content).finish();
@@ -227,9 +227,10 @@ fn foreign<'a>(binary: &Binary<'a>, content: Hash) -> Foreign<'a> {
     }
 }
 
-/// The content of a library that counts whatever is in it.
-fn by_name(path: &Path) -> Hash {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+/// The content of a library that counts whatever is in it. The name that it gives itself does not change with the version of
+/// its file.
+fn by_name(path: &Path, binary: &Binary) -> Hash {
+    let name = binary.dynamic.soname.unwrap_or_else(|| path.file_name().unwrap_or_default().as_encoded_bytes());
     Hasher::new("foreign by name").bytes(name).finish()
 }
 

@@ -6,7 +6,7 @@
 //! told by its number. Names and addresses are not hashed. Each node and each edge is looked at once.
 //!
 //! A walk can be narrowed to what was executed (`Guide`): a function that was watched and not executed has a number but
-//! neither content nor references. ARCHITECTURE.md has the argument why that is sound.
+//! neither content nor references. docs/soundness-argument.md has the argument why that is sound.
 //!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
@@ -34,6 +34,9 @@ pub enum Module<'m, 'a> {
 pub const SYMBOL_FINDERS: [&str; 6] =
     ["backtrace_symbols", "backtrace_symbols_fd", "dladdr", "dladdr1", "dlsym", "dlvsym"];
 
+/// What tells a program where all its modules lie, and so of their headers, notes and everything else that is loaded.
+pub const IMAGE_FINDERS: [&str; 3] = ["_r_debug", "dl_iterate_phdr", "dlinfo"];
+
 /// Where a walk starts.
 pub enum Start<'s> {
     /// At the roots of the first module, as the program does.
@@ -60,6 +63,8 @@ pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Finge
         Start::Program => walk.program(),
         Start::Entry(name) => walk.entry(name)?,
     }
+    walk.order();
+    walk.images();
     Some((walk.hasher.finish(), walk.entered))
 }
 
@@ -134,8 +139,11 @@ struct Walk<'m, 'a> {
     next_number: u32,
     pending: Vec<Place>,
     finds_by_name: bool,
+    finds_images: bool,
     guide: Guide<'m>,
     entered: NodeSet,
+    /// The nodes whose addresses are used as values.
+    taken: Vec<Place>,
     hasher: Hasher,
 }
 
@@ -159,8 +167,10 @@ impl<'m, 'a> Walk<'m, 'a> {
             finds_by_name: modules
                 .iter()
                 .any(|module| matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })),
+            finds_images: false,
             guide,
             entered: NodeSet::default(),
+            taken: Vec::new(),
             hasher: Hasher::new("fingerprint"),
         }
     }
@@ -185,7 +195,9 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// All that the program's start, the dynamic loader and foreign modules can call.
     fn program(&mut self) {
         self.roots(0);
-        if let Some(manifest) = self.known(0) {
+        // A program's exports (all its functions, with -rdynamic) count where another module asks for them, which the walk
+        // sees when all modules are known: by their imports, by `foreign_uses`, or because symbols are found by name.
+        if let Some(manifest) = self.known(0).filter(|manifest| manifest.shared_library || self.modules.len() == 1) {
             manifest.exports.iter().for_each(|export| self.visit_export(0, export));
         }
         self.found_by_others();
@@ -198,7 +210,8 @@ impl<'m, 'a> Walk<'m, 'a> {
         let exported = manifest.exports.iter().filter(|export| export.name == name).map(|export| export.edge);
         let defined = manifest.nodes.iter().enumerate().filter(|(_, node)| is_named(node));
         // Static functions of several files may bear the name: all of them count.
-        let mut entries: Vec<Edge> = defined.map(|(index, _)| Edge { node: index as u32, offset: 0 }).collect();
+        let mut entries: Vec<Edge> =
+            defined.map(|(index, _)| Edge { node: index as u32, offset: 0, takes_address: false }).collect();
         // A node has one name, but may be exported under several.
         entries.extend(exported);
         if entries.is_empty() {
@@ -226,7 +239,10 @@ impl<'m, 'a> Walk<'m, 'a> {
         if self.finds_by_name {
             for index in 0..self.modules.len() as u32 {
                 let exports = self.known(index).map(|manifest| &manifest.exports[..]).unwrap_or_default();
-                exports.iter().for_each(|export| self.visit_export(index, export));
+                for export in exports {
+                    let edge = Edge { takes_address: true, ..export.edge };
+                    self.visit_export(index, &Export { edge, ..*export });
+                }
             }
         }
     }
@@ -284,7 +300,7 @@ impl<'m, 'a> Walk<'m, 'a> {
         used.dedup();
         for name in used {
             self.hasher.number(5).bytes(name);
-            self.offered(name, 0);
+            self.offered(name, Edge { takes_address: true, ..Edge::default() });
             self.walk_pending();
         }
     }
@@ -330,27 +346,75 @@ impl<'m, 'a> Walk<'m, 'a> {
             return false;
         };
         self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
+        self.finds_images |= IMAGE_FINDERS.contains(&&*node.name);
         let is_offered = self.offers.contains_key(node.name.as_bytes());
         if is_offered {
             // A reference that the loader binds is not the same as one that was bound when the module was linked.
             self.hasher.number(6).hash(node.hash);
-            self.offered(node.name.as_bytes(), edge.offset);
+            self.take(module, edge);
+            self.offered(node.name.as_bytes(), edge);
         }
         is_offered
     }
 
     /// Hashes what the known modules offer under a name: every version of it that the first of them has.
-    fn offered(&mut self, name: &[u8], offset: i64) {
+    fn offered(&mut self, name: &[u8], edge: Edge) {
         let Some((module, exports)) = self.offers.get(name).cloned() else { return };
         let Some(manifest) = self.known(module) else { return };
         for export in manifest.exports.get(exports).unwrap_or_default() {
             self.hasher.bytes(export.version.as_bytes());
-            self.number(module, Edge { node: export.edge.node, offset: export.edge.offset.wrapping_add(offset) });
+            let offset = export.edge.offset.wrapping_add(edge.offset);
+            self.number(module, Edge { node: export.edge.node, offset, ..edge });
+        }
+    }
+
+    /// Notes that an address is used as a value, if it is.
+    fn take(&mut self, module: u32, edge: Edge) {
+        if edge.takes_address {
+            self.taken.push((module, edge.node));
+        }
+    }
+
+    /// Hashes the order in memory of all that has its address used as a value: programs compare such values, sort by them,
+    /// and go through maps that have them as keys. The order within a module is the same in each run, wherever the module
+    /// is loaded; that of two modules is the loader's. Only the order of what the walk has met counts, so that something
+    /// else may come to lie between. Things at one address (folded by the linker) are told from things at two.
+    fn order(&mut self) {
+        let mut taken = std::mem::take(&mut self.taken);
+        taken.sort_unstable();
+        taken.dedup();
+        let place = |&(module, index): &Place| {
+            let node = self.known(module)?.nodes.get(index as usize).filter(|node| node.address != 0)?;
+            // The addresses of thread-local variables are those of another space.
+            let is_thread_local = node.kind == AtomKind::ThreadLocal;
+            Some((module, is_thread_local, node.address, self.numbers[module as usize][index as usize], &*node.name))
+        };
+        let mut places: Vec<_> = taken.iter().filter_map(place).collect();
+        places.sort_unstable();
+        let mut last = None;
+        for (module, is_thread_local, address, number, name) in places {
+            let here = Some((module, is_thread_local, address));
+            self.hasher.number(9).number(u64::from(here == last)).number(module.into());
+            match number {
+                // The loader binds it: it was numbered where it is defined.
+                IMPORT => self.hasher.bytes(name.as_bytes()),
+                number => self.hasher.number((number & !CLOSED).into()),
+            };
+            last = here;
+        }
+    }
+
+    /// All that is loaded, if the program can find out where that is. Modules without a manifest count by content anyway.
+    fn images(&mut self) {
+        for index in (0..self.modules.len() as u32).filter(|_| self.finds_images) {
+            let digest = self.known(index).map(|manifest| manifest.digest);
+            self.hasher.number(10).hash(digest.unwrap_or_default());
         }
     }
 
     /// Hashes a node's number, giving it one if it has none.
     fn number(&mut self, module: u32, edge: Edge) {
+        self.take(module, edge);
         let mut number = self.numbers[module as usize][edge.node as usize];
         if number == 0 || number == IMPORT {
             self.next_number += 1;

@@ -89,7 +89,7 @@ proptest! {
         let program = program_importing("used");
         let whole = |library: &Graph| {
             let mut library = library.manifest();
-            let edge = Edge { node: used as u32, offset: 0 };
+            let edge = Edge { node: used as u32, offset: 0, takes_address: false };
             library.exports = vec![Export { name: "used", version: "", edge }];
             fingerprint(&[Module::Known(&program), Module::Known(&library)], Start::Program).unwrap()
         };
@@ -142,7 +142,8 @@ fn the_first_offer_wins() {
     let program = program_importing("f");
     let library = |hash| {
         let mut library = Graph::of(&[(hash, &[])], &[]).manifest();
-        library.exports = vec![Export { name: "f", version: "", edge: Edge { node: 0, offset: 0 } }];
+        library.exports =
+            vec![Export { name: "f", version: "", edge: Edge { node: 0, offset: 0, takes_address: false } }];
         library
     };
     let order = |first: &Manifest, second: &Manifest| {
@@ -161,4 +162,30 @@ fn imports_without_an_offer_count_by_themselves() {
     let before = fingerprint(&[Module::Known(&program)], Start::Program);
     program.nodes[1].hash = Hash([7; 16]);
     assert_ne!(before, fingerprint(&[Module::Known(&program)], Start::Program));
+}
+
+/// A program whose root refers to nodes 1, 2 and 3, each at its address; of some the address is used as a value.
+fn at_addresses(addresses: [u64; 3], takes: [bool; 3]) -> Fingerprint {
+    let mut manifest = Graph::of(&[(1, &[1, 2, 3]), (2, &[]), (2, &[]), (2, &[])], &[0]).manifest();
+    for (at, address) in addresses.into_iter().enumerate() {
+        manifest.nodes[at + 1].address = address;
+        manifest.edges[at].takes_address = takes[at];
+    }
+    fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap()
+}
+
+#[test]
+fn order_of_used_addresses_counts() {
+    let all = [true; 3];
+    assert_eq!(at_addresses([10, 20, 30], all), at_addresses([10, 500, 900], all), "something came between");
+    assert_ne!(at_addresses([10, 20, 30], all), at_addresses([20, 10, 30], all), "two changed places");
+    assert_ne!(at_addresses([10, 20, 30], all), at_addresses([10, 10, 30], all), "two were folded into one");
+}
+
+#[test]
+fn order_of_other_addresses_does_not_count() {
+    let some = [true, false, true];
+    assert_eq!(at_addresses([10, 20, 30], some), at_addresses([10, 40, 30], some));
+    assert_ne!(at_addresses([10, 20, 30], some), at_addresses([30, 20, 10], some));
+    assert_eq!(at_addresses([10, 20, 30], [false; 3]), at_addresses([30, 10, 20], [false; 3]));
 }

@@ -4,7 +4,7 @@
 //! clearly the latter is passed through.
 
 pub use super::options::Bsymbolic;
-use super::options::{self, Effect, Entry, Value};
+use super::options::{self, Effect, LinkerOption, Value};
 use crate::process::probe;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -40,6 +40,10 @@ pub struct LinkerJob {
     pub just_symbols: Vec<PathBuf>,
     /// `-e`.
     pub entry: Option<OsString>,
+    /// `-Ttext` and its like: options that say at which address much of the program lies.
+    pub fixed_addresses: Vec<&'static str>,
+    /// `--section-start`: the sections that lie at a given address.
+    pub section_starts: Vec<OsString>,
     pub bsymbolic: Bsymbolic,
     /// `--icf`.
     pub icf: Option<OsString>,
@@ -105,7 +109,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn option(&mut self, entry: Entry, value: &OsStr) {
+    fn option(&mut self, entry: LinkerOption, value: &OsStr) {
         let job = &mut self.job;
         match entry.effect {
             Effect::Nothing | Effect::Version => {}
@@ -123,7 +127,9 @@ impl Seen {
             Effect::Script => job.scripts.push(value.into()),
             Effect::VersionScript => job.version_scripts.push(value.into()),
             Effect::JustSymbols => job.just_symbols.push(value.into()),
-            Effect::Entry => job.entry = Some(value.to_owned()),
+            Effect::LinkerOption => job.entry = Some(value.to_owned()),
+            Effect::FixedAddress => job.fixed_addresses.push(entry.name),
+            Effect::SectionStart => job.section_starts.extend(definition(value).map(|(section, _)| section)),
             Effect::BindLocally(which) => job.bsymbolic = which,
             Effect::Icf => job.icf = Some(value.to_owned()),
             Effect::Optimise => job.optimisation = Some(value.to_owned()),

@@ -8,14 +8,15 @@ use super::graph::{self, Options};
 use super::libraries;
 use super::linked::Linked;
 use super::lto;
-use super::map::MapKind;
+use super::script;
 use crate::elf::append::Appended;
 use crate::elf::binary::Binary;
 use crate::elf::{self, ElfError, Labels, WithRecord};
 use crate::fingerprint::walk::{self, Module, Start};
-use crate::model::manifest::{Edge, Export, Manifest, Node};
+use crate::model::manifest::{Edge, Export, Manifest, Node, WHOLE};
 use crate::model::{AtomKind, FormatError, Hasher, Level, Refusal};
-use crate::process::{Settings, aside, manifest_file, sys};
+use crate::process::linker::LinkerKind;
+use crate::process::{Settings, atomic_write, manifest_file, sys};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -65,7 +66,7 @@ fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
     let bytes = sys::map(object)?;
     if let Some(WithRecord { record: Appended { head, tail }, .. }) = elf::with_record(&bytes, level, Labels::Plain)? {
         let rest = &bytes[head.len()..];
-        aside::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
+        atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
     }
     Ok(())
 }
@@ -76,9 +77,16 @@ fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
     frame.push(job.optimisation.clone().unwrap_or_default().into_encoded_bytes());
     let options = frame.len();
+    let mut gathered = Vec::new();
+    let mut fixed_by = job.fixed_addresses.first().map(|option| format!("the option -{option}"));
     let inputs = job.inputs.iter().map(PathBuf::from).filter(|path| is_script(path, early));
     for script in job.scripts.iter().cloned().chain(inputs) {
-        frame.push(script_text(&script)?);
+        let text = script_text(&script)?;
+        if script::has_addresses(&text) {
+            fixed_by = Some(format!("the linker script {}", script.display()));
+        }
+        gathered.extend(script::gathered(&text));
+        frame.push(text);
     }
     if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
         return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
@@ -86,9 +94,12 @@ fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
     let assigned = job.defsyms.iter().map(|(name, value)| (text(name), is_symbol(&text(value))));
     Ok(Options {
         wrapped: job.wraps.iter().map(text).collect(),
-        wraps_at_home: false,
+        wraps_own_references: false,
         assigned: assigned.collect(),
         has_scripts: frame.len() > options,
+        gathered,
+        fixed_by,
+        fixed_sections: job.section_starts.iter().map(text).collect(),
         frame,
     })
 }
@@ -141,7 +152,7 @@ pub fn manifest(
     };
     let reason = match linked {
         Ok(linked) => {
-            options.wraps_at_home = linked.kind == MapKind::Lld;
+            options.wraps_own_references = linked.kind == LinkerKind::Lld;
             if linked.is_optimised {
                 options.frame.extend(lto::frame(job, finished.producers()));
             }
@@ -211,7 +222,11 @@ fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest
         .filter(|symbol| symbol.is_defined)
         .filter_map(|symbol| {
             let version = std::str::from_utf8(symbol.version.unwrap_or_default()).ok()?;
-            Some(Export { name: std::str::from_utf8(symbol.name).ok()?, version, edge: Edge { node: 0, offset: 0 } })
+            Some(Export {
+                name: std::str::from_utf8(symbol.name).ok()?,
+                version,
+                edge: Edge { node: 0, offset: 0, takes_address: false },
+            })
         })
         .collect();
     exports.sort_unstable_by_key(|export| (export.name, export.version));
@@ -225,12 +240,12 @@ fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest
     Manifest {
         shared_library: binary.is_shared_library(),
         frame: graph::frame(binary, options),
-        edges: (1..nodes.len() as u32).map(|node| Edge { node, offset: 0 }).collect(),
+        edges: (1..nodes.len() as u32).map(|node| Edge { node, offset: 0, takes_address: false }).collect(),
         nodes,
-        roots: vec![Edge { node: 0, offset: 0 }],
+        roots: vec![Edge { node: 0, offset: 0, takes_address: false }],
         exports,
         needed: graph::needed(binary),
-        refusals: vec![Refusal::new("the whole binary", reason)],
+        refusals: vec![Refusal::new(WHOLE, reason)],
         ..Manifest::default()
     }
 }

@@ -167,12 +167,12 @@ pub type Fresh = (usize, u64);
 
 /// An object, and the number of its file.
 #[derive(Clone, Copy)]
-pub struct Found<'f> {
+pub struct FoundObject<'f> {
     pub file: usize,
     pub object: Object<'f>,
 }
 
-impl Found<'_> {
+impl FoundObject<'_> {
     pub fn place(&self) -> Fresh {
         (self.file, self.object.start)
     }
@@ -246,20 +246,22 @@ impl<'e> Files<'e> {
     }
 
     /// The object of a name: several where an archive has members of the same name.
-    pub fn objects(&self, name: Name) -> Result<Vec<Found<'_>>, InputError> {
+    pub fn objects(&self, name: Name) -> Result<Vec<FoundObject<'_>>, InputError> {
         let missing = |reason: &str| InputError::Unreadable { file: label(name), reason: reason.to_owned() };
         let number = self.number(Path::new(OsStr::from_bytes(name.0))).ok_or_else(|| missing("it is not open"))?;
         let archive: &OpenFile = &self.files[number];
         let Some(member) = name.1 else {
-            return Ok(vec![Found { file: number, object: archive.object() }]);
+            return Ok(vec![FoundObject { file: number, object: archive.object() }]);
         };
         let members = members(archive)?.ok_or_else(|| missing("it is not an archive"))?;
         let named = members.named(&archive.bytes, file_name(member));
         let object = |found: &Member| match &found.content {
-            Some(content) => Some(Found { file: number, object: archive.object_at(&archive.bytes[content.clone()]) }),
+            Some(content) => {
+                Some(FoundObject { file: number, object: archive.object_at(&archive.bytes[content.clone()]) })
+            }
             None => {
                 let file = self.number(&thin_path(&archive.path, &archive.bytes[found.name.clone()]))?;
-                Some(Found { file, object: self.files[file].object() })
+                Some(FoundObject { file, object: self.files[file].object() })
             }
         };
         let is_same_path = |candidate: &&Member| {

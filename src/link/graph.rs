@@ -5,21 +5,24 @@
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
 mod frame;
+mod headers;
 mod meaning;
+mod neighbours;
 mod roots;
 
 pub use frame::{frame, needed};
+pub use neighbours::{DATA, is_usual};
 
 use super::files;
 use super::inputs::Input;
 use super::lto;
-use super::symbols::{Definitions, FinalSymbols};
+use super::symbols::{Definitions, Final, FinalSymbols};
 use crate::elf::binary::{Binary, Rights};
 use crate::elf::called;
 use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Manifest, Node};
-use crate::model::record::CHOSEN;
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, SymbolKind, Target};
+use crate::model::record::{CHOSEN, Usage};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use thiserror::Error;
@@ -33,6 +36,8 @@ pub enum GraphError {
     Elsewhere { symbol: String },
     #[error("the program's entry is in no section that the linker's map lists")]
     NoEntry,
+    #[error("{by} says at which address the program lies: its code can name anything by a number")]
+    FixedAddresses { by: String },
     #[error("{symbol}: an option or a script may have given it a value, and the symbol table is left out")]
     Assigned { symbol: String },
 }
@@ -43,11 +48,17 @@ pub struct Options {
     /// Symbols of `--wrap`.
     pub wrapped: FxHashSet<String>,
     /// A wrapped symbol may be wrapped even where an object refers to its own definition (lld).
-    pub wraps_at_home: bool,
+    pub wraps_own_references: bool,
     /// Symbols of `--defsym`, and whether each stands for another symbol.
     pub assigned: FxHashMap<String, bool>,
     /// Scripts can give values to symbols.
     pub has_scripts: bool,
+    /// By which patterns scripts gather sections.
+    pub gathered: Vec<glob::Pattern>,
+    /// What says at which addresses the program lies, so that code can name anything by its number.
+    pub fixed_by: Option<String>,
+    /// The output sections of which only that is so.
+    pub fixed_sections: Vec<String>,
     /// What goes into the frame as it is: options and scripts that change the binary beyond its symbols.
     pub frame: Vec<Vec<u8>>,
 }
@@ -66,6 +77,8 @@ enum Origin {
     },
     /// The placed sections of an output section.
     Members(u32),
+    /// A table among other data.
+    Table(u32),
     /// Either of two.
     Either(Edge, Edge),
     /// All that was optimised when it was linked.
@@ -88,9 +101,16 @@ pub fn build<'a>(
     if symbols.is_empty() && (options.has_scripts || !options.assigned.is_empty()) {
         return Err(GraphError::Assigned { symbol: "(any)".to_owned() });
     }
+    let has_fixed_addresses = binary.kind == object::elf::ET_EXEC.0;
+    if let Some(by) = options.fixed_by.clone().filter(|_| has_fixed_addresses) {
+        return Err(GraphError::FixedAddresses { by });
+    }
     builder.add_placed_atoms();
-    builder.know_the_obvious();
-    let roots = builder.roots()?;
+    builder.resolve_unique_names();
+    let mut roots = builder.roots()?;
+    if has_fixed_addresses {
+        roots.extend(options.fixed_sections.iter().filter_map(|section| builder.range(section, 0)));
+    }
     let exports = builder.exports()?;
     builder.add_edges()?;
     Ok(Manifest {
@@ -141,6 +161,10 @@ struct Builder<'a> {
     rights_of_literals: u64,
     /// The nodes of objects that are hashed as a whole, by the objects' names.
     whole_objects: FxHashMap<&'a str, u32>,
+    /// The numbers of the names by which a program gets at its own headers, and from there at all that is loaded.
+    showing_image: Vec<u32>,
+    /// Tables that are spread over sections.
+    tables: Option<neighbours::Tables>,
     files: Vec<Cow<'a, str>>,
     file_of: FxHashMap<&'a str, u32>,
 }
@@ -183,6 +207,8 @@ impl<'a> Builder<'a> {
             rights_of_literals: constants.map_or(0, |section| rights.at(section.address)),
             rights,
             whole_objects: FxHashMap::default(),
+            showing_image: headers::names(definitions),
+            tables: None,
             files: Vec::new(),
             file_of: FxHashMap::default(),
         }
@@ -234,7 +260,7 @@ impl<'a> Builder<'a> {
             level: atom.level,
             hash: with_rights(atom.hash, atom.kind, rights),
             input: if atom.kind == AtomKind::Literal { 0 } else { number + 1 },
-            address: input.addresses[index as usize].unwrap_or(0),
+            address: input.addresses[index as usize].unwrap_or_else(|| self.address_by_name(number, atom.name)),
             size: atom.size,
             traceable: atom.traceable && input.addresses[index as usize].is_some(),
             file,
@@ -244,6 +270,16 @@ impl<'a> Builder<'a> {
         let made = self.add(node, Origin::Atom { input: number, atom: index });
         self.node_of[number as usize][index as usize] = made;
         made
+    }
+
+    /// Where something lies that was optimised when it was linked, by its name: for the order of addresses. 0 if that is
+    /// not known, or if it has no place.
+    fn address_by_name(&self, input: u32, name: &str) -> u64 {
+        let is_optimised = self.optimised[input as usize];
+        match is_optimised.then(|| self.symbols.get(Symbol::hash_of(name))).flatten() {
+            Some(Final::Address(address)) => address,
+            _ => 0,
+        }
     }
 
     fn file(&mut self, name: &'a str) -> u32 {
@@ -269,14 +305,15 @@ impl<'a> Builder<'a> {
                 Origin::Atom { input, atom } => {
                     let starts = &offsets[input as usize];
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
-                    self.add_references(input, &self.inputs[input as usize].record.references[range])?;
-                    self.add_neighbours(input, atom);
+                    self.add_references(index as u32, input, &self.inputs[input as usize].record.references[range])?;
+                    self.add_neighbours(index as u32, input, atom);
                     if self.optimised[input as usize] {
                         let callable = self.callable();
                         self.edges.push(callable);
                     }
                 }
                 Origin::Members(section) => self.add_members(section),
+                Origin::Table(table) => self.add_table(table),
                 Origin::Either(one, other) => self.edges.extend([one, other]),
                 Origin::Optimised => self.add_optimised(),
                 Origin::Callable => self.add_callable(),
@@ -286,27 +323,6 @@ impl<'a> Builder<'a> {
             index += 1;
         }
         Ok(())
-    }
-
-    /// An atom in a section with a name of the programmer's own stands among others like it: code that finds one of
-    /// them can step to the next, with or without `__start_` symbols.
-    fn add_neighbours(&mut self, input: u32, atom: u32) {
-        let described = &self.inputs[input as usize].record.atoms[atom as usize];
-        if described.level == Level::File || is_usual(described.section_name) {
-            return;
-        }
-        let output = match self.inputs[input as usize].addresses[atom as usize] {
-            Some(address) => self.binary.section_at(address).map(|section| section.name),
-            // An empty one, such as an array without elements that marks the start of the others, is in no map.
-            None if described.size == 0 => Some(described.section_name.as_bytes()),
-            None => None,
-        };
-        let name = String::from_utf8_lossy(output.unwrap_or_default());
-        if !is_usual(&name)
-            && let Some(range) = self.range(&name, 0)
-        {
-            self.edges.push(range);
-        }
     }
 
     /// The members of an output section, in the order of their addresses. `section` is one of its lines.
@@ -329,7 +345,7 @@ impl<'a> Builder<'a> {
             // The other entries of a constant pool.
             let from = self.by_address.partition_point(|&(start, _)| start <= line.address);
             let inside = self.by_address[from..].iter().take_while(|&&(start, _)| start - line.address < line.size);
-            self.edges.extend(inside.map(|&(_, node)| Edge { node, offset: 0 }));
+            self.edges.extend(inside.map(|&(_, node)| Edge { node, offset: 0, takes_address: false }));
         }
         // Merged strings, common symbols and what the linker makes are no placed atoms: then the bytes themselves count.
         if !is_explained && let Some(section) = self.binary.sections.iter().find(|section| section.name == output) {
@@ -349,7 +365,7 @@ impl<'a> Builder<'a> {
             if self.optimised[number as usize] {
                 for atom in 0..self.inputs[number as usize].record.atoms.len() as u32 {
                     let node = self.node_of_atom(number, atom);
-                    self.edges.push(Edge { node, offset: 0 });
+                    self.edges.push(Edge { node, offset: 0, takes_address: false });
                 }
             }
         }
@@ -378,7 +394,7 @@ impl<'a> Builder<'a> {
                 let is_called = is_optimised && called::by_compilers(symbol.name);
                 if is_called || input.addresses[atom as usize].is_some() {
                     let node = self.node_of_atom(number as u32, atom);
-                    self.edges.push(Edge { node, offset: 0 });
+                    self.edges.push(Edge { node, offset: 0, takes_address: false });
                 }
             }
         }
@@ -388,7 +404,7 @@ impl<'a> Builder<'a> {
     fn at_line(&self, line: &PlacedSection) -> Option<Edge> {
         let of_object = || {
             let node = *self.whole_objects.get(&*files::label((line.file, line.member)))?;
-            Some(Edge { node, offset: 0 })
+            Some(Edge { node, offset: 0, takes_address: false })
         };
         self.at_address(line.address).or_else(of_object)
     }
@@ -398,18 +414,23 @@ impl<'a> Builder<'a> {
         let index = self.by_address.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
         let (start, node) = self.by_address[index];
         let offset = address - start;
-        (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64 })
+        (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64, takes_address: false })
     }
 
-    fn add_references(&mut self, input: u32, references: &[Reference]) -> Result<(), GraphError> {
+    fn add_references(&mut self, node: u32, input: u32, references: &[Reference]) -> Result<(), GraphError> {
         let from = &self.inputs[input as usize];
         let uses_last_page = from.label.ends_with(USES_THE_LAST_PAGE);
         let is_plain = !uses_last_page && self.options.wrapped.is_empty();
         for reference in references {
             let base = match reference.target {
-                Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0 },
+                Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0, takes_address: false },
                 Target::Symbol(symbol) => {
                     let number = from.names[symbol as usize];
+                    if self.showing_image.contains(&number) {
+                        let symbol = &from.record.symbols[symbol as usize];
+                        self.add_headers(input, number, symbol)?;
+                        continue;
+                    }
                     match (self.known[number as usize], &from.record.symbols[symbol as usize]) {
                         (Some(known), _) if is_plain => known,
                         (_, symbol) if uses_last_page && symbol.name == "_end" => self.layout(symbol.name),
@@ -417,9 +438,21 @@ impl<'a> Builder<'a> {
                     }
                 }
             };
-            self.edges.push(Edge { node: base.node, offset: base.offset.wrapping_add(reference.offset) });
+            let offset = base.offset.wrapping_add(reference.offset);
+            self.edges.push(Edge { node: base.node, offset, takes_address: reference.usage != Usage::Access });
+            if reference.usage == Usage::Distance {
+                let distance = self.distance(node, base.node);
+                self.edges.push(distance);
+            }
         }
         Ok(())
+    }
+
+    /// How far apart two nodes lie, as a number of its own.
+    fn distance(&mut self, from: u32, to: u32) -> Edge {
+        let [from, to] = [from, to].map(|node| self.nodes[node as usize].address);
+        let hash = Hasher::new("distance").number(to.wrapping_sub(from)).finish();
+        self.special(AtomKind::Value, "(a distance)", hash, Origin::Leaf)
     }
 }
 
@@ -452,42 +485,6 @@ fn first_members<'a>(placement: &Placement<'a>) -> FxHashMap<&'a [u8], u32> {
         }
     }
     first
-}
-
-/// A section that compilers and linkers fill by themselves: its members do not know their neighbours.
-fn is_usual(section: &str) -> bool {
-    let Some(name) = section.strip_prefix('.') else { return false };
-    let stem = name.bytes().position(|byte| byte == b'.').map_or(name, |dot| &name[..dot]);
-    // The most frequent ones first.
-    matches!(
-        stem,
-        "text"
-            | "rodata"
-            | "data"
-            | "bss"
-            | "common"
-            | "ctors"
-            | "dtors"
-            | "eh_frame"
-            | "fini"
-            | "fini_array"
-            | "gcc_except_table"
-            | "gnu"
-            | "init"
-            | "init_array"
-            | "jcr"
-            | "lbss"
-            | "ldata"
-            | "lrodata"
-            | "ltext"
-            | "note"
-            | "preinit_array"
-            | "sbss"
-            | "sdata"
-            | "tbss"
-            | "tdata"
-            | "tm_clone_table"
-    )
 }
 
 /// Where each atom's references start.

@@ -2,7 +2,7 @@
 //! record and the addresses of its sections.
 
 use super::early::Early;
-use super::files::{Files, Found, Fresh, label};
+use super::files::{Files, FoundObject, Fresh, label};
 use super::matching;
 use super::sections::Sections;
 use crate::elf::ElfError;
@@ -92,21 +92,22 @@ impl<'p, 'a> Groups<'p, 'a> {
         early: &mut FxHashMap<usize, Read<'f>>,
         symbols: &(dyn SymbolAddresses + Sync),
     ) -> Result<Vec<Input<'f>>, InputError> {
-        let read = |(group, found): (usize, Vec<(Found<'f>, Option<Read<'f>>)>)| -> Result<Vec<Input<'f>>, InputError> {
-            let mut inputs = Vec::new();
-            for (found, known) in found {
-                let label = label(self.placement.objects[group].0);
-                match known.map_or_else(|| found.object.record().map(Read::new), Ok) {
-                    Ok(read) => {
-                        let fresh = read.is_fresh.then(|| found.place());
-                        inputs.push(Input::new(label, read, fresh));
+        let read =
+            |(group, found): (usize, Vec<(FoundObject<'f>, Option<Read<'f>>)>)| -> Result<Vec<Input<'f>>, InputError> {
+                let mut inputs = Vec::new();
+                for (found, known) in found {
+                    let label = label(self.placement.objects[group].0);
+                    match known.map_or_else(|| found.object.record().map(Read::new), Ok) {
+                        Ok(read) => {
+                            let fresh = read.is_fresh.then(|| found.place());
+                            inputs.push(Input::new(label, read, fresh));
+                        }
+                        Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
                     }
-                    Err(error) => return Err(InputError::NotUnderstood { object: label, error }),
                 }
-            }
-            let placed = self.placement.objects[group].1.iter().map(|&line| self.placement.sections[line as usize]);
-            matching::place(inputs, &placed.collect::<Vec<_>>(), symbols)
-        };
+                let placed = self.placement.objects[group].1.iter().map(|&line| self.placement.sections[line as usize]);
+                matching::place(inputs, &placed.collect::<Vec<_>>(), symbols)
+            };
         let mut groups = Vec::with_capacity(self.placement.objects.len());
         for (group, &(name, _)) in self.placement.objects.iter().enumerate() {
             let found = files.objects(name)?.into_iter();

@@ -6,17 +6,18 @@ use super::files::Files;
 use super::finished::Finished;
 use super::inputs::{Groups, Input};
 use super::lto::{self, Optimised};
-use super::map::{self, MapKind};
+use super::map;
 use super::map_text::MapText;
 use super::symbols::Definitions;
 use crate::model::Placement;
 use crate::process::Settings;
+use crate::process::linker::LinkerKind;
 use std::mem;
 use std::sync::OnceLock;
 
 /// The objects of a binary in their places.
 pub struct Linked<'f, 'e> {
-    pub kind: MapKind,
+    pub kind: LinkerKind,
     /// Some of the code was made by the linker.
     pub is_optimised: bool,
     pub placement: Placement<'f>,

@@ -24,10 +24,11 @@ pub enum MapSource {
 }
 
 impl MapSource {
-    /// The source for this link. An object (`-r`) is not placed, so no map of it is needed.
-    pub fn choose(job: &LinkerJob, kind: LinkerKind) -> Self {
+    /// The source for this link. An object (`-r`) is not placed, so no map of it is needed; a linker that we do not know is
+    /// not asked for one.
+    pub fn choose(job: &LinkerJob, kind: Option<LinkerKind>) -> Self {
+        let Some(kind) = kind.filter(|_| !job.relocatable) else { return MapSource::None };
         match &job.map {
-            _ if kind == LinkerKind::Other || job.relocatable => MapSource::None,
             UserMap::Stdout => MapSource::None,
             // mold 1.10 fails an assertion when a map is to show a function that `--defsym` has named.
             UserMap::None if kind == LinkerKind::Mold && !job.defsyms.is_empty() => MapSource::None,
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn our_map_is_asked_for_in_front() {
-        let map = MapSource::choose(&LinkerJob::default(), LinkerKind::Gold);
+        let map = MapSource::choose(&LinkerJob::default(), Some(LinkerKind::Gold));
         let words = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
         let asked = map.ask(&words(&["-o", "x"]));
         assert!(asked[0].as_bytes().starts_with(b"-Map=/proc/") && asked[1..] == words(&["-o", "x"]));
@@ -139,9 +140,9 @@ mod tests {
     fn no_map_is_asked_for_where_it_would_show_or_fail() {
         let asks = |job: &LinkerJob, kind| matches!(MapSource::choose(job, kind), MapSource::Ours(..));
         let plain = LinkerJob::default();
-        assert!(asks(&plain, LinkerKind::GnuLd) && !asks(&plain, LinkerKind::Other));
-        assert!(!asks(&LinkerJob { map: UserMap::Stdout, ..plain.clone() }, LinkerKind::GnuLd));
-        assert!(!asks(&LinkerJob { relocatable: true, ..plain }, LinkerKind::GnuLd));
+        assert!(asks(&plain, Some(LinkerKind::GnuLd)) && !asks(&plain, None));
+        assert!(!asks(&LinkerJob { map: UserMap::Stdout, ..plain.clone() }, Some(LinkerKind::GnuLd)));
+        assert!(!asks(&LinkerJob { relocatable: true, ..plain }, Some(LinkerKind::GnuLd)));
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         let path = folder.path().join("x.map");
         fs::write(&path, "old").unwrap();
         let job = LinkerJob { map: UserMap::File(path.clone()), ..LinkerJob::default() };
-        let map = MapSource::choose(&job, LinkerKind::Lld);
+        let map = MapSource::choose(&job, Some(LinkerKind::Lld));
         assert!(map.read().is_none());
         fs::remove_file(&path).unwrap();
         fs::write(folder.path().join("another"), "").unwrap();

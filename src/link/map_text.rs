@@ -26,12 +26,12 @@ pub struct MapText<'m> {
 struct Progress {
     /// The map is read while it is written.
     is_live: bool,
-    state: Mutex<State>,
+    state: Mutex<ReaderState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ReaderState {
     /// The linker has ended; whether it was asked for the map when it succeeded.
     end: Option<bool>,
     /// How much was read.
@@ -96,7 +96,7 @@ fn consists_of(mut content: &[u8], pieces: &[&[u8]]) -> bool {
 }
 
 impl Progress {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReaderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Progress {
     }
 }
 
-impl State {
+impl ReaderState {
     /// The whole lines that were written meanwhile, if they are many, or the last.
     fn read_lines(&mut self, memory: &Memory, is_last: bool) -> io::Result<Vec<u8>> {
         let new = memory.length()?.saturating_sub(self.read);
@@ -153,7 +153,7 @@ mod tests {
     use std::thread;
 
     fn ours() -> (MapSource, File) {
-        let source = MapSource::choose(&LinkerJob::default(), LinkerKind::Gold);
+        let source = MapSource::choose(&LinkerJob::default(), Some(LinkerKind::Gold));
         let MapSource::Ours(memory, _) = &source else { panic!("no memory for a map") };
         let file = File::create(memory.path()).unwrap();
         (source, file)

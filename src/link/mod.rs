@@ -31,10 +31,14 @@ pub mod map_text;
 pub mod matching;
 /// The linkers' options.
 pub mod options;
+/// Objects for scripts that know no sections of single functions.
+pub mod plain_sections;
 /// Finding the real linker.
 pub mod real;
 /// Records of objects that carry none.
 pub mod remembered;
+/// What linker scripts say about places.
+pub mod script;
 /// The sections of an object by name.
 pub mod sections;
 /// The whole of `tasting-ld`.

@@ -5,9 +5,9 @@
 //! In: one argument. Out: its entry, and where its value is.
 
 use Effect::{
-    BindLocally, Defsym, Entry as EntryPoint, Format, Generate, Icf, JustSymbols, Library, LibraryPath, Map, Nothing,
-    ObjectsAsMembers, Optimise, Output, PrintMap, Relocatable, Script, Shared, Static, Stops, StripAll, Version,
-    VersionScript, Wrap,
+    BindLocally, Defsym, FixedAddress, Format, Generate, Icf, JustSymbols, Library, LibraryPath,
+    LinkerOption as EntryPoint, Map, Nothing, ObjectsAsMembers, Optimise, Output, PrintMap, Relocatable, Script,
+    SectionStart, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
 };
 use Form::{Flag, Takes};
 use std::ffi::OsStr;
@@ -55,7 +55,11 @@ pub enum Effect {
     /// A version script or a list of dynamic symbols.
     VersionScript,
     JustSymbols,
-    Entry,
+    LinkerOption,
+    /// It says at which address things lie, so that code can name them by numbers.
+    FixedAddress,
+    /// The same for one section: `NAME=ADDRESS`.
+    SectionStart,
     BindLocally(Bsymbolic),
     Icf,
     Optimise,
@@ -70,7 +74,7 @@ pub enum Effect {
 
 /// One option, without its dashes.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct LinkerOption {
     pub name: &'static str,
     pub form: Form,
     pub effect: Effect,
@@ -86,13 +90,13 @@ pub enum Value<'a> {
     Next,
 }
 
-const fn entry(name: &'static str, form: Form, effect: Effect) -> Entry {
-    Entry { name, form, effect }
+const fn entry(name: &'static str, form: Form, effect: Effect) -> LinkerOption {
+    LinkerOption { name, form, effect }
 }
 
 /// The entry for an argument that starts with a dash. Long options may have one dash or two; but with one,
 /// what starts with `o` is `-o` and its value.
-pub fn look_up(argument: &OsStr) -> Option<(Entry, Value<'_>)> {
+pub fn look_up(argument: &OsStr) -> Option<(LinkerOption, Value<'_>)> {
     let bytes = argument.as_bytes();
     match bytes {
         [b'-', b'-', long @ ..] => look_up_long(long, true),
@@ -103,10 +107,10 @@ pub fn look_up(argument: &OsStr) -> Option<(Entry, Value<'_>)> {
 }
 
 /// Abbreviations are for two dashes only: with one, they would claim what belongs to a short option.
-fn look_up_long(word: &[u8], may_be_short: bool) -> Option<(Entry, Value<'_>)> {
+fn look_up_long(word: &[u8], may_be_short: bool) -> Option<(LinkerOption, Value<'_>)> {
     let end = word.iter().position(|&byte| byte == b'=');
     let name = &word[..end.unwrap_or(word.len())];
-    let by_name = |entry: &Entry| entry.name.as_bytes().cmp(name);
+    let by_name = |entry: &LinkerOption| entry.name.as_bytes().cmp(name);
     let entry = match LONG.binary_search_by(by_name) {
         Ok(at) => LONG[at],
         Err(at) if may_be_short => unabbreviated(name, at)?,
@@ -122,13 +126,13 @@ fn look_up_long(word: &[u8], may_be_short: bool) -> Option<(Entry, Value<'_>)> {
 
 /// The one option that starts with `name`. GNU ld takes the start of a long option for the whole, if only
 /// one starts so.
-fn unabbreviated(name: &[u8], at: usize) -> Option<Entry> {
+fn unabbreviated(name: &[u8], at: usize) -> Option<LinkerOption> {
     let mut candidates = LONG[at..].iter().take_while(|entry| entry.name.as_bytes().starts_with(name));
     let first = candidates.next()?;
     if name.len() < 3 || candidates.next().is_some() { None } else { Some(*first) }
 }
 
-fn look_up_short(word: &[u8]) -> Option<(Entry, Value<'_>)> {
+fn look_up_short(word: &[u8]) -> Option<(LinkerOption, Value<'_>)> {
     let letter = word.get(..1)?;
     let at = SHORT.binary_search_by(|entry| entry.name.as_bytes().cmp(letter)).ok()?;
     let rest = OsStr::from_bytes(&word[1..]);
@@ -142,7 +146,7 @@ fn look_up_short(word: &[u8]) -> Option<(Entry, Value<'_>)> {
 
 /// Options of one letter, sorted.
 #[rustfmt::skip]
-static SHORT: &[Entry] = &[
+static SHORT: &[LinkerOption] = &[
     entry("A", Takes, Nothing),
     entry("C", Takes, Stops("it works in another folder")),
     entry("F", Takes, Nothing),
@@ -176,7 +180,7 @@ static SHORT: &[Entry] = &[
 
 /// Options of several letters, sorted by the bytes of the name.
 #[rustfmt::skip]
-static LONG: &[Entry] = &[
+static LONG: &[LinkerOption] = &[
     entry("Bno-symbolic", Flag, BindLocally(Bsymbolic::No)),
     entry("Bshareable", Flag, Shared),
     entry("Bsymbolic", Flag, BindLocally(Bsymbolic::All)),
@@ -184,12 +188,12 @@ static LONG: &[Entry] = &[
     entry("Bsymbolic-non-weak", Flag, BindLocally(Bsymbolic::NonWeak)),
     entry("Bsymbolic-non-weak-functions", Flag, BindLocally(Bsymbolic::NonWeakFunctions)),
     entry("Map", Takes, Map),
-    entry("Tbss", Takes, Nothing),
-    entry("Tdata", Takes, Nothing),
-    entry("Tldata-segment", Takes, Nothing),
-    entry("Trodata-segment", Takes, Nothing),
-    entry("Ttext", Takes, Nothing),
-    entry("Ttext-segment", Takes, Nothing),
+    entry("Tbss", Takes, FixedAddress),
+    entry("Tdata", Takes, FixedAddress),
+    entry("Tldata-segment", Takes, FixedAddress),
+    entry("Trodata-segment", Takes, FixedAddress),
+    entry("Ttext", Takes, FixedAddress),
+    entry("Ttext-segment", Takes, FixedAddress),
     entry("Ur", Flag, Relocatable),
     entry("architecture", Takes, Nothing),
     entry("assert", Takes, Nothing),
@@ -247,7 +251,7 @@ static LONG: &[Entry] = &[
     entry("icf", Takes, Icf),
     entry("icf-iterations", Takes, Nothing),
     entry("ignore-unresolved-symbol", Takes, Nothing),
-    entry("image-base", Takes, Nothing),
+    entry("image-base", Takes, FixedAddress),
     entry("incremental-base", Takes, Nothing),
     entry("incremental-patch", Takes, Nothing),
     entry("init", Takes, Nothing),
@@ -288,7 +292,7 @@ static LONG: &[Entry] = &[
     entry("script", Takes, Script),
     entry("section-ordering-file", Takes, Nothing),
     entry("section-ordering-script", Takes, Nothing),
-    entry("section-start", Takes, Nothing),
+    entry("section-start", Takes, SectionStart),
     entry("shared", Flag, Shared),
     entry("soname", Takes, Nothing),
     entry("sort-section", Takes, Nothing),

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// The real linker.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct RealLinker {
     pub path: PathBuf,
     /// What the linker is told that it is called: it begins its messages with it.
     pub name: OsString,
@@ -38,7 +38,7 @@ pub enum NoLinker {
 }
 
 /// The linker that the shim, called as `called` with `arguments`, stands for.
-pub fn linker(settings: &Settings, called: &OsStr, arguments: &[OsString]) -> Result<Found, NoLinker> {
+pub fn linker(settings: &Settings, called: &OsStr, arguments: &[OsString]) -> Result<RealLinker, NoLinker> {
     if let Some(word) = arguments.first()
         && let Some(hit) = launched(word)
     {
@@ -51,15 +51,15 @@ pub fn linker(settings: &Settings, called: &OsStr, arguments: &[OsString]) -> Re
         },
         None => {
             let path = unnamed(settings, called)?;
-            Ok(Found { name: path.clone().into(), path, words: 0 })
+            Ok(RealLinker { name: path.clone().into(), path, words: 0 })
         }
     }
 }
 
 /// A linker that the user named by `word`.
-fn found(hit: Hit, word: &OsStr, words: usize) -> Found {
+fn found(hit: Hit, word: &OsStr, words: usize) -> RealLinker {
     let name = if hit.first { word.to_owned() } else { hit.path.clone().into() };
-    Found { path: hit.path, name, words }
+    RealLinker { path: hit.path, name, words }
 }
 
 /// A leading word that names a linker, and no file to link.
@@ -77,7 +77,7 @@ fn is_linker_name(name: &OsStr) -> bool {
 }
 
 fn unnamed(settings: &Settings, called: &OsStr) -> Result<PathBuf, NoLinker> {
-    let name = Path::new(called).file_name().filter(|name| names::kind(name) != names::Kind::Shim);
+    let name = Path::new(called).file_name().filter(|name| names::kind(name) != names::ToolKind::Shim);
     let name = name.unwrap_or(OsStr::new("ld"));
     let handover = Handover::receive();
     // Below ourselves the driver would lead to the linker that has just called us: a script, perhaps.

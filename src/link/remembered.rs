@@ -9,14 +9,14 @@
 use crate::model::envelope::Format;
 use crate::model::{Hash, Hasher, Record};
 use crate::process::sys::{self, Mapped};
-use crate::process::{Settings, aside};
+use crate::process::{Settings, atomic_write};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-const FORMAT: Format = Format { magic: *b"TASTESHE", version: 1 };
+const FORMAT: Format = Format { magic: *b"TASTESHE", version: 2 };
 
 /// A smaller file is read as fast as what would be remembered of it.
 const SMALLEST: u64 = 32 << 10;
@@ -95,7 +95,7 @@ pub fn add(settings: &Settings, shelf: &Shelf, fresh: &[(u64, &Record)]) {
     records.dedup_by_key(|record| record.0);
     let (Some(folder), Ok(bytes)) = (shelf.path.parent(), FORMAT.encode(&Content { records })) else { return };
     // What could not be remembered is made again.
-    let _ = fs::create_dir_all(folder).and_then(|()| aside::write(&shelf.path, None, None, &[bytes]));
+    let _ = fs::create_dir_all(folder).and_then(|()| atomic_write::write(&shelf.path, None, None, &[bytes]));
     limit(folder);
 }
 

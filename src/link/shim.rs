@@ -11,14 +11,16 @@ use super::finished::Finished;
 use super::linked::Linked;
 use super::map_source::MapSource;
 use super::map_text::MapText;
+use super::plain_sections::Copies;
 use super::{describe, real};
 use crate::process::linker;
 use crate::process::quiet::{attempt, quietly};
 use crate::process::spawn::{self, Change, Program};
+use crate::process::sys::Memory;
 use crate::process::{Settings, guard, handover, manifest_file, response, sys};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::panic::resume_unwind;
 use std::process::ExitStatus;
@@ -87,6 +89,9 @@ impl Call<'_> {
 
     fn link(&self, job: &LinkerJob) -> ! {
         sys::keep_memory();
+        if let Some(copies) = Copies::for_scripts(job) {
+            self.link_copies(job, copies);
+        }
         let kind = linker::kind(self.settings, &self.linker.path);
         let source = MapSource::choose(job, kind);
         let map = MapText::new(&source, self.is_program());
@@ -106,6 +111,29 @@ impl Call<'_> {
             });
             spawn::end_like(status)
         })
+    }
+
+    /// Links copies of the objects, and takes the binary as a whole.
+    fn link_copies(&self, job: &LinkerJob, copies: Copies) -> ! {
+        manifest_file::remove(self.settings, &job.output);
+        let arguments = copies.arguments(&response::expand(self.user).arguments);
+        let told = Memory::new(c"messages").and_then(|told| Ok((told.descriptor().try_clone_to_owned()?, told)));
+        let (messages, told) = told.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
+        let status = spawn::run_telling(&self.linker, &arguments, &self.environment(), messages.into());
+        let status = status.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
+        if let Ok(text) = told.content() {
+            let _ = io::stderr().write_all(&copies.with_inputs_named(&text));
+        }
+        drop(copies);
+        let content = OnceLock::new();
+        let finished = Finished::new(&job.output, &content);
+        if status.success() {
+            let reason = "its linker script takes in no sections of single functions";
+            quietly(self.settings, job.output.display(), || {
+                describe::after(self.settings, job, &finished, Err(reason.to_owned()), &Early::default())
+            });
+        }
+        spawn::end_like(status)
     }
 
     /// The linker is no script.

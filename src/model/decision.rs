@@ -27,6 +27,9 @@ pub struct Decision {
     /// Whether the result came from another machine.
     #[serde(default)]
     pub shared: bool,
+    /// How tracing or watching disturbed the test, where it did.
+    #[serde(default)]
+    pub disturbed: Option<String>,
 }
 
 /// Whether the test had to run.
@@ -70,6 +73,8 @@ pub struct Stats {
     pub audits: u64,
     pub audits_unstable: u64,
     pub audits_missed: u64,
+    /// How often a test was disturbed by tracing or watching.
+    pub disturbed_runs: u64,
     /// How often tests ran, by the sort of reason.
     pub reasons: BTreeMap<String, u64>,
 }
@@ -84,6 +89,7 @@ impl Stats {
             Verdict::Reused => self.count_reused(decision),
             Verdict::Executed => self.count_executed(decision),
         }
+        self.disturbed_runs += u64::from(decision.disturbed.is_some());
         let Some(audit) = decision.audit else { return };
         self.audits += 1;
         self.audits_unstable += u64::from(audit == Audit::Unstable);
@@ -123,6 +129,30 @@ pub struct Mark {
     pub passes_left: u32,
 }
 
+/// A test that tracing or watching disturbs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbed {
+    /// Its name: the command and its place, whatever the circumstances.
+    pub test: Hash,
+    /// Milliseconds since 1970.
+    pub since: u64,
+    /// What happened.
+    pub reason: String,
+    /// The command, for people.
+    pub argv: Vec<String>,
+    pub treatment: Treatment,
+}
+
+/// How a test that was disturbed is run from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Treatment {
+    /// Watched, with no function traced.
+    Untraced,
+    /// Not watched: its results are never reused.
+    Unwatched,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +171,7 @@ mod tests {
             saved_ms: 5,
             audit: None,
             shared: false,
+            disturbed: None,
         }
     }
 

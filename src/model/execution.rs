@@ -1,12 +1,11 @@
 //! What one execution used: its shape, which says *what* was used and leaves the values out. The values of a shape in the
 //! build at hand, hashed in order, are the key of the outcome.
 
-use super::Hash;
 use super::envelope::FormatError;
-use super::outcome::{Origin, bytes};
+use super::outcome::Origin;
+use super::place::Place;
+use super::{Hash, bytes};
 use serde::{Deserialize, Serialize};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 /// Everything that an execution used, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,32 +59,29 @@ pub enum DependencyKind {
     Link,
     /// Files that the project declares as inputs of all its tests, by a pattern: their names and contents.
     Declared,
+    /// A part of the surroundings that the outcome mentions: a folder above the project, its length, an ignored variable.
+    Mentioned,
+    /// Something about the machine that is asked without a file: a free port, a terminal.
+    Fact,
+    /// A name under which a file is written anew: whether that is possible.
+    Overwritten,
+    /// A file that is changed and keeps its permissions: what they are.
+    Permissions,
+    /// A name that something is renamed to: whether a folder has it.
+    Replaced,
+    /// A folder in which names are made or removed: whether that is possible.
+    Writable,
+    /// Extended attributes that were asked for.
+    Extended,
+    /// A file whose time of change is that of a file that is left behind (`cp -p`, `chmod`).
+    Time,
 }
 
-/// A path that means the same thing in another checkout, where it can.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
-    pub base: Base,
-    #[serde(with = "bytes")]
-    pub path: Vec<u8>,
-}
-
-/// What the path of a place is relative to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Base {
-    /// Nothing: an absolute path, or a name that is no path.
-    #[default]
-    None,
-    /// The project's root.
-    Root,
-    /// The build folder.
-    Build,
-    /// The user's home.
-    Home,
-    /// The folder for temporary files, where `TMPDIR` names one.
-    Temporary,
-    /// The folder of the user's session, where `XDG_RUNTIME_DIR` names one.
-    Runtime,
+impl DependencyKind {
+    /// Whether its place is a name of its own, and not a path.
+    pub fn is_no_path(self) -> bool {
+        matches!(self, DependencyKind::Input | DependencyKind::Mentioned | DependencyKind::Fact)
+    }
 }
 
 /// The latest execution of a test, with the values of all that it used: what the build at hand is compared with when
@@ -160,13 +156,6 @@ impl Trace {
     }
 }
 
-impl Place {
-    /// A path as it is.
-    pub fn absolute(path: impl AsRef<Path>) -> Self {
-        Place { base: Base::None, path: path.as_ref().as_os_str().as_bytes().to_vec() }
-    }
-}
-
 impl Shape {
     /// Whether it leaves out what was not executed of some program.
     pub fn is_narrowed(&self) -> bool {
@@ -194,6 +183,7 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Base;
     use super::*;
     use proptest::prelude::*;
 

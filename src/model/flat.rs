@@ -2,7 +2,7 @@
 //! ends or may be reused, and field by field that took longer than many tests.
 
 use super::Hash;
-use super::manifest::{Edge, Node};
+use super::node::{Edge, Node};
 use super::record::{AtomKind, Level};
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
@@ -125,11 +125,15 @@ fn decode_node<'a>(entry: &[u8; NODE], names: &mut &'a str) -> Option<Node<'a>> 
 /// An edge that leads elsewhere than to the start of a node: which one, and where.
 const OFFSET: usize = 4 + 8;
 
+/// In the number of the node that an edge leads to: its address is used as a value. No binary has as many nodes.
+const TAKES_ADDRESS: u32 = 1 << 31;
+
 /// Their number, the nodes that they lead to, then what few offsets there are.
 fn encode_edges(edges: &[Edge]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(4 + edges.len() * 6);
     bytes.extend((edges.len() as u32).to_le_bytes());
-    edges.iter().for_each(|edge| bytes.extend(edge.node.to_le_bytes()));
+    let taken = |edge: &Edge| if edge.takes_address { TAKES_ADDRESS } else { 0 };
+    edges.iter().for_each(|edge| bytes.extend((edge.node | taken(edge)).to_le_bytes()));
     for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.offset != 0) {
         bytes.extend((index as u32).to_le_bytes());
         bytes.extend(edge.offset.to_le_bytes());
@@ -140,8 +144,8 @@ fn encode_edges(edges: &[Edge]) -> Vec<u8> {
 fn decode_edges(bytes: &[u8]) -> Option<Vec<Edge>> {
     let (count, bytes) = bytes.split_first_chunk()?;
     let (nodes, offsets) = bytes.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(4)?)?;
-    let nodes = nodes.as_chunks().0.iter().map(|node| Edge { node: u32::from_le_bytes(*node), offset: 0 });
-    let mut edges: Vec<Edge> = nodes.collect();
+    let edge = |node: u32| Edge { node: node & !TAKES_ADDRESS, offset: 0, takes_address: node & TAKES_ADDRESS != 0 };
+    let mut edges: Vec<Edge> = nodes.as_chunks().0.iter().map(|node| edge(u32::from_le_bytes(*node))).collect();
     let (offsets, []) = offsets.as_chunks::<OFFSET>() else { return None };
     for offset in offsets {
         let (index, offset) = offset.split_first_chunk()?;
@@ -192,7 +196,8 @@ mod tests {
         damaged[4 + 32] = 2;
         assert_eq!(decode_nodes(&damaged), None);
 
-        let edges = [Edge { node: 1, offset: 0 }, Edge { node: 2, offset: -1 }];
+        let edges =
+            [Edge { node: 1, offset: 0, takes_address: true }, Edge { node: 2, offset: -1, takes_address: false }];
         let whole = encode_edges(&edges);
         assert_eq!(decode_edges(&whole), Some(edges.to_vec()));
         let without_offsets = whole.len() - OFFSET;

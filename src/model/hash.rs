@@ -1,8 +1,11 @@
-//! The 128-bit hash that everything is named by: XXH3, written as 32 hex digits.
+//! The 128-bit hash that everything is named by: the first half of BLAKE3, written as 32 hex digits.
+//!
+//! Names of results cross a boundary of trust: what a stranger's branch contains is hashed on the machines of a team, and its
+//! results are shared. So two things of the same hash must be hard to find on purpose (SECURITY.md), and faster functions
+//! such as XXH3 are for checksums only.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// A finished hash.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,7 +52,7 @@ impl std::hash::Hash for Hash {
 impl Hash {
     /// The hash of one run of bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Hash(xxh3_128(bytes).to_be_bytes())
+        first_half(blake3::hash(bytes))
     }
 
     /// What `Hasher::new(domain).hash(self).number(number)` makes, at once: for where there are many. The domain's
@@ -87,12 +90,12 @@ impl fmt::Debug for Hash {
 /// A hash in the making. What is fed is always either of fixed width or led by its length, so that two
 /// different sequences never feed the same bytes.
 #[derive(Clone, Default)]
-pub struct Hasher(Xxh3);
+pub struct Hasher(blake3::Hasher);
 
 impl Hasher {
     /// A hasher for one kind of thing: equal content of two kinds must not hash alike.
     pub fn new(domain: &str) -> Self {
-        let mut hasher = Hasher(Xxh3::new());
+        let mut hasher = Hasher(blake3::Hasher::new());
         hasher.bytes(domain.as_bytes());
         hasher
     }
@@ -110,6 +113,12 @@ impl Hasher {
         self
     }
 
+    /// A part of a content that is hashed as one run of bytes: what [`Hash::of`] makes of all parts together.
+    pub fn part_of_content(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update(bytes);
+        self
+    }
+
     /// Two numbers at once.
     pub fn pair(&mut self, one: u64, other: u64) -> &mut Self {
         self.0.update(&(u128::from(one) | u128::from(other) << 64).to_le_bytes());
@@ -124,8 +133,12 @@ impl Hasher {
 
     /// The finished hash.
     pub fn finish(&self) -> Hash {
-        Hash(self.0.digest128().to_be_bytes())
+        first_half(self.0.finalize())
     }
+}
+
+fn first_half(hash: blake3::Hash) -> Hash {
+    Hash(std::array::from_fn(|index| hash.as_bytes()[index]))
 }
 
 #[cfg(test)]

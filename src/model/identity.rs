@@ -31,6 +31,16 @@ impl FileIdentity {
         }
     }
 
+    /// The device that the file is on.
+    pub fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// When the content was changed: seconds since 1970, and nanoseconds.
+    pub fn modified(&self) -> (i64, i64) {
+        self.modified
+    }
+
     /// The length of the file.
     pub fn size(&self) -> u64 {
         self.size

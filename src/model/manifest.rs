@@ -2,18 +2,22 @@
 //! stages after linking know of the binary's inside.
 
 use super::envelope::{Format, FormatError, Payload};
-use super::{AtomKind, Hash, Level, Refusal, flat};
+pub use super::node::{Edge, Node};
+use super::{Hash, Refusal, flat};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// What is put behind the binary's name.
 pub const SUFFIX: &str = ".tasting";
 
+/// The subject of the refusal to describe a binary more finely.
+pub const WHOLE: &str = "the whole binary";
+
 /// What nodes (beyond their names) and edges take in all but the strangest manifests.
 const BYTES_PER_NODE: usize = 60;
 const BYTES_PER_EDGE: usize = 8;
 
-const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 5 };
+const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 6 };
 
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,35 +53,6 @@ pub struct Manifest<'a> {
     pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
-}
-
-/// An atom in its place, or one of the things that stand in for atoms.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node<'a> {
-    pub name: Cow<'a, str>,
-    pub kind: AtomKind,
-    pub level: Level,
-    /// The local hash.
-    pub hash: Hash,
-    /// Index into `Manifest::inputs`, plus one; 0 where no single input holds it.
-    pub input: u32,
-    /// Where it lies in the binary; 0 where it has no place of its own.
-    pub address: u64,
-    pub size: u64,
-    /// A breakpoint at its first byte sees every execution.
-    pub traceable: bool,
-    /// Index into `Manifest::files`, and line; line 0 where there is no debug information.
-    pub file: u32,
-    pub line: u32,
-    /// How many of the manifest's edges are this node's.
-    pub references: u32,
-}
-
-/// A reference, resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edge {
-    pub node: u32,
-    pub offset: i64,
 }
 
 /// A symbol that other modules can bind to.
@@ -126,6 +101,11 @@ impl<'a> Manifest<'a> {
         if whole { Ok(()) } else { Err(FormatError::Malformed) }
     }
 
+    /// Why the binary is described as a whole, if it is.
+    pub fn whole_because(&self) -> Option<&str> {
+        self.refusals.iter().find(|refusal| refusal.subject == WHOLE).map(|refusal| &*refusal.reason)
+    }
+
     /// Where each node's edges start in `edges`, with the end as the last entry.
     pub fn edge_starts(&self) -> Vec<u32> {
         let mut starts = Vec::with_capacity(self.nodes.len() + 1);
@@ -154,11 +134,16 @@ impl Unfinished {
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::name;
+    use super::super::{AtomKind, Level};
     use super::*;
     use proptest::prelude::*;
 
     fn edge(nodes: u32) -> impl Strategy<Value = Edge> {
-        (any::<u32>(), any::<i64>()).prop_map(move |(node, offset)| Edge { node: node % nodes, offset })
+        (any::<u32>(), any::<i64>(), any::<bool>()).prop_map(move |(node, offset, takes_address)| Edge {
+            node: node % nodes,
+            offset,
+            takes_address,
+        })
     }
 
     fn node(inputs: u32, files: u32) -> impl Strategy<Value = Node<'static>> {
@@ -208,7 +193,7 @@ mod tests {
 
     /// Makes one index point past the end. `false` if the manifest has none of that kind.
     fn damage(manifest: &mut Manifest, kind: usize) -> bool {
-        let past = Edge { node: manifest.nodes.len() as u32, offset: 0 };
+        let past = Edge { node: manifest.nodes.len() as u32, ..Edge::default() };
         let (inputs, files) = (manifest.inputs.len() as u32, manifest.files.len() as u32);
         match kind {
             0 => manifest.edges.last_mut().map(|edge| *edge = past).is_some(),

@@ -1,5 +1,6 @@
 //! The plain types of the project: no I/O, no ELF, nothing of other folders.
 
+mod bytes;
 pub mod calendar;
 pub mod code;
 pub mod decision;
@@ -9,19 +10,22 @@ mod flat;
 pub mod hash;
 pub mod identity;
 pub mod manifest;
+pub mod node;
 pub mod outcome;
+pub mod place;
 pub mod placement;
 pub mod record;
 pub mod refusal;
 
 pub use code::{Code, Function};
-pub use decision::{Audit, Decision, Mark, Stats, Step, Verdict};
+pub use decision::{Audit, Decision, Disturbed, Mark, Stats, Step, Treatment, Verdict};
 pub use envelope::FormatError;
-pub use execution::{Base, Dependency, DependencyKind, LastUse, Place, Shape, Trace, Traced};
+pub use execution::{Dependency, DependencyKind, LastUse, Shape, Trace, Traced};
 pub use hash::{Hash, Hasher};
 pub use identity::FileIdentity;
 pub use manifest::Manifest;
 pub use outcome::{Exit, Left, LeftFile, Origin, Outcome, Stream};
+pub use place::{Base, Place};
 pub use placement::{PlacedSection, Placement};
 pub use record::{Atom, AtomKind, Level, Record, Reference, Symbol, SymbolKind, Target};
 pub use refusal::Refusal;

@@ -1,8 +1,9 @@
 //! An outcome: how one execution ended, what it printed, and the files that it left behind. It is all that is needed to
 //! make it look as if the test had run again.
 
+use super::bytes;
 use super::envelope::FormatError;
-use super::execution::Place;
+use super::place::Place;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ pub enum Left {
         mode: u32,
         #[serde(with = "bytes")]
         content: Vec<u8>,
+        /// When it was last written, or what a program has set in its place: seconds since 1970, and nanoseconds.
+        modified: (i64, u32),
     },
     Folder {
         mode: u32,
@@ -138,35 +141,6 @@ impl Outcome {
     }
 }
 
-/// Bytes in one run: serde's own way for `Vec<u8>` goes byte by byte, which for megabytes of output is slow.
-pub(super) mod bytes {
-    use serde::de::{Error, Visitor};
-    use serde::{Deserializer, Serializer};
-    use std::fmt;
-
-    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-        from.deserialize_bytes(Bytes)
-    }
-
-    struct Bytes;
-
-    impl Visitor<'_> for Bytes {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
-            out.write_str("bytes")
-        }
-
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +176,7 @@ mod tests {
         fn an_outcome_comes_back_as_it_was(stdout: Vec<u8>, content: Vec<u8>, code: i32, mode: u32) {
             let mut outcome = outcome(stdout, Vec::new(), vec![1]);
             outcome.exit = Exit::Signal(code);
-            outcome.files = vec![LeftFile { place: Place::absolute("/tmp/x"), left: Left::File { mode, content } }];
+            outcome.files = vec![LeftFile { place: Place::absolute("/tmp/x"), left: Left::File { mode, content, modified: (1, 2) } }];
             prop_assert_eq!(Outcome::from_bytes(&outcome.to_bytes().unwrap()), Ok(outcome));
         }
 

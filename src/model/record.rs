@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 5 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 6 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +122,19 @@ pub struct Reference {
     pub target: Target,
     /// Where in the target the symbol stands; the relocation's own addend is in the local hash.
     pub offset: i64,
+    pub usage: Usage,
+}
+
+/// How an atom uses the place of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Usage {
+    /// It calls it, jumps there, reads or writes it: where it lies cannot be seen.
+    #[default]
+    Access,
+    /// It has its address as a value, which may be compared with others.
+    Address,
+    /// It has the distance between the two as a value.
+    Distance,
 }
 
 /// In an offset: not the resolver that stands there is meant, but the function that it chooses when the program starts.

@@ -66,7 +66,11 @@ fn record() -> impl Strategy<Value = Record<'static>> {
                 let mut record = Record { digest: Hash(digest), symbols, ..Record::default() };
                 for (atom, list) in atoms {
                     record.atoms.push(Atom { references: list.len() as u32, ..atom });
-                    record.references.extend(list.into_iter().map(|(target, offset)| Reference { target, offset }));
+                    record.references.extend(list.into_iter().map(|(target, offset)| Reference {
+                        target,
+                        offset,
+                        usage: Usage::Address,
+                    }));
                 }
                 record.files = files.into_iter().map(Cow::Owned).collect();
                 record.refusals = refusals.into_iter().map(|(subject, reason)| Refusal::new(subject, reason)).collect();

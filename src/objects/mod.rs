@@ -16,16 +16,16 @@ pub mod shared;
 
 use crate::model::Hash;
 use crate::model::envelope::Format;
-use crate::process::{Settings, aside, sys};
-use crate::store::StoreError;
+use crate::process::{Settings, atomic_write, sys};
 use crate::store::retention::{self, Retention};
+use crate::store::{StoreError, private};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, FileTimes, OpenOptions};
+use std::fs::{self, File, FileTimes};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 2 };
+const FORMAT: Format = Format { magic: *b"TASTEOBJ", version: 3 };
 
 /// The version of the layout.
 const FOLDER: &str = "objects-1";
@@ -52,25 +52,25 @@ pub struct Notes {
     /// The content of the object, so that a damaged one is not taken.
     content: Hash,
     /// The texts of this meaning that were compiled, or checked, without any message.
-    pub silent: Vec<Hash>,
+    pub clean_texts: Vec<Hash>,
     /// The last of them.
-    pub last: Silence,
+    pub last: TextDigest,
 }
 
 /// A text that the compiler had nothing to say of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Silence {
+pub struct TextDigest {
     pub text: Hash,
     /// What is left of it without the declarations that it could do without.
     pub rest: Hash,
     /// These declarations.
-    pub spare: Vec<Hash>,
+    pub prototypes: Vec<Hash>,
 }
 
 /// An object as other machines get it.
 #[derive(Serialize, Deserialize)]
 struct Given<'a> {
-    silent: Vec<Hash>,
+    clean_texts: Vec<Hash>,
     object: &'a [u8],
 }
 
@@ -93,7 +93,7 @@ pub struct Counts {
 }
 
 /// An object that is there.
-pub struct Found {
+pub struct CachedObject {
     path: PathBuf,
     content: sys::Mapped,
     pub notes: Notes,
@@ -121,48 +121,48 @@ impl Objects {
     }
 
     /// The object of a key.
-    pub fn find(&self, key: Hash) -> Option<Found> {
+    pub fn find(&self, key: Hash) -> Option<CachedObject> {
         let bytes = fs::read(self.file(key, "n")).ok()?;
         let (notes, _) = FORMAT.decode::<Notes>(&bytes).ok()?;
         let path = self.file(key, "o");
         let content = sys::map(&path).ok()?;
-        (Hash::of(&content) == notes.content).then_some(Found { path, content, notes })
+        (Hash::of(&content) == notes.content).then_some(CachedObject { path, content, notes })
     }
 
     /// Puts an object that was found at `target`.
-    pub fn take(&self, found: &Found, target: &Path) -> io::Result<()> {
+    pub fn take(&self, found: &CachedObject, target: &Path) -> io::Result<()> {
         if !self.read_only {
             for path in [found.path.clone(), found.path.with_extension("n")] {
                 note_use(&path);
             }
         }
         let source = File::open(&found.path)?;
-        aside::write_from(target, &source, &found.content)
+        atomic_write::write_from(target, &source, &found.content)
     }
 
     /// Keeps the object at `object`, which was made without any message of this text.
-    pub fn keep(&self, key: Hash, object: &Path, text: &Silence) -> Result<(), StoreError> {
+    pub fn keep(&self, key: Hash, object: &Path, text: &TextDigest) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
         let failed = |error| StoreError::file("keep", object, error);
         let content = sys::map(object).map_err(failed)?;
         let source = File::open(object).map_err(failed)?;
-        self.put(key, &content, vec![text.text], text.clone(), |path| aside::write_from(path, &source, &content))
+        self.put(key, &content, vec![text.text], text.clone(), |path| atomic_write::write_from(path, &source, &content))
     }
 
     fn put(
         &self,
         key: Hash,
         content: &[u8],
-        silent: Vec<Hash>,
-        last: Silence,
+        clean_texts: Vec<Hash>,
+        last: TextDigest,
         write: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<(), StoreError> {
         let path = self.file(key, "o");
-        let made = fs::create_dir_all(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
+        let made = private::create_folder(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
         made.map_err(|error| StoreError::file("write", &path, error))?;
-        let size = self.write_notes(key, &Notes { content: Hash::of(content), silent, last })?;
+        let size = self.write_notes(key, &Notes { content: Hash::of(content), clean_texts, last })?;
         self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Objects {
     pub fn give(&self, key: Hash, largest: usize) -> Result<Option<Vec<u8>>, String> {
         let Some(found) = self.find(key) else { return Ok(None) };
         check_size(&found.content, largest)?;
-        let given = Given { silent: found.notes.silent, object: &found.content };
+        let given = Given { clean_texts: found.notes.clean_texts, object: &found.content };
         postcard::to_stdvec(&given).map(Some).map_err(|error| error.to_string())
     }
 
@@ -179,7 +179,7 @@ impl Objects {
     pub fn accept(&self, key: Hash, bytes: &[u8], largest: usize) -> Result<(), String> {
         let malformed = || "it is malformed".to_owned();
         let (given, rest) = postcard::take_from_bytes::<Given>(bytes).map_err(|_| malformed())?;
-        if !rest.is_empty() || given.silent.len() > MOST_TEXTS {
+        if !rest.is_empty() || given.clean_texts.len() > MOST_TEXTS {
             return Err(malformed());
         }
         check_size(given.object, largest)?;
@@ -189,24 +189,24 @@ impl Objects {
         if self.read_only {
             return Err(StoreError::ReadOnly.to_string());
         }
-        let write = |path: &Path| aside::write(path, None, None, &[given.object]);
-        self.put(key, given.object, given.silent, Silence::default(), write).map_err(|error| error.to_string())
+        let write = |path: &Path| atomic_write::write(path, None, None, &[given.object]);
+        self.put(key, given.object, given.clean_texts, TextDigest::default(), write).map_err(|error| error.to_string())
     }
 
     /// Notes that the compiler has nothing to say of this text either.
-    pub fn note_silent(&self, key: Hash, mut notes: Notes, text: &Silence) -> Result<(), StoreError> {
+    pub fn note_clean_text(&self, key: Hash, mut notes: Notes, text: &TextDigest) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
-        notes.silent.push(text.text);
+        notes.clean_texts.push(text.text);
         notes.last = text.clone();
-        let surplus = notes.silent.len().saturating_sub(MOST_TEXTS);
-        notes.silent.drain(..surplus);
+        let surplus = notes.clean_texts.len().saturating_sub(MOST_TEXTS);
+        notes.clean_texts.drain(..surplus);
         self.write_notes(key, &notes).map(|_| ())
     }
 
     /// Whether there is nothing to say of a declaration.
-    pub fn is_silent(&self, declaration: Hash) -> bool {
+    pub fn is_clean_declaration(&self, declaration: Hash) -> bool {
         let path = self.file(declaration, "d");
         let is_there = path.exists();
         if is_there && !self.read_only {
@@ -216,13 +216,13 @@ impl Objects {
     }
 
     /// Notes that there is nothing to say of a declaration.
-    pub fn note_declaration(&self, declaration: Hash) -> Result<(), StoreError> {
+    pub fn note_clean_declaration(&self, declaration: Hash) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
         let path = self.file(declaration, "d");
         let folder = path.parent().unwrap_or(&self.root);
-        let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, b"\n"));
+        let written = private::create_folder(folder).and_then(|()| fs::write(&path, b"\n"));
         written.map_err(|error| StoreError::file("write", &path, error))?;
         self.retention().added(&[(declaration.0[0], 1)]);
         Ok(())
@@ -231,7 +231,7 @@ impl Objects {
     fn write_notes(&self, key: Hash, notes: &Notes) -> Result<u64, StoreError> {
         let path = self.file(key, "n");
         let bytes = FORMAT.encode(notes).map_err(|error| StoreError::format(&path, error))?;
-        aside::write(&path, None, None, &[&bytes]).map_err(|error| StoreError::file("write", &path, error))?;
+        atomic_write::write(&path, None, None, &[&bytes]).map_err(|error| StoreError::file("write", &path, error))?;
         Ok(bytes.len() as u64)
     }
 
@@ -244,8 +244,8 @@ impl Objects {
         if self.read_only {
             return;
         }
-        let open = || OpenOptions::new().append(true).create(true).open(self.root.join("counts"));
-        let file = open().or_else(|_| fs::create_dir_all(&self.root).and_then(|()| open()));
+        let open = || private::options().append(true).create(true).open(self.root.join("counts"));
+        let file = open().or_else(|_| private::create_folder(&self.root).and_then(|()| open()));
         let _ = file.and_then(|mut file| file.write_all(&[look as u8]));
     }
 
@@ -303,14 +303,15 @@ fn note_use(path: &Path) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::fs::OpenOptions;
 
     fn objects(folder: &Path, limit: Option<u64>) -> Objects {
         let settings = Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
         Objects::new(&settings).unwrap()
     }
 
-    fn silence(text: Hash) -> Silence {
-        Silence { text, ..Silence::default() }
+    fn digest(text: Hash) -> TextDigest {
+        TextDigest { text, ..TextDigest::default() }
     }
 
     #[test]
@@ -318,9 +319,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let objects = objects(folder.path(), None);
         let declaration = Hash::of(b"int f(int);");
-        assert!(!objects.is_silent(declaration));
-        objects.note_declaration(declaration).unwrap();
-        assert!(objects.is_silent(declaration) && objects.find(declaration).is_none());
+        assert!(!objects.is_clean_declaration(declaration));
+        objects.note_clean_declaration(declaration).unwrap();
+        assert!(objects.is_clean_declaration(declaration) && objects.find(declaration).is_none());
         assert_eq!(objects.volume().unwrap().0, 0);
     }
 
@@ -332,9 +333,9 @@ mod tests {
         fs::write(&made, "an object").unwrap();
         let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
         assert!(objects.find(key).is_none());
-        objects.keep(key, &made, &silence(text)).unwrap();
+        objects.keep(key, &made, &digest(text)).unwrap();
         let found = objects.find(key).unwrap();
-        assert_eq!(found.notes.silent, [text]);
+        assert_eq!(found.notes.clean_texts, [text]);
         objects.take(&found, &taken).unwrap();
         assert_eq!(fs::read(&taken).unwrap(), b"an object");
         // What is done to the taken one is not done to the kept one.
@@ -351,13 +352,13 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, "an object").unwrap();
         let key = Hash::of(b"key");
-        objects.keep(key, &made, &silence(Hash::of(b"0"))).unwrap();
+        objects.keep(key, &made, &digest(Hash::of(b"0"))).unwrap();
         for number in 1..100u8 {
             let notes = objects.find(key).unwrap().notes;
-            objects.note_silent(key, notes, &silence(Hash::of(&[number]))).unwrap();
+            objects.note_clean_text(key, notes, &digest(Hash::of(&[number]))).unwrap();
         }
-        let silent = objects.find(key).unwrap().notes.silent;
-        assert_eq!((silent.len(), silent.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
+        let clean_texts = objects.find(key).unwrap().notes.clean_texts;
+        assert_eq!((clean_texts.len(), clean_texts.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
         [Look::Reused, Look::Compiled, Look::Shared].into_iter().for_each(|look| objects.count(look));
         assert_eq!(objects.counts(), Counts { reused: 2, shared: 1, compiled: 1 });
         objects.forget_counts();
@@ -373,16 +374,18 @@ mod tests {
         fs::write(&made, &object).unwrap();
         let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
         assert_eq!(theirs.give(key, 1000), Ok(None));
-        theirs.keep(key, &made, &silence(text)).unwrap();
+        theirs.keep(key, &made, &digest(text)).unwrap();
         let given = theirs.give(key, 1000).unwrap().unwrap();
         assert!(theirs.give(key, object.len() - 1).is_err() && ours.accept(key, &given, object.len() - 1).is_err());
-        let raw = |silent: usize, object: &[u8]| postcard::to_stdvec(&Given { silent: vec![text; silent], object });
+        let raw = |clean_texts: usize, object: &[u8]| {
+            postcard::to_stdvec(&Given { clean_texts: vec![text; clean_texts], object })
+        };
         for bad in [raw(1, b"a script").unwrap(), raw(100, &object).unwrap(), [&given[..], b"x"].concat(), vec![9; 9]] {
             assert!(ours.accept(key, &bad, 1000).is_err() && ours.find(key).is_none());
         }
         ours.accept(key, &given, 1000).unwrap();
         let found = ours.find(key).unwrap();
-        assert_eq!((&*found.content, found.notes.silent), (&object[..], vec![text]));
+        assert_eq!((&*found.content, found.notes.clean_texts), (&object[..], vec![text]));
     }
 
     #[test]
@@ -392,7 +395,7 @@ mod tests {
         let made = folder.path().join("made.o");
         fs::write(&made, vec![7; 60 << 10]).unwrap();
         for number in 0..60u8 {
-            objects.keep(Hash::of(&[number]), &made, &Silence::default()).unwrap();
+            objects.keep(Hash::of(&[number]), &made, &TextDigest::default()).unwrap();
         }
         objects.clean().unwrap();
         let (count, bytes) = objects.volume().unwrap();
@@ -408,7 +411,7 @@ mod tests {
             let objects = objects(folder.path(), None);
             let object = [b"\x7fELF", &object[..]].concat();
             let key = Hash::of(b"key");
-            for bytes in [bytes, postcard::to_stdvec(&Given { silent: Vec::new(), object: &object }).unwrap()] {
+            for bytes in [bytes, postcard::to_stdvec(&Given { clean_texts: Vec::new(), object: &object }).unwrap()] {
                 let is_kept = objects.accept(key, &bytes, 1000).is_ok();
                 prop_assert_eq!(objects.find(key).is_some(), is_kept);
             }

@@ -8,8 +8,8 @@ use super::Objects;
 use crate::model::Hash;
 use crate::process::{Settings, sys};
 use crate::store::remote::location::Location;
-use crate::store::remote::objects::Desk;
-use crate::store::remote::spool::Errand;
+use crate::store::remote::objects::ShimRemoteState;
+use crate::store::remote::spool::UploadJob;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Reply {
 /// The way to the remote store.
 pub struct Shared<'s> {
     settings: &'s Settings,
-    desk: Desk,
+    remote_state: ShimRemoteState,
     /// How long asking may take, and how long a server that has failed is left alone.
     trial: Duration,
     retry: Duration,
@@ -56,7 +56,7 @@ impl<'s> Shared<'s> {
         let tool = std::env::current_exe().ok()?.with_file_name("tasting");
         Some(Shared {
             settings,
-            desk: Desk::new(objects.root(), &location),
+            remote_state: ShimRemoteState::new(objects.root(), &location),
             trial: location.attributes.operation_timeout,
             retry: location.attributes.retry,
             tool,
@@ -65,7 +65,7 @@ impl<'s> Shared<'s> {
 
     /// Has an object fetched into the cache. A server that has failed is left alone by all, without a process being started.
     pub fn ask(&self, key: Hash) -> Reply {
-        if self.desk.reading.is_open(self.trial).is_some() {
+        if self.remote_state.reading.is_open(self.trial).is_some() {
             return Reply::Private;
         }
         match self.command(&["fetch", &key.to_string()]).status() {
@@ -84,16 +84,16 @@ impl<'s> Shared<'s> {
             Reply::Missing => false,
             Reply::Replace => true,
         };
-        let Desk { spool, writing, .. } = &self.desk;
-        if let Err(error) = spool.add(Errand::Object { key, replace }) {
+        let ShimRemoteState { spool, writing, .. } = &self.remote_state;
+        if let Err(error) = spool.add(UploadJob::Object { key, replace }) {
             return self.settings.log(error);
         }
         if writing.is_open(self.retry).is_some() {
             return;
         }
         // Somebody does so already, and looks again before it ends.
-        let Some(duty) = spool.duty() else { return };
-        drop(duty);
+        let Some(uploader_lock) = spool.uploader_lock() else { return };
+        drop(uploader_lock);
         let mut command = self.command(&["send"]);
         sys::detach(&mut command);
         if let Err(error) = command.spawn() {

@@ -1,42 +1,60 @@
-//! The agent as a file, which the dynamic loader can preload into the programs of a test.
+//! The agent as a file, which the dynamic loader preloads into the programs of a test.
 //!
-//! In: a folder to keep it in. Out: its path there.
+//! In: a folder to keep it in. Out: its path there, and the open file.
 
 use crate::model::Hash;
-use crate::process::{aside, sys};
-use std::ffi::OsString;
-use std::fs;
+use crate::process::{atomic_write, sys};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The library that `build.rs` makes of `agent/agent.rs`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
 
-/// The variable that names libraries for the loader to load first.
-pub const PRELOAD: &str = "LD_PRELOAD";
-
-/// The agent's file, written if it is not there. `None` where it could not be loaded: the loader would complain of it in
-/// the test's name.
-pub fn file(folder: &Path) -> Option<PathBuf> {
-    let path = folder.join(format!("agent-{}.so", &Hash::of(LIBRARY).to_string()[..12]));
-    // Neither of these can be part of a list of libraries.
-    let is_nameable = |path: &Path| path.to_str().is_some_and(|text| !text.contains([' ', ':', '$']));
-    let is_there = |path: &Path| fs::read(path).is_ok_and(|found| found == LIBRARY);
-    if !is_nameable(&path) || !path.is_absolute() {
-        return None;
-    }
-    if !is_there(&path) {
-        fs::create_dir_all(folder).ok()?;
-        aside::write(&path, None, None, &[LIBRARY]).ok()?;
-    }
-    (is_there(&path) && sys::can_be_executed(&path)).then_some(path)
+/// The agent's file, which is ours: the test does not use it.
+#[derive(Clone)]
+pub struct Agent {
+    /// What loaders and debuggers call it.
+    pub path: PathBuf,
+    file: Arc<File>,
 }
 
-/// The libraries to preload: the agent before those that somebody wants already.
-pub fn preloaded(agent: &Path) -> OsString {
-    let mut list = agent.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
-        list.push(":");
-        list.push(others);
+impl Agent {
+    /// Opens the agent's file in a folder; writes it if it is not there. `None` where it could not be loaded: the loader
+    /// would complain of it in the test's name.
+    pub fn open(folder: &Path) -> Option<Agent> {
+        let path = folder.join(format!("agent-{}.so", &Hash::of(LIBRARY).to_string()[..12]));
+        if !path.is_absolute() {
+            return None;
+        }
+        if opened(&path).is_none() {
+            fs::create_dir_all(folder).ok()?;
+            atomic_write::write(&path, None, None, &[LIBRARY]).ok()?;
+        }
+        let path = fs::canonicalize(path).ok()?;
+        // None of these can be part of a list of libraries.
+        let is_nameable = path.to_str().is_some_and(|text| !text.contains([' ', '\t', '\n', ':', '$']));
+        let file = Arc::new(opened(&path)?);
+        (is_nameable && sys::can_be_executed(&path)).then_some(Agent { path, file })
     }
-    list
+
+    /// The file once more, to be read from its start: the offset of one that is shared moves for all.
+    pub fn reopened(&self) -> io::Result<File> {
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+
+    #[cfg(test)]
+    pub fn test() -> Agent {
+        Agent { path: "/agent.so".into(), file: Arc::new(File::open("/dev/null").unwrap()) }
+    }
+}
+
+/// The file at a path, if its content is the agent.
+fn opened(path: &Path) -> Option<File> {
+    let mut file = File::open(path).ok()?;
+    let mut found = Vec::with_capacity(LIBRARY.len() + 1);
+    file.read_to_end(&mut found).ok()?;
+    (found == LIBRARY).then_some(file)
 }

@@ -27,6 +27,14 @@ pub enum Act {
         follow: bool,
         flags: Option<usize>,
     },
+    /// Asks for extended attributes; by a path, or by the descriptor in argument 0.
+    AskExtended {
+        folder: Option<usize>,
+        path: usize,
+        follow: bool,
+        flags: Option<usize>,
+    },
+    AskExtendedOf,
     ReadLink {
         folder: Option<usize>,
         path: usize,
@@ -39,6 +47,8 @@ pub enum Act {
     ChangeFolder {
         path: usize,
     },
+    /// Changes to the folder of a descriptor.
+    EnterFolder,
     /// Reads a folder's entries.
     List,
     Rename {
@@ -92,14 +102,19 @@ pub enum Act {
     /// A key of System V IPC, listed in this file of `/proc/sysvipc`.
     Key(&'static str),
     Queue,
+    RemoveQueue,
     /// `clone3`: the flags are in memory.
     CloneHow,
     /// A process gets a debugger.
     Debug,
-    /// Looks into the process of this argument.
+    /// Sends a signal, or has the kernel send one later (`interrupts.rs`).
+    Signals,
+    /// Looks into the process of this argument, or asks whether it is there.
     LookInto {
         process: usize,
     },
+    /// Waits for connections to the socket in argument 0.
+    Accept,
     /// Installs a filter of its own; the flags, or `None` for prctl.
     Filter {
         flags: Option<usize>,
@@ -109,6 +124,10 @@ pub enum Act {
         group: bool,
         count: usize,
     },
+    /// Installs a signal handler.
+    Handler,
+    /// Asks a device for something, or changes it: `CONTROLS`.
+    Control,
     /// Uses an inherited descriptor: only with `When::Foreign`.
     Inherited,
     /// Cannot be watched.
@@ -147,6 +166,30 @@ const KEYS: &str = "uses the kernel's keyrings";
 /// Namespaces in which paths, users or process numbers mean something else: NEWNS, NEWUSER, NEWPID.
 pub const NEW_NAMESPACES: u32 = 0x3002_0000;
 
+/// What is asked of a terminal or a pipe beyond what it is. By the request, for the watcher itself makes such calls on descriptors
+/// of any number before anybody answers.
+pub const CONTROLS: &[u32] = &[
+    libc::TIOCGWINSZ as u32,
+    libc::FIONREAD as u32,
+    libc::TIOCSTI as u32,
+    libc::TCSETS as u32,
+    libc::TCSETSW as u32,
+    libc::TCSETSF as u32,
+    libc::TCFLSH as u32,
+    libc::TIOCSWINSZ as u32,
+    FIOASYNC,
+    FIOSETOWN,
+    SIOCSPGRP,
+];
+
+/// Requests that make the kernel send SIGIO when there is something to be read.
+pub const FIOASYNC: u32 = 0x5452;
+pub const FIOSETOWN: u32 = 0x8901;
+pub const SIOCSPGRP: u32 = 0x8902;
+
+/// What `fcntl` is told for the same: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
+const SIGNALLING: &[u32] = &[10, 15, 8, 1024, 1026];
+
 /// Kinds of sockets that need no look: the addresses that they are connected to are looked at instead.
 const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
 
@@ -173,11 +216,11 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_recvfrom,        Act::Inherited, READS),
     (libc::SYS_recvmsg,         Act::Inherited, READS),
     (libc::SYS_recvmmsg,        Act::Inherited, READS),
-    (libc::SYS_accept,          Act::Inherited, READS),
-    (libc::SYS_accept4,         Act::Inherited, READS),
+    (libc::SYS_accept,          Act::Accept, &[Always, Foreign(0)]),
+    (libc::SYS_accept4,         Act::Accept, &[Always, Foreign(0)]),
     (libc::SYS_dup,             Act::Inherited, READS),
     (libc::SYS_dup3,            Act::Inherited, READS),
-    (libc::SYS_fcntl,           Act::Inherited, READS),
+    (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING)]),
     (libc::SYS_mmap,            Act::Inherited, &[Foreign(4)]),
     (libc::SYS_vmsplice,        Act::Inherited, READS),
     (libc::SYS_tee,             Act::Inherited, &[Foreign(0), Foreign(1)]),
@@ -189,23 +232,33 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_unshare,         Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
     (libc::SYS_socket,          Act::Socket, &[IsNot(0, u32::MAX, PLAIN_FAMILIES), IsAny(1, SOCKET_TYPE, &[libc::SOCK_RAW as u32])]),
     (libc::SYS_ptrace,          Act::Debug, &[IsAny(0, u32::MAX, &[PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE])]),
-    (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, &[libc::PR_SET_SECCOMP as u32])]),
+    (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, &[libc::PR_SET_SECCOMP as u32, libc::PR_SET_PDEATHSIG as u32])]),
     (libc::SYS_seccomp,         Act::Filter { flags: Some(1) }, &[IsAny(0, u32::MAX, &[libc::SECCOMP_SET_MODE_FILTER])]),
+    (libc::SYS_setitimer,       Act::Signals, &[NotNull(1)]),
+    (libc::SYS_mq_notify,       Act::Signals, &[NotNull(1)]),
+    (libc::SYS_ioctl,           Act::Control, &[IsAny(1, u32::MAX, CONTROLS)]),
+    (libc::SYS_lseek,           Act::Inherited, READS),
+    (libc::SYS_fstat,           Act::Inherited, READS),
+    (libc::SYS_ftruncate,       Act::Inherited, READS),
+    (libc::SYS_fallocate,       Act::Inherited, READS),
     (libc::SYS_shmget,          Act::Key("shm"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_msgget,          Act::Key("msg"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_semget,          Act::Key("sem"), &[IsNot(0, u32::MAX, &[0])]),
+    (libc::SYS_rt_sigaction,    Act::Handler, &[NotNull(1)]),
 
     (libc::SYS_openat,          Act::Open { folder: AT, path: 1, flags: 2 }, ALWAYS),
     (libc::SYS_openat2,         Act::OpenHow, ALWAYS),
-    (libc::SYS_newfstatat,      Act::Ask { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
-    (libc::SYS_statx,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (libc::SYS_newfstatat,      Act::Ask { folder: AT, path: 1, follow: true, flags: Some(3) }, &[Always, Foreign(0)]),
+    (libc::SYS_statx,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, &[Always, Foreign(0)]),
     (libc::SYS_faccessat,       Act::Ask { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
     (libc::SYS_faccessat2,      Act::Ask { folder: AT, path: 1, follow: true, flags: Some(3) }, ALWAYS),
     (libc::SYS_statfs,          Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_getxattr,        Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_lgetxattr,       Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
-    (libc::SYS_listxattr,       Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_llistxattr,      Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_getxattr,        Act::AskExtended { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_lgetxattr,       Act::AskExtended { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_listxattr,       Act::AskExtended { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
+    (libc::SYS_llistxattr,      Act::AskExtended { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
+    (libc::SYS_fgetxattr,       Act::AskExtendedOf, ALWAYS),
+    (libc::SYS_flistxattr,      Act::AskExtendedOf, ALWAYS),
     (libc::SYS_name_to_handle_at, Act::Ask { folder: AT, path: 1, follow: false, flags: None }, ALWAYS),
     (libc::SYS_inotify_add_watch, Act::Ask { folder: CWD, path: 1, follow: true, flags: None }, ALWAYS),
     (libc::SYS_fanotify_mark,   Act::Ask { folder: Some(3), path: 4, follow: true, flags: None }, ALWAYS),
@@ -213,6 +266,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_execve,          Act::Execute { folder: CWD, path: 0, flags: None }, ALWAYS),
     (libc::SYS_execveat,        Act::Execute { folder: AT, path: 1, flags: Some(4) }, ALWAYS),
     (libc::SYS_chdir,           Act::ChangeFolder { path: 0 }, ALWAYS),
+    (libc::SYS_fchdir,          Act::EnterFolder, ALWAYS),
     (libc::SYS_getdents64,      Act::List, ALWAYS),
     (libc::SYS_renameat2,       Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: Some(4) }, ALWAYS),
     (libc::SYS_linkat,          Act::HardLink { from: AT, old: 1, to: Some(2), new: 3, flags: Some(4) }, ALWAYS),
@@ -235,7 +289,16 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_sendmsg,         Act::SendMessage { many: false }, ALWAYS),
     (libc::SYS_sendmmsg,        Act::SendMessage { many: true }, ALWAYS),
     (libc::SYS_mq_open,         Act::Queue, ALWAYS),
+    (libc::SYS_mq_unlink,       Act::RemoveQueue, ALWAYS),
     (libc::SYS_clone3,          Act::CloneHow, ALWAYS),
+    (libc::SYS_kill,            Act::Signals, ALWAYS),
+    (libc::SYS_tkill,           Act::Signals, ALWAYS),
+    (libc::SYS_tgkill,          Act::Signals, ALWAYS),
+    (libc::SYS_rt_sigqueueinfo, Act::Signals, ALWAYS),
+    (libc::SYS_rt_tgsigqueueinfo, Act::Signals, ALWAYS),
+    (libc::SYS_pidfd_send_signal, Act::Signals, ALWAYS),
+    (libc::SYS_timer_create,    Act::Signals, ALWAYS),
+    (libc::SYS_pidfd_open,      Act::LookInto { process: 0 }, ALWAYS),
     (libc::SYS_process_vm_readv, Act::LookInto { process: 0 }, ALWAYS),
     (libc::SYS_process_vm_writev, Act::LookInto { process: 0 }, ALWAYS),
     (libc::SYS_setuid,          Act::Become { group: false, count: 1 }, ALWAYS),
@@ -267,8 +330,8 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_add_key,         Act::Refuse(KEYS), ALWAYS),
     (libc::SYS_request_key,     Act::Refuse(KEYS), ALWAYS),
     (SYS_SETXATTRAT,            Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
-    (SYS_GETXATTRAT,            Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
-    (SYS_LISTXATTRAT,           Act::Ask { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_GETXATTRAT,            Act::AskExtended { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
+    (SYS_LISTXATTRAT,           Act::AskExtended { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
     (SYS_REMOVEXATTRAT,         Act::Change { folder: AT, path: 1, follow: true, flags: Some(2) }, ALWAYS),
     (SYS_FILE_GETATTR,          Act::Ask { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
     (SYS_FILE_SETATTR,          Act::Change { folder: AT, path: 1, follow: true, flags: Some(4) }, ALWAYS),
@@ -289,6 +352,7 @@ const SYS_FILE_SETATTR: i64 = 469;
 #[rustfmt::skip]
 pub const OLD_CALLS: &[Row] = &[
     (libc::SYS_dup2,      Act::Inherited, READS),
+    (libc::SYS_alarm,     Act::Signals, ALWAYS),
     (libc::SYS_open,      Act::Open { folder: CWD, path: 0, flags: 1 }, ALWAYS),
     (libc::SYS_creat,     Act::Create { path: 0 }, ALWAYS),
     (libc::SYS_stat,      Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
@@ -316,6 +380,12 @@ pub const OLD_CALLS: &[Row] = &[
 #[cfg(target_arch = "aarch64")]
 pub const OLD_CALLS: &[Row] = &[(38, Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS)];
 
+/// The highest number of a call that was known when the tables were written (Linux 6.18). What newer calls do, nobody knows.
+pub const HIGHEST: i64 = SYS_FILE_SETATTR;
+
+/// Numbers from here on belong to the x32 interface of x86-64.
+pub const X32: i64 = 0x4000_0000;
+
 /// AUDIT_ARCH_* of the architecture whose numbers these are.
 #[cfg(target_arch = "x86_64")]
 pub const ARCHITECTURE: u32 = 0xc000_003e;
@@ -328,6 +398,33 @@ pub const ARCHITECTURE: u32 = 0xc000_00b7;
 pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 102, 295];
 #[cfg(target_arch = "aarch64")]
 pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 281, 322];
+
+/// Calls that are led although they are not always looked at. By themselves they are never interrupted.
+const ALSO_LED: &[i64] = &[
+    libc::SYS_ioctl,
+    libc::SYS_rt_sigaction,
+    libc::SYS_setitimer,
+    libc::SYS_mq_notify,
+    libc::SYS_prctl,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_fcntl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+    libc::SYS_ptrace,
+    libc::SYS_socket,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_seccomp,
+    libc::SYS_unshare,
+];
+
+/// Whether agents lead a call past the filter.
+pub fn is_led(number: i64) -> bool {
+    let is_always = row(number).is_some_and(|row| row.2.contains(&Always));
+    cfg!(target_arch = "x86_64") && (is_always || ALSO_LED.contains(&number))
+}
 
 /// The row of a call.
 pub fn row(number: i64) -> Option<&'static Row> {

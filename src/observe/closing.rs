@@ -5,8 +5,10 @@
 use super::content::Identity;
 use super::ledger::{CHANGED, Entry, First, Ledger, Sight, Touch, uses};
 use super::policy;
-use super::used::{Kind, Use, What, is_absence};
-use crate::model::Refusal;
+use super::targets::{self, Target};
+use super::used::{Kind, Use, is_absence};
+use crate::model::{Hash, Refusal};
+use rustc_hash::FxHashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,18 +18,34 @@ const MOST_LEFT_BEHIND: usize = 10_000;
 impl Ledger {
     /// Closes the account.
     pub fn close(mut self) -> (Vec<Use>, Vec<Refusal<'static>>) {
-        let changed: Vec<PathBuf> = self.changed_by_others();
+        let mut changed: Vec<PathBuf> = self.changed_by_others();
+        changed.extend(self.changed_unseen());
         for path in changed {
             self.refuse_path(&path, CHANGED);
         }
+        self.refuse_pipes_of_others();
         let mut used = self.left_behind();
-        used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry, &self.loads)));
-        let links = self.links.drain().map(|(path, target)| Use::Link { path, target });
-        used.extend(links);
+        used.extend(self.copied_times(&used));
+        used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry, &self.loads, &self.library_names)));
+        let names = self.library_names.links();
+        self.links.retain(|link, _| !names.contains(link.as_path()));
+        used.extend(self.links.drain().map(|(path, target)| Use::Link { path, target }));
+        used.extend(self.targets.drain().map(|((target, path), state)| Use::Target { path, target, state }));
+        used.extend(self.extended.drain().map(|(path, attributes)| Use::Extended { path, attributes }));
+        used.extend(self.facts.drain().map(|(path, value)| Use::Fact { path, value }));
         used.sort_unstable();
         used.dedup();
         self.contents.remember();
         (used, self.refusals)
+    }
+
+    /// A pipe with one end in the run has had its other end outside.
+    fn refuse_pipes_of_others(&mut self) {
+        let is_half = |(_, ends): &(&PathBuf, &[bool; 2])| ends[0] != ends[1];
+        let half: Vec<PathBuf> = self.pipes.iter().filter(is_half).map(|(path, _)| path.clone()).collect();
+        for path in half {
+            self.refuse_path(&path, "is a named pipe, and somebody outside the test has its other end");
+        }
     }
 
     /// What is not as it was met, and not by the run's own doing.
@@ -38,6 +56,19 @@ impl Ledger {
             .iter()
             .filter(|(path, target)| !self.is_own(path) && !fs::read_link(path).is_ok_and(|now| now == **target));
         entries.chain(links.map(|(path, _)| path)).cloned().collect()
+    }
+
+    /// What has changed although its times are the same.
+    fn changed_unseen(&mut self) -> Vec<PathBuf> {
+        let seen = self.entries.iter().filter_map(|(path, entry)| Some((path, entry.content?)));
+        let mut seen: Vec<(PathBuf, Hash)> = seen
+            .filter(|(path, _)| fs::symlink_metadata(path).is_ok_and(|now| self.contents.is_unsteady(&now)))
+            .filter(|(path, _)| !self.is_own(path))
+            .map(|(path, content)| (path.clone(), content))
+            .collect();
+        let contents = &mut self.contents;
+        seen.retain(|(path, content)| fs::symlink_metadata(path).is_ok_and(|now| !contents.is(path, &now, *content)));
+        seen.into_iter().map(|(path, _)| path).collect()
     }
 
     fn still_holds(&self, path: &Path, entry: &Entry) -> bool {
@@ -72,8 +103,7 @@ impl Ledger {
         for (path, touch) in touched {
             match (fs::symlink_metadata(&path), touch) {
                 (Ok(now), Touch::Changed(_, before)) if Identity::of(&now) == before => {}
-                (Ok(now), _) if now.is_dir() => collect(&path, self.own_folders.contains(&path), &mut left),
-                (Ok(now), _) if self.is_unchanged(&path, &now) => {}
+                (Ok(now), _) if now.is_dir() => left.push(Use::Written { path, kind: Kind::Folder }),
                 (Ok(now), _) => left.push(Use::Written { path, kind: Kind::of(now.file_type()) }),
                 (Err(_), Touch::Changed(..)) => left.push(Use::Removed { path }),
                 (Err(_), Touch::Made) => {}
@@ -86,26 +116,27 @@ impl Ledger {
         left
     }
 
-    /// Opened for writing, but the same as before.
-    fn is_unchanged(&mut self, path: &Path, now: &fs::Metadata) -> bool {
-        let Some(Entry { first: First::There(_, what), content: Some(content), .. }) = self.entries.get(path) else {
-            return false;
+    /// The times of files from before the run that files have which it leaves behind: after `cp -p`, `touch -r`, `mv` or `chmod`.
+    fn copied_times(&self, left: &[Use]) -> Vec<Use> {
+        let modified = |used: &Use| match used {
+            Use::Written { path, kind: Kind::File } => Some(Identity::of(&fs::symlink_metadata(path).ok()?).modified()),
+            _ => None,
         };
-        let (what, content) = (*what, *content);
-        now.is_file() && What::of(now) == what && self.contents.of(path, now).is_ok_and(|now| now == content)
-    }
-}
-
-/// A folder of the run's own, with everything below it.
-fn collect(folder: &Path, whole: bool, left: &mut Vec<Use>) {
-    left.push(Use::Written { path: folder.to_owned(), kind: Kind::Folder });
-    let entries = whole.then(|| fs::read_dir(folder).ok()).flatten();
-    for entry in entries.into_iter().flatten().flatten() {
-        let Ok(kind) = entry.file_type().map(Kind::of) else { continue };
-        match kind {
-            _ if left.len() > MOST_LEFT_BEHIND => return,
-            Kind::Folder => collect(&entry.path(), true, left),
-            kind => left.push(Use::Written { path: entry.path(), kind }),
-        }
+        let times: FxHashSet<(i64, i64)> = left.iter().filter_map(modified).collect();
+        let met = self.entries.iter().filter_map(|(path, entry)| match &entry.first {
+            First::There(identity, what) if what.kind == Kind::File => Some((path, *identity)),
+            _ => None,
+        });
+        let changed = self.touched.iter().filter_map(|(path, touch)| match touch {
+            Touch::Changed(Kind::File, before) => Some((path, *before)),
+            _ => None,
+        });
+        let copied = met.chain(changed).filter(|(_, identity)| times.contains(&identity.modified()));
+        let used = copied.map(|(path, identity)| Use::Target {
+            path: path.clone(),
+            target: Target::Time,
+            state: targets::time(Some(identity.modified())),
+        });
+        used.collect()
     }
 }

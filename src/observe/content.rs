@@ -3,15 +3,15 @@
 //!
 //! In: paths. Out: hashes, and the identities that they belong to.
 
+use super::kernel;
 pub use crate::model::FileIdentity as Identity;
-use crate::model::Hash;
-use rustc_hash::FxHashMap;
+use crate::model::{Hash, Hasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use xxhash_rust::xxh3::Xxh3;
 
 /// What is read at once. Tests read mostly small files.
 const BUFFER: usize = 128 * 1024;
@@ -58,6 +58,8 @@ pub struct Contents {
     /// Devices whose files are in memory, and others.
     in_memory: FxHashMap<u64, bool>,
     learned: Vec<(Identity, Hash)>,
+    /// Files that others have open for writing. What they write by way of mapped memory leaves the times as they are.
+    unsteady: FxHashSet<Identity>,
     buffer: Vec<u8>,
 }
 
@@ -69,6 +71,7 @@ impl Contents {
             known: FxHashMap::default(),
             in_memory: FxHashMap::default(),
             learned: Vec::new(),
+            unsteady: FxHashSet::default(),
             buffer: Vec::new(),
         }
     }
@@ -76,7 +79,7 @@ impl Contents {
     /// The content of the regular file at `path`, of which `found` was just found out.
     pub fn of(&mut self, path: &Path, found: &Metadata) -> io::Result<Hash> {
         let identity = Identity::of(found);
-        if self.is_in_memory(path, found) {
+        if self.is_in_memory(path, found) || self.unsteady.contains(&identity) {
             return Ok(self.read(path)?.1);
         }
         if let Some(hash) = self.known.get(&identity) {
@@ -89,12 +92,23 @@ impl Contents {
         if identity.size() > LARGEST {
             return Err(io::Error::other("it is too large"));
         }
+        // To be asked before the content is read: who opens the file for writing from now on leaves new times.
+        let is_steady = open(path).is_ok_and(|file| kernel::is_open_for_writing(&file) != Some(true));
         let (identity, hash) = self.read(path)?;
+        if !is_steady {
+            self.unsteady.insert(identity);
+            return Ok(hash);
+        }
         self.known.insert(identity, hash);
         if identity.is_settled() {
             self.learned.push((identity, hash));
         }
         Ok(hash)
+    }
+
+    /// Whether a file that was found can have changed without looking different.
+    pub fn is_unsteady(&self, found: &Metadata) -> bool {
+        self.unsteady.contains(&Identity::of(found))
     }
 
     /// Whether a file is in a file system (tmpfs) where writing to it by way of mapped memory leaves its times as they are.
@@ -123,12 +137,12 @@ impl Contents {
     }
 
     fn hash(&mut self, file: &mut impl Read) -> io::Result<Hash> {
-        let mut hasher = Xxh3::new();
+        let mut hasher = Hasher::default();
         self.buffer.resize(BUFFER, 0);
         loop {
             match file.read(&mut self.buffer) {
-                Ok(0) => return Ok(Hash(hasher.digest128().to_be_bytes())),
-                Ok(count) => hasher.update(&self.buffer[..count]),
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(count) => _ = hasher.part_of_content(&self.buffer[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -2,15 +2,21 @@
 //!
 //! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
 
+use super::call::Call;
 use super::calls::Act;
 use super::content::{Identity, same_file};
+use super::facts::{self, Fact};
+use super::known::Effect;
+use super::lead;
 use super::ledger::Sight;
 use super::loaders;
 use super::memory;
+use super::policy;
 use super::programs;
 use super::resolve::{Found, Place, Trail};
-use super::supervisor::{Call, Supervisor, has_debugger};
-use super::tracing::REQUEST;
+use super::supervisor::{Supervisor, has_debugger};
+use super::targets::{self, Target};
+use super::tracing::{REQUEST, Tracer};
 use super::used::{Kind, is_executable};
 use crate::model::FileIdentity;
 use std::ffi::OsStr;
@@ -18,12 +24,13 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
 const RESOLVE_IN_ROOT: u64 = 0x10;
-const RENAMED: &str = "is a folder from before the test, which renames it";
+/// No reason against repeating the run: the folder can be renamed back.
+pub const RENAMED: &str = "is a folder from before the test, which renames it";
+const TERMINAL: &str = "/dev/tty";
 const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
 /// As many scripts as the kernel lets interpret each other.
@@ -36,21 +43,57 @@ impl Act {
         matches!(
             self,
             Open { .. } | Create { .. } | OpenHow | Ask { .. } | ReadLink { .. } | Execute { .. } | ChangeFolder { .. }
-        ) || matches!(self, List | Rename { .. } | HardLink { .. } | Make { .. } | MakeFolder { .. })
+        ) || matches!(self, AskExtended { .. } | AskExtendedOf)
+            || matches!(self, List | Rename { .. } | HardLink { .. } | Make { .. } | MakeFolder { .. })
             || matches!(self, Remove { .. } | RemoveFolder { .. } | Change { .. })
+    }
+}
+
+impl Act {
+    /// What a call does to looks that are known, as far as the kind of call tells.
+    pub(super) fn effect(&self) -> Effect {
+        use Act::*;
+        match self {
+            Ask { .. } | AskExtended { .. } | AskExtendedOf | ReadLink { .. } | Execute { .. } | List => {
+                Effect::Nothing
+            }
+            Socket | Connect | Listen | SendTo | SendMessage { .. } | Key(_) | Accept => Effect::Nothing,
+            CloneHow | Debug | LookInto { .. } | Handler | Signals | Control | Inherited => Effect::Nothing,
+            ChangeFolder { .. } | EnterFolder => Effect::Moves,
+            Filter { .. } => Effect::TurnsOff,
+            _ => Effect::Changes,
+        }
     }
 }
 
 impl Supervisor {
     pub(super) fn note_file(&mut self, call: &Call, act: Act) -> io::Result<()> {
         match act {
-            Act::Open { folder, path, flags } => self.open(call, folder, path, call.int(flags)),
-            Act::Create { path } => self.open(call, None, path, libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY),
+            Act::Open { folder, path, flags } => {
+                self.open(call, folder, path, call.int(flags), call.argument(flags + 1))
+            }
+            Act::Create { path } => {
+                let flags = libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY;
+                self.open(call, None, path, flags, call.argument(path + 1))
+            }
             Act::OpenHow => self.open_how(call),
             Act::Ask { folder, path, follow, flags } => {
                 let follow = follow && !has(call, flags, NO_FOLLOW);
                 let place = self.place(call, folder, path, follow)?;
+                if let Some(place) = &place {
+                    self.asks_for_preloads(call, &place.path);
+                }
                 self.saw_if_any(place, Sight::Details)
+            }
+            Act::AskExtended { folder, path, follow, flags } => {
+                let follow = follow && !has(call, flags, NO_FOLLOW);
+                let place = self.place(call, folder, path, follow)?;
+                self.extended(place)
+            }
+            Act::AskExtendedOf => {
+                let link = format!("/proc/{}/fd/{}", call.thread(), call.int(0));
+                let place = self.place_of(call, None, link.as_bytes(), true);
+                self.extended(place)
             }
             Act::ChangeFolder { path } => {
                 let place = self.place(call, None, path, true)?;
@@ -81,39 +124,69 @@ impl Supervisor {
         Ok(())
     }
 
+    fn extended(&mut self, place: Option<Place>) -> io::Result<()> {
+        if let Some(place) = &place {
+            self.ledger.asks_for_extended(place, &|process| self.processes.has(process));
+        }
+        self.saw_if_any(place, Sight::Details)
+    }
+
     fn open_how(&mut self, call: &Call) -> io::Result<()> {
         let how = memory::bytes(call.thread(), call.argument(2), 24)?;
         if memory::number_in(&how, 16) & RESOLVE_IN_ROOT != 0 {
-            let subject = self.name_of(call);
+            let subject = call.program_name();
             self.ledger.refuse(subject, "opens files below a root of its own (openat2)");
         }
-        self.open(call, Some(0), 1, memory::number_in(&how, 0) as i32)
+        self.open(call, Some(0), 1, memory::number_in(&how, 0) as i32, memory::number_in(&how, 8))
     }
 
-    fn open(&mut self, call: &Call, folder: Option<usize>, path: usize, flags: i32) -> io::Result<()> {
+    fn open(&mut self, call: &Call, folder: Option<usize>, path: usize, flags: i32, mode: u64) -> io::Result<()> {
         let has = |flag: i32| flags & flag == flag;
         let text = memory::string(call.thread(), call.argument(path))?.filter(|text| !text.is_empty());
         let Some(text) = text else { return Ok(()) };
         if self.is_for_the_agent(call, &text, has(libc::O_PATH)) {
             return Ok(());
         }
+        if !may_change(flags) {
+            self.effect = Effect::Nothing;
+        }
         let exclusive = has(libc::O_CREAT | libc::O_EXCL);
         let follow = !has(libc::O_NOFOLLOW) && !exclusive;
-        let Some(place) = self.place_of(call, folder, &text, follow) else { return Ok(()) };
+        let Some((place, trail)) = self.walk(call, folder, &text, follow) else { return Ok(()) };
+        let is_library = flags & (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_PATH) == libc::O_RDONLY
+            && place.kind() == Some(Kind::File)
+            && self.is_for_the_loader(call, &place.path);
+        let is_own: policy::IsOwn = &|process| self.processes.has(process);
+        match is_library {
+            true => self.ledger.passed_by_loader(trail, &place.path, is_own),
+            false => self.ledger.passed(trail, is_own),
+        }
+        self.opens_preloads(call, &place.path);
+        if matches!(place.kind(), Some(Kind::Device | Kind::Fifo | Kind::Socket)) {
+            // Whatever goes through it, no file and no name changes.
+            self.effect = Effect::Nothing;
+        }
         if has(libc::O_PATH) || has(libc::O_TMPFILE) {
             // By its descriptor it can be asked for its attributes.
             self.saw(&place, Sight::Details);
             return Ok(());
         }
+        if let Some(lead) = &mut self.lead {
+            lead.opens(&text, &place.path);
+        }
         let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
         let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || has(libc::O_TRUNC);
-        if reads {
-            self.meets_foreign_at(&place);
+        self.meets_foreign_at(&place);
+        if place.path == Path::new(TERMINAL) {
+            self.opens_terminal(call, flags);
+        }
+        if place.kind() == Some(Kind::Fifo) && self.ledger.is_own(&place.path) {
+            self.ledger.opens_own_pipe(&place.path, reads, writes);
         }
         match (&place.found, place.kind()) {
             // Whatever was there is gone without a look at it, and a leftover of an earlier run is as good as nothing.
             (Found::Missing, _) | (_, Some(Kind::File)) if has(libc::O_CREAT | libc::O_TRUNC) && !exclusive => {
-                self.touches(&place);
+                self.overwrites(call, &place, mode);
             }
             (Found::Missing, _) => {
                 self.saw(&place, Sight::Kind);
@@ -125,14 +198,13 @@ impl Supervisor {
             (Found::There(_), _) if exclusive => self.saw(&place, Sight::Kind),
             (Found::There(_), Some(Kind::File)) if has(libc::O_TRUNC) => {
                 self.saw(&place, Sight::Kind);
-                self.touches(&place);
+                self.overwrites(call, &place, mode);
             }
-            (Found::There(_), _) if !writes && self.is_for_the_loader(call, &place.path) => {
-                self.saw(&place, Sight::Library);
-            }
+            (Found::There(_), _) if is_library => self.saw(&place, Sight::Library),
             (Found::There(_), _) => {
                 self.saw(&place, Sight::Content);
                 if writes && place.kind() == Some(Kind::File) {
+                    self.writes_to(&place, Target::Overwritten);
                     self.ledger.shares(&place);
                     self.touches(&place);
                 }
@@ -142,35 +214,86 @@ impl Supervisor {
         Ok(())
     }
 
+    /// A file is written from its start: what it held does not matter, but whether it can be written does; and its permissions
+    /// do, which it keeps, unless a new file would get the same ones.
+    fn overwrites(&mut self, call: &Call, place: &Place, mode: u64) {
+        self.writes_to(place, Target::Overwritten);
+        if matches!(&place.found, Found::There(found) if !targets::is_made_so(found, call.thread(), mode)) {
+            self.writes_to(place, Target::Permissions);
+        }
+        self.touches(place);
+    }
+
+    fn writes_to(&mut self, place: &Place, target: Target) {
+        self.ledger.writes_to(&place.path, target, &|process| self.processes.has(process));
+    }
+
+    fn needs_folder_of(&mut self, place: &Place) {
+        self.ledger.needs_folder_of(&place.path, &|process| self.processes.has(process));
+    }
+
+    /// The controlling terminal is opened. Bash does so to see whether there is one; whoever else does is about to use it.
+    fn opens_terminal(&mut self, call: &Call, flags: i32) {
+        let [theirs, ours] = [call.thread().to_string(), "self".to_owned()].map(|process| facts::terminal_of(&process));
+        // In a session of its own, a process has the terminal that the test has made, or none.
+        if theirs != ours {
+            return;
+        }
+        let is_probe = flags & (libc::O_ACCMODE | libc::O_NONBLOCK) == libc::O_RDWR | libc::O_NONBLOCK;
+        if theirs.is_some_and(|terminal| terminal != 0) && !is_probe {
+            self.ledger.refuse(TERMINAL, "is used, and belongs to whoever runs the test");
+        }
+        self.ledger.learns(&Fact::Terminal);
+    }
+
     /// Whether it is the dynamic loader that opens a library. It notes for which program then.
     fn is_for_the_loader(&mut self, call: &Call, path: &Path) -> bool {
-        if !loaders::can_be_a_library(path) || !self.loaders.makes(call.thread(), call.notification.instruction) {
+        let makes = |loaders: &mut loaders::Loaders| match call.is_question {
+            true => call.argument(5) == 1,
+            false => loaders.makes(call.thread(), call.notification.instruction),
+        };
+        if !loaders::can_be_a_library(path) || !makes(&mut self.loaders) {
             return false;
         }
         let Ok(program) = fs::read_link(format!("/proc/{}/exe", call.thread())) else { return false };
         if !call.listener.still_waits(call.notification) {
             return false;
         }
+        self.loads_library(call.thread(), path);
         self.ledger.loads(program, path)
     }
 
     /// Whether the loader opens the agent, or the agent asks for something.
-    fn is_for_the_agent(&mut self, call: &Call, text: &[u8], is_path_only: bool) -> bool {
+    pub(super) fn is_for_the_agent(&mut self, call: &Call, text: &[u8], is_path_only: bool) -> bool {
         let Some(tracer) = &self.tracer else { return false };
         match text.strip_prefix(REQUEST).filter(|_| is_path_only) {
             Some(name) => self.answer_agent(call, name),
-            None => return tracer.is_agent(Path::new(OsStr::from_bytes(text))),
+            None if is_path_only && text == lead::REQUEST => self.give_board(call),
+            None if tracer.is_agent(Path::new(OsStr::from_bytes(text))) => self.opens_agent(call),
+            None => return false,
         }
         true
     }
 
+    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed.
+    fn give_board(&self, call: &Call) {
+        let is_sanitized = self.tracer.as_ref().is_some_and(|tracer| tracer.has_sanitizer.contains(&call.thread()));
+        if let Some(lead) = self.lead.as_ref().filter(|_| !is_sanitized) {
+            call.answered.set(call.listener.give_one(call.notification, lead.board()).is_ok());
+        }
+    }
+
     /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
     fn answer_agent(&mut self, call: &Call, name: &[u8]) {
+        if self.lost || self.tracer.as_ref().is_some_and(Tracer::only_leads) {
+            return;
+        }
         let is_program = name.is_empty();
         let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
             true => fs::read_link(&program).ok(),
-            false => self.place_of(call, None, name, true).map(|place| place.path),
+            // The loader has followed the same links before.
+            false => self.walk(call, None, name, true).map(|(place, _)| place.path),
         };
         let identity = |module: &PathBuf| fs::metadata(if is_program { &program } else { module }).ok();
         let identity = module.as_ref().and_then(identity).map(|found| FileIdentity::of(&found));
@@ -178,6 +301,13 @@ impl Supervisor {
         let Some(module) = module else {
             return tracer.gives_all_up();
         };
+        if tracer.has_sanitizer.contains(&call.thread()) {
+            // A program whose agent gets nothing counts as one that was started without.
+            if !is_program {
+                tracer.gives_up(&module);
+            }
+            return;
+        }
         let is_alone = is_program && !self.ledger.libraries_of(&module).any(|library| tracer.has(library));
         if let Some(given) = tracer.give(&module, identity, is_program) {
             let is_given = !(self.has_debuggers && has_debugger(call.thread()))
@@ -250,10 +380,12 @@ impl Supervisor {
             // Whether it can be removed depends on what is in it.
             self.ledger.lists(&place.path, found, &|process| self.processes.has(process));
             if is_empty(&place.path) {
+                self.needs_folder_of(&place);
                 self.touches(&place);
                 self.ledger.owns_folder(&place.path);
             }
         } else if !is_folder && !found.is_dir() {
+            self.needs_folder_of(&place);
             self.touches(&place);
         }
         if found.is_dir() || found.is_symlink() {
@@ -267,6 +399,9 @@ impl Supervisor {
         if let Some(place) = place {
             self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Details });
             if matches!(place.found, Found::There(_)) {
+                if place.kind() == Some(Kind::File) {
+                    self.writes_to(&place, Target::Permissions);
+                }
                 self.touches(&place);
             }
         }
@@ -293,6 +428,11 @@ impl Supervisor {
             self.ledger.refuse_path(&old.path, RENAMED);
         }
         self.change(Some(old.clone()))?;
+        if renames {
+            self.needs_folder_of(&old);
+            self.writes_to(&new, Target::Replaced);
+        }
+        self.needs_folder_of(&new);
         if !renames || flags & RENAME_NOREPLACE != 0 {
             self.saw(&new, Sight::Kind);
         } else if flags & RENAME_EXCHANGE != 0 {
@@ -303,9 +443,14 @@ impl Supervisor {
         }
         if matches!(old.found, Found::There(_) | Found::Nameless) {
             self.touches(&new);
+            if renames && old.kind() == Some(Kind::Folder) {
+                self.originals.before_move(&old.path, &new.path, flags & RENAME_EXCHANGE != 0);
+            }
             if old.kind() == Some(Kind::Folder) {
-                self.ledger.owns_folder(&new.path);
-                self.ledger.owns_folder(&old.path);
+                self.ledger.renames_folder(&old.path, &new.path);
+                if flags & RENAME_EXCHANGE != 0 {
+                    self.ledger.renames_folder(&new.path, &old.path);
+                }
             }
         }
         let is_on_the_way = |place: &&Place| matches!(place.kind(), Some(Kind::Folder | Kind::Link));
@@ -348,6 +493,7 @@ impl Supervisor {
             None => None,
         };
         self.loaders.forget();
+        self.forgets_preloads(call.thread());
         match place {
             Some(place) => self.execute(call, place, 0),
             None => Ok(()),
@@ -365,6 +511,7 @@ impl Supervisor {
             return Ok(());
         }
         self.saw(&place, Sight::Program);
+        self.interrupts.starts_program(call.thread());
         if let Some(tracer) = &mut self.tracer {
             tracer.starts(&place.path);
         }
@@ -377,16 +524,18 @@ impl Supervisor {
         }
         if head.is_32_bit {
             self.ledger.refuse_path(&place.path, "is of another architecture, whose calls are not watched");
-            // Its loader complains of an agent that it cannot load.
-            let is_disturbed = self.tracer.is_some();
-            self.disturbed.fetch_or(is_disturbed, Ordering::Relaxed);
         }
         if !head.known && has_other_formats() {
             self.ledger.refuse_path(&place.path, "may be run by an interpreter that is registered with the kernel");
         }
         match head.interpreter {
             Some(interpreter) if depth < MOST_INTERPRETERS => match self.place_of(call, None, &interpreter, true) {
-                Some(place) => self.execute(call, place, depth + 1),
+                Some(place) => {
+                    if let Some(lead) = &mut self.lead {
+                        lead.opens(&interpreter, &place.path);
+                    }
+                    self.execute(call, place, depth + 1)
+                }
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -411,6 +560,12 @@ impl Supervisor {
             false => self.ledger.refuse(path, "runs with privileges of another user (set-user-id)"),
         }
     }
+}
+
+/// Whether opening something with these flags can change anything.
+fn may_change(flags: i32) -> bool {
+    const MAKES: i32 = libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
+    flags & libc::O_ACCMODE != libc::O_RDONLY || flags & MAKES != 0
 }
 
 fn is_empty(folder: &Path) -> bool {

@@ -4,7 +4,7 @@
 //!
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
-use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, OLD_CALLS, Row, When};
+use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -18,12 +18,10 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 /// Where the parts of `seccomp_data` stand.
 const NUMBER: u32 = 0;
 const MACHINE: u32 = 4;
+const INSTRUCTION: u32 = 8;
 const ARGUMENTS: u32 = 16;
 
-/// Numbers from here on belong to the x32 ABI. The one below is what a tracer puts in to skip a call.
-#[cfg(target_arch = "x86_64")]
-const X32: u32 = 0x4000_0000;
-#[cfg(target_arch = "x86_64")]
+/// The number that a tracer puts in to skip a call.
 const SKIPPED: u32 = u32::MAX;
 
 fn step(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
@@ -35,18 +33,27 @@ pub fn harmless() -> Vec<sock_filter> {
     vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)]
 }
 
-/// The filter for a test that inherits these descriptors from outside.
-pub fn program(foreign: &[i32]) -> Vec<sock_filter> {
+/// The filter for a test that inherits these descriptors from outside. Led calls with the instruction pointer `passes` are let through.
+pub fn program(foreign: &[i32], passes: Option<u64>) -> Vec<sock_filter> {
     let mut program = vec![step(LOAD, MACHINE, 0, 0)];
     let other = other_architectures();
     program.push(step(EQUAL, ARCHITECTURE, other.len() as u8, 0));
     program.extend(other);
     program.push(step(LOAD, NUMBER, 0, 0));
-    #[cfg(target_arch = "x86_64")]
-    program.extend([step(AT_LEAST, X32, 0, 2), step(EQUAL, SKIPPED, 1, 0), step(RETURN, SECCOMP_RET_USER_NOTIF, 0, 0)]);
+    // Unknown calls, among them those of the x32 interface.
+    let unknown = HIGHEST as u32 + 1;
+    program.extend([
+        step(AT_LEAST, unknown, 0, 2),
+        step(EQUAL, SKIPPED, 1, 0),
+        step(RETURN, SECCOMP_RET_USER_NOTIF, 0, 0),
+    ]);
     let mut blocks: Vec<(u32, Vec<sock_filter>)> =
         CALLS.iter().chain(OLD_CALLS).map(|row| (row.0 as u32, block(row, foreign))).collect();
     blocks.retain(|(_, block)| !block.is_empty());
+    for (number, block) in &mut blocks {
+        let passes = passes.filter(|_| is_led((*number).into()));
+        block.splice(0..0, passes.into_iter().flat_map(let_through));
+    }
     blocks.sort_by_key(|(number, _)| *number);
     program.extend(search(&blocks));
     program
@@ -72,6 +79,21 @@ fn search(blocks: &[(u32, Vec<sock_filter>)]) -> Vec<sock_filter> {
             steps
         }
     }
+}
+
+/// So far from the instruction whose calls are let through is a second one.
+pub const VARIANT: u32 = 32;
+
+/// Allows a call that is made by this instruction, or by the other.
+fn let_through(instruction: u64) -> [sock_filter; 6] {
+    [
+        step(LOAD, INSTRUCTION, 0, 0),
+        step(MASK, !VARIANT, 0, 0),
+        step(EQUAL, instruction as u32, 0, 3),
+        step(LOAD, INSTRUCTION + 4, 0, 0),
+        step(EQUAL, (instruction >> 32) as u32, 0, 1),
+        step(RETURN, SECCOMP_RET_ALLOW, 0, 0),
+    ]
 }
 
 /// Programs of another architecture are let go, but one look at them is needed to know that there are any.
@@ -136,12 +158,16 @@ fn any_of(mut steps: Vec<sock_filter>, values: &[u32], look: sock_filter) -> Vec
 mod tests {
     use super::*;
 
-    /// Runs a filter as the kernel would.
     fn run(program: &[sock_filter], number: i64, arguments: [u64; 6]) -> u32 {
+        run_at(program, number, arguments, 0)
+    }
+
+    /// Runs a filter as the kernel would.
+    fn run_at(program: &[sock_filter], number: i64, arguments: [u64; 6], instruction: u64) -> u32 {
         let mut data = Vec::new();
         data.extend((number as u32).to_le_bytes());
         data.extend(ARCHITECTURE.to_le_bytes());
-        data.extend(0u64.to_le_bytes());
+        data.extend(instruction.to_le_bytes());
         arguments.iter().for_each(|argument| data.extend(argument.to_le_bytes()));
         let (mut at, mut value) = (0, 0);
         loop {
@@ -162,7 +188,7 @@ mod tests {
 
     #[test]
     fn only_what_matters_is_looked_at() {
-        let program = program(&[0, 7]);
+        let program = program(&[0, 7], None);
         let looks = |number, arguments| run(&program, number, arguments) == SECCOMP_RET_USER_NOTIF;
         assert!(
             looks(libc::SYS_openat, [0; 6])
@@ -186,18 +212,41 @@ mod tests {
 
     #[test]
     fn every_row_is_found() {
-        let program = program(&[]);
+        let program = program(&[], None);
         for row in CALLS.iter().chain(OLD_CALLS).filter(|row| row.2 == [When::Always]) {
             assert_eq!(run(&program, row.0, [0; 6]), SECCOMP_RET_USER_NOTIF, "{}", row.0);
         }
         assert_eq!(run(&program, libc::SYS_close, [0; 6]), SECCOMP_RET_ALLOW);
-        assert_eq!(run(&program, 9999, [0; 6]), SECCOMP_RET_ALLOW);
+        assert_eq!(run(&program, HIGHEST, [0; 6]), SECCOMP_RET_USER_NOTIF);
+    }
+
+    #[test]
+    fn unknown_calls_are_looked_at() {
+        let program = program(&[], None);
+        for number in [HIGHEST + 1, 9999, 0x4000_0000] {
+            assert_eq!(run(&program, number, [0; 6]), SECCOMP_RET_USER_NOTIF, "{number}");
+        }
+        assert_eq!(run(&program, -1, [0; 6]), SECCOMP_RET_ALLOW);
     }
 
     #[test]
     fn without_inherited_descriptors_reading_costs_nothing() {
-        let program = program(&[]);
+        let program = program(&[], None);
         assert_eq!(run(&program, libc::SYS_read, [0; 6]), SECCOMP_RET_ALLOW);
         assert_eq!(run(&program, libc::SYS_write, [0; 6]), SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn led_calls_pass_from_one_place() {
+        let page = 0x2000_1234_5002;
+        let program = program(&[], Some(page));
+        for number in [libc::SYS_openat, libc::SYS_rt_sigaction] {
+            assert_eq!(run_at(&program, number, [1; 6], page), SECCOMP_RET_ALLOW);
+            for other in [0, page - 1, page & u64::from(u32::MAX), page + (1 << 32)] {
+                assert_eq!(run_at(&program, number, [1; 6], other), SECCOMP_RET_USER_NOTIF, "{other:x}");
+            }
+        }
+        assert_eq!(run_at(&program, libc::SYS_clone3, [0; 6], page + u64::from(VARIANT)), SECCOMP_RET_ALLOW);
     }
 }

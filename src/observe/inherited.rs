@@ -9,6 +9,7 @@ use super::policy::is_pseudo;
 use crate::model::Hash;
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 
@@ -39,7 +40,23 @@ pub struct Foreign {
     pub number: i32,
     /// What tells it apart, wherever else it turns up.
     pub file: (u64, u64),
+    /// A file that has a size, and in which there are positions.
+    pub is_regular: bool,
     pub name: String,
+}
+
+/// The first numbers under which shells put descriptors aside.
+pub const PUT_ASIDE: Range<i32> = 10..16;
+
+/// The numbers under which descriptors from outside are met.
+pub fn watched_numbers(foreign: &[Foreign]) -> Vec<i32> {
+    let mut numbers: Vec<i32> = foreign.iter().map(|foreign| foreign.number).collect();
+    if !foreign.is_empty() {
+        numbers.extend(PUT_ASIDE);
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// More leaked descriptors than this make the filter too long.
@@ -68,7 +85,7 @@ pub fn standard_input(contents: &mut Contents) -> (Input, Option<Foreign>) {
         _ => (Input::Other, "no ordinary file"),
     };
     let name = format!("standard input ({name})");
-    (input, Some(Foreign { number: 0, file: device_and_inode(&found), name }))
+    (input, Some(Foreign { number: 0, file: device_and_inode(&found), is_regular: kind.is_file(), name }))
 }
 
 /// Of the jobs that `make -j` runs at a time, one gets make's own standard input, and the others a pipe at its end: which is
@@ -143,5 +160,5 @@ fn inherited(number: i32) -> Option<Foreign> {
     }
     let target = fs::read_link(format!("/proc/self/fd/{number}")).unwrap_or_default();
     let name = format!("descriptor {number} ({})", target.display());
-    Some(Foreign { number, file: device_and_inode(&found), name })
+    Some(Foreign { number, file: device_and_inode(&found), is_regular: found.is_file(), name })
 }

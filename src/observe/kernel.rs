@@ -215,8 +215,25 @@ impl Listener {
     /// Answers an agent with two files and a mark (`request` in `agent/region.rs`).
     pub fn give(&self, call: &Notification, region: BorrowedFd, code: BorrowedFd, mark: bool) -> io::Result<()> {
         let [region, code] = [self.add(call, region)?, self.add(call, code)?];
-        self.answer(call.id, region | code << 31 | i64::from(mark) << 62, 0, 0);
+        let _ = self.answer(call.id, region | code << 31 | i64::from(mark) << 62, 0, 0);
         Ok(())
+    }
+
+    /// Answers a call that opens something with a file of ours.
+    pub fn give_one(&self, call: &Notification, file: BorrowedFd) -> io::Result<()> {
+        let number = self.add(call, file)?;
+        self.answer(call.id, number, 0, 0);
+        Ok(())
+    }
+
+    /// Answers a call that is not made with a value. Says whether the caller was still there.
+    pub fn answer_with(&self, call: &Notification, value: i64) -> bool {
+        self.answer(call.id, value, 0, 0)
+    }
+
+    /// Lets the caller believe that the call was made.
+    pub fn succeed(&self, call: &Notification) {
+        self.answer(call.id, 0, 0, 0);
     }
 
     /// Gives a file to the caller (Linux 5.9): its number there.
@@ -240,11 +257,11 @@ impl Listener {
         self.answer(call.id, 0, -errno, 0);
     }
 
-    /// An answer that comes too late, for a call whose process was killed, has no effect.
-    fn answer(&self, id: u64, val: i64, error: i32, flags: u32) {
+    /// An answer that comes too late, for a call whose process was killed or interrupted, has no effect: `false`.
+    fn answer(&self, id: u64, val: i64, error: i32, flags: u32) -> bool {
         let answer = libc::seccomp_notif_resp { id, val, error, flags };
         // SAFETY: the struct lives through the call.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) };
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) == 0 }
     }
 
     /// Leaves a process behind that does nothing but answer, until no task with the filter is left. Without
@@ -330,6 +347,31 @@ pub fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> io::Result<u
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }
 
+/// Sends SIGTRAP to a process, with a value.
+pub fn queue_trap(process: u32, value: u64) -> bool {
+    #[repr(C)]
+    struct Information {
+        signal: [i32; 4],
+        sender: [u32; 2],
+        value: u64,
+        rest: [u64; 12],
+    }
+    let signal = [libc::SIGTRAP, 0, libc::SI_QUEUE, 0];
+    // SAFETY: getpid takes nothing and cannot fail.
+    let sender = [unsafe { libc::getpid() } as u32, crate::process::sys::user()];
+    let information = Information { signal, sender, value, rest: [0; 12] };
+    // SAFETY: the struct is as large as a siginfo_t, 128 bytes, and lives through the call, which only reads it.
+    unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, process, libc::SIGTRAP, &raw const information) == 0 }
+}
+
+/// Whether the address space of a process is limited (`ulimit -v`), or cannot be asked about.
+pub fn has_little_memory(process: u32) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: nothing is set, and what is got lives through the call.
+    let result = unsafe { libc::prlimit(process as libc::pid_t, libc::RLIMIT_AS, std::ptr::null(), &mut limit) };
+    result != 0 || limit.rlim_cur != libc::RLIM_INFINITY
+}
+
 /// Whether a file carries capabilities, which running it gives away like a set-user-id bit.
 pub fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
@@ -358,4 +400,36 @@ pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
     // SAFETY: neither call takes pointers; a number that is not open gives an error.
     let (mode, own) = unsafe { (libc::fcntl(descriptor, libc::F_GETFL), libc::fcntl(descriptor, libc::F_GETFD)) };
     (mode >= 0 && own >= 0).then_some((mode, own & libc::FD_CLOEXEC != 0))
+}
+
+/// Whether there is a POSIX message queue of this name, without the `/` in front of it.
+pub fn has_message_queue(name: &[u8]) -> bool {
+    let Ok(name) = std::ffi::CString::new(name) else { return false };
+    // SAFETY: the name is a valid C string for the length of the call.
+    let queue = unsafe { libc::syscall(libc::SYS_mq_open, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0, 0) };
+    if queue < 0 {
+        return io::Error::last_os_error().raw_os_error() != Some(libc::ENOENT);
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    drop(unsafe { OwnedFd::from_raw_fd(queue as i32) });
+    true
+}
+
+/// Linux has given it this number for ever, on both architectures.
+const F_SETSIG: i32 = 10;
+
+/// Whether anybody has a file open for writing, or mapped into memory that is written back to it; `None` where the kernel
+/// does not tell. Only who reads alone gets a read lease, which is given back at once.
+pub fn is_open_for_writing(file: &File) -> Option<bool> {
+    let number = file.as_raw_fd();
+    // SAFETY: none of the calls takes a pointer. Who opens the file for writing meanwhile waits for the moment that we have the
+    // lease, and we are told by a signal that is ignored unless somebody wants it.
+    unsafe {
+        libc::fcntl(number, F_SETSIG, libc::SIGURG);
+        if libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) == 0 {
+            libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK);
+            return Some(false);
+        }
+    }
+    (io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)).then_some(true)
 }

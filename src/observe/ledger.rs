@@ -4,10 +4,14 @@
 //! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
 
 use super::content::{Contents, Identity, device_and_inode};
+use super::extended;
+use super::facts::Fact;
+use super::library_names::LibraryNames;
 use super::listing::{self, Listing};
 use super::policy::{self, Treatment};
 use super::resolve::{Found, Place, Trail};
-use super::used::{Kind, Use, What};
+use super::targets::{self, Target};
+use super::used::{Kind, Use, What, is_large};
 use crate::model::{Hash, Refusal};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, Metadata};
@@ -72,10 +76,17 @@ pub struct Ledger {
     pub(super) links: FxHashMap<PathBuf, PathBuf>,
     pub(super) touched: FxHashMap<PathBuf, Touch>,
     pub(super) own_folders: FxHashSet<PathBuf>,
+    pub(super) library_names: LibraryNames,
     /// Which program had the loader open which libraries, in that order.
     pub(super) loads: Vec<(PathBuf, PathBuf)>,
     /// Files that were there before and have been changed: they may have other names.
     changed: FxHashSet<(u64, u64)>,
+    /// What was at places before the run wrote to them.
+    pub(super) targets: FxHashMap<(Target, PathBuf), Hash>,
+    pub(super) extended: FxHashMap<PathBuf, Hash>,
+    pub(super) facts: FxHashMap<PathBuf, Hash>,
+    /// Named pipes of the run's own, and whether it has opened them for reading, and for writing.
+    pub(super) pipes: FxHashMap<PathBuf, [bool; 2]>,
     pub(super) refusals: Vec<Refusal<'static>>,
     pub(super) contents: Contents,
 }
@@ -86,10 +97,15 @@ impl Ledger {
         Ledger {
             entries: FxHashMap::default(),
             links: FxHashMap::default(),
+            library_names: LibraryNames::default(),
             touched: FxHashMap::default(),
             own_folders: FxHashSet::default(),
             loads: Vec::new(),
             changed: FxHashSet::default(),
+            targets: FxHashMap::default(),
+            extended: FxHashMap::default(),
+            facts: FxHashMap::default(),
+            pipes: FxHashMap::default(),
             refusals: Vec::new(),
             contents,
         }
@@ -103,7 +119,15 @@ impl Ledger {
         }
     }
 
-    /// The same about a path.
+    /// Notes the reason that is to be told before all others.
+    pub fn refuse_first(&mut self, subject: String, reason: &str) {
+        let refusal = Refusal::new(subject, reason.to_owned());
+        if !self.refusals.contains(&refusal) {
+            self.refusals.insert(0, refusal);
+        }
+    }
+
+    /// The same as `refuse`, about a path.
     pub fn refuse_path(&mut self, path: &Path, reason: impl Into<String>) {
         self.refuse(path.to_string_lossy(), reason);
     }
@@ -111,17 +135,34 @@ impl Ledger {
     /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
     /// what still is as it was is not the run's.
     pub fn is_own(&self, path: &Path) -> bool {
-        let touched = self.touched.get(path).is_some_and(|touch| match touch {
-            Touch::Made => true,
-            // A folder whose attributes were changed still has the entries that it had.
-            Touch::Changed(Kind::Folder, _) => false,
-            Touch::Changed(_, before) => !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before),
-        });
-        touched || (!self.own_folders.is_empty() && path.ancestors().any(|folder| self.own_folders.contains(folder)))
+        match self.touched.get(path) {
+            Some(Touch::Made) => true,
+            // A folder whose attributes were changed still has the entries that it had; one that was removed has not.
+            Some(Touch::Changed(Kind::Folder, _)) => self.own_folders.contains(path),
+            Some(Touch::Changed(_, before)) => {
+                !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before)
+            }
+            // Other processes may put files into a folder that the run has made. Those are inputs.
+            None => {
+                let is_below = || path.ancestors().any(|folder| self.own_folders.contains(folder));
+                !self.own_folders.is_empty() && is_below() && fs::symlink_metadata(path).is_err()
+            }
+        }
     }
 
     /// What a walk met on its way.
     pub fn passed(&mut self, trail: Trail, is_own: policy::IsOwn) {
+        trail.links.iter().for_each(|(link, _)| self.library_names.follows(link));
+        self.met(trail, is_own);
+    }
+
+    /// The same where it is the dynamic loader that opens a library.
+    pub fn passed_by_loader(&mut self, trail: Trail, library: &Path, is_own: policy::IsOwn) {
+        self.library_names.opened(library, &trail);
+        self.met(trail, is_own);
+    }
+
+    fn met(&mut self, trail: Trail, is_own: policy::IsOwn) {
         for (link, target) in trail.links {
             self.saw_link(link, target);
         }
@@ -150,12 +191,18 @@ impl Ledger {
         if matches!(place.found, Found::Nameless) || self.is_own(path) {
             return;
         }
+        if policy::names_mapped_files(path) {
+            self.library_names.sees_files();
+        }
         match policy::of(path, is_own) {
             Treatment::Ignored => {}
             // To see that a device is there is not to use it.
             Treatment::Refused(_) if sight <= Sight::Details && path.starts_with("/dev") => self.enter(place, sight),
             Treatment::Refused(reason) => self.refuse_path(path, reason),
-            Treatment::ByContent => self.enter_pseudo(place, sight),
+            Treatment::ByContent => match policy::lasting(path) {
+                Some(path) => self.enter_pseudo(&Place { path, found: place.found.clone() }, sight),
+                None => self.enter_pseudo(place, sight),
+            },
             Treatment::Ordinary => self.enter(place, sight),
         }
     }
@@ -196,11 +243,13 @@ impl Ledger {
             return;
         }
         match Kind::of(found.file_type()) {
+            Kind::File if sight == Sight::Details && is_large(found) => return,
             Kind::File => {}
             Kind::Folder => return,
             // Its length is that of its target.
             Kind::Link => {
                 if let Ok(target) = fs::read_link(path) {
+                    self.library_names.follows(path);
                     self.saw_link(path.to_owned(), target);
                 }
                 return;
@@ -250,8 +299,11 @@ impl Ledger {
 
     /// The run lists a folder.
     pub fn lists(&mut self, folder: &Path, found: &Metadata, is_own: policy::IsOwn) {
-        if self.is_own(folder) || self.entries.get(folder).is_some_and(|entry| entry.listing.is_some()) {
+        if self.entries.get(folder).is_some_and(|entry| entry.listing.is_some()) {
             return;
+        }
+        if self.is_own(folder) {
+            return self.lists_own(folder);
         }
         match policy::of_listing(folder, is_own) {
             Treatment::Ignored => return,
@@ -267,6 +319,14 @@ impl Ledger {
                 }
             }
             Err(error) => self.refuse_path(folder, format!("cannot be listed: {error}")),
+        }
+    }
+
+    /// The run lists a folder that it has made. What others have put there by now may be gone the next time, or come later.
+    fn lists_own(&mut self, folder: &Path) {
+        let is_of_others = |name: &std::ffi::OsString| !self.touched.contains_key(&folder.join(name));
+        if listing::of(folder).is_ok_and(|now| now.keys().any(is_of_others)) {
+            self.refuse_path(folder, "is a folder of the test's own, in which others write while the test lists it");
         }
     }
 
@@ -304,8 +364,7 @@ impl Ledger {
 
     /// The run changes or makes what is at a place, without getting to see what was there.
     pub fn touches(&mut self, place: &Place, is_own: policy::IsOwn) {
-        if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) || self.is_own(&place.path)
-        {
+        if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) {
             return;
         }
         match policy::of(&place.path, is_own) {
@@ -339,17 +398,60 @@ impl Ledger {
         }
     }
 
-    /// Nothing can be made where there is no folder.
-    fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
+    /// Nothing can be made or removed where there is no folder, or one that may not be written to.
+    pub fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
         let Some(folder) = path.parent() else { return };
         if let Ok(found) = fs::symlink_metadata(folder) {
             self.saw(&Place { path: folder.to_owned(), found: Found::There(found) }, Sight::Kind, is_own);
+            self.writes_to(folder, Target::Writable, is_own);
         }
     }
 
-    /// From now on, everything below is the run's own.
+    /// The run writes to a place in this way, which depends on what is there.
+    pub fn writes_to(&mut self, path: &Path, target: Target, is_own: policy::IsOwn) {
+        if self.targets.contains_key(&(target, path.to_owned())) || self.is_own(path) {
+            return;
+        }
+        if policy::of(path, is_own) == Treatment::Ordinary {
+            self.targets.insert((target, path.to_owned()), targets::state(target, path));
+        }
+    }
+
+    /// The run asks for the extended attributes of what is at a place.
+    pub fn asks_for_extended(&mut self, place: &Place, is_own: policy::IsOwn) {
+        let is_counted =
+            matches!(place.found, Found::There(_)) && policy::of(&place.path, is_own) == Treatment::Ordinary;
+        if is_counted && !self.is_own(&place.path) && !self.extended.contains_key(&place.path) {
+            self.extended.insert(place.path.clone(), extended::of(&place.path));
+        }
+    }
+
+    /// The run learns a fact about the machine. What it changes itself afterwards does not count.
+    pub fn learns(&mut self, fact: &Fact) {
+        self.facts.entry(fact.name()).or_insert_with(|| fact.value());
+    }
+
+    /// The run opens a named pipe of its own.
+    pub fn opens_own_pipe(&mut self, path: &Path, reads: bool, writes: bool) {
+        let ends = self.pipes.entry(path.to_owned()).or_default();
+        *ends = [ends[0] | reads, ends[1] | writes];
+    }
+
+    /// The run makes or removes a folder: what is not there below it is not there by the run's own doing.
     pub fn owns_folder(&mut self, path: &Path) {
         self.own_folders.insert(path.to_owned());
+    }
+
+    /// The run renames a folder of its own: what it has made there goes with it.
+    pub fn renames_folder(&mut self, old: &Path, new: &Path) {
+        let below =
+            |path: &PathBuf| path.strip_prefix(old).ok().filter(|rest| *rest != Path::new("")).map(Path::to_owned);
+        let moved = |path: &PathBuf| Some(new.join(below(path)?));
+        let touched: Vec<PathBuf> = self.touched.keys().filter_map(moved).collect();
+        let folders: Vec<PathBuf> = self.own_folders.iter().filter_map(moved).collect();
+        self.touched.extend(touched.into_iter().map(|path| (path, Touch::Made)));
+        self.own_folders.extend(folders);
+        self.own_folders.extend([old.to_owned(), new.to_owned()]);
     }
 }
 
@@ -384,7 +486,7 @@ fn name_of(kind: Kind) -> &'static str {
 }
 
 /// The uses that an entry stands for.
-pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> Vec<Use> {
+pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)], names: &LibraryNames) -> Vec<Use> {
     let path = || path.to_owned();
     let listed = entry.listing.as_ref();
     let mut uses: Vec<Use> =
@@ -404,7 +506,7 @@ pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)]) -> 
                 uses.push(Use::Executed { path: path(), content, libraries });
             }
             if entry.loaded {
-                uses.push(Use::Loaded { path: path(), content });
+                uses.push(Use::Loaded { path: path(), content, name: names.of(&path()) });
             }
             if entry.read || (entry.asked && !is_code) {
                 uses.push(Use::Read { path: path(), content });

@@ -62,7 +62,8 @@ fn code_of_loader(line: &str) -> Option<Range<u64>> {
     Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
 }
 
-fn is_loader(file: &[u8]) -> bool {
+/// Whether a file is a loader, by its name.
+pub fn is_loader(file: &[u8]) -> bool {
     let name = Path::new(OsStr::from_bytes(file)).file_name().unwrap_or_default().as_bytes();
     NAMES.iter().any(|loader| name.starts_with(loader.as_bytes()))
 }

@@ -8,42 +8,72 @@
 
 /// The library that is preloaded into tests.
 pub mod agent;
+/// A call that the filter has stopped.
+mod call;
 /// The table of watched system calls.
 pub mod calls;
 /// The end of the account.
 mod closing;
 /// Hashes of files, remembered by identity.
 pub mod content;
+/// Debuggers of traced processes.
+mod debuggers;
+/// Descriptors from outside, wherever they turn up.
+mod descriptors;
+/// Extended attributes of files.
+pub mod extended;
+/// What is asked of the machine without a file.
+pub mod facts;
 /// Calls about files and programs.
 mod files;
 /// The filter as a program for the kernel.
 mod filter;
+/// What agents show in the place of code.
+mod image;
 /// Standard input and descriptors from outside.
 pub mod inherited;
+/// Processes whose signal handlers interrupt calls.
+mod interrupts;
 /// System calls: unsafe code.
 mod kernel;
+/// Looks that need not be asked for again.
+mod known;
+/// Calls that are led past the filter.
+pub mod lead;
 /// The account of a run.
 mod ledger;
+/// The names under which libraries were opened.
+mod library_names;
 /// Entries of folders.
 pub mod listing;
 /// Which calls the dynamic loader makes.
 mod loaders;
 /// Arguments in the memory of other processes.
 mod memory;
+/// How files were before the run changed them.
+pub mod originals;
 /// Calls about sockets, processes and users.
 mod others;
 /// How `/dev`, `/proc` and `/sys` count.
 pub mod policy;
+/// How the agent gets into programs.
+mod preload;
 /// Which processes are the test's.
 mod processes;
 /// Interpreters and privileges.
 mod programs;
+/// Undoing a run.
+mod put_back;
 /// What paths mean.
 mod resolve;
+/// Where libraries make watched calls.
+pub mod sites;
 /// Whom a test talks to.
 mod sockets;
 /// The thread that answers.
 mod supervisor;
+/// What is at places that are written to.
+pub mod targets;
 /// Which functions are executed.
 pub mod tracing;
 /// What a run used.
@@ -52,6 +82,8 @@ pub mod used;
 pub mod watch;
 
 pub use content::{Contents, Forgetful, Identity, Memory};
+pub use files::RENAMED;
 pub use inherited::Input;
+pub use originals::Originals;
 pub use used::{Details, Kind, Use, What};
 pub use watch::{CannotWatch, Watch, Watched, Watching, availability, is_watched, start, watch};

@@ -2,13 +2,15 @@
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
+use super::call::Call;
 use super::calls::{Act, MOUNTS, NEW_NAMESPACES, PTRACE_TRACEME};
 use super::content::same_file;
+use super::facts::Fact;
 use super::ledger::Sight;
 use super::memory;
 use super::resolve::Found;
-use super::sockets::{Partner, partner};
-use super::supervisor::{Call, Supervisor};
+use super::sockets::{Partner, partner, port};
+use super::supervisor::Supervisor;
 use super::used::Kind;
 use std::fs;
 use std::io;
@@ -35,23 +37,36 @@ impl Supervisor {
             Act::SendTo => self.talks(call, call.argument(4), call.argument(5)),
             Act::SendMessage { many } => self.sends(call, many),
             Act::Bind => self.bind(call),
+            Act::Control => {
+                self.uses_descriptor(call, 0);
+                self.interrupts.controls(call.argument(1) as u32);
+                Ok(())
+            }
+            Act::Accept => {
+                self.sockets.waits(call.thread(), call.argument(0));
+                Ok(())
+            }
             Act::Listen => {
                 self.sockets.owns(call.thread(), call.argument(0));
                 Ok(())
             }
             Act::Key(table) => self.key(call, table),
             Act::Queue => self.queue(call),
+            Act::RemoveQueue => self.remove_queue(call),
             Act::CloneHow => {
                 let flags = memory::number(call.thread(), call.argument(0))?;
                 let lost = flags as u32 & NEW_NAMESPACES != 0;
                 self.lost |= lost;
                 self.refuse_if(call, lost, MOUNTS)
             }
-            Act::LookInto { process } => self.look_into(call, call.int(process) as u32),
+            Act::LookInto { process } => self.look_into(call, call.int(process)),
             Act::Debug => {
                 self.has_debuggers = true;
                 let is_own = call.int(0) as u32 == PTRACE_TRACEME;
-                if is_own { Ok(()) } else { self.look_into(call, call.int(1) as u32) }
+                if !is_own {
+                    self.gets_debugger(call.int(1) as u32);
+                }
+                if is_own { Ok(()) } else { self.look_into(call, call.int(1)) }
             }
             Act::Filter { flags } => self.filter(call, flags),
             Act::Become { group, count } => self.becomes(call, group, count),
@@ -59,14 +74,27 @@ impl Supervisor {
         }
     }
 
-    fn look_into(&mut self, call: &Call, process: u32) -> io::Result<()> {
-        let outside = !self.processes.has(process);
+    /// A signal is sent, or will be. The signal 0 only asks whether there is such a process.
+    pub(super) fn note_signal(&mut self, call: &Call) -> io::Result<()> {
+        match (call.notification.number, call.int(1)) {
+            (libc::SYS_kill, 0) => self.look_into(call, call.int(0)),
+            _ => self.interrupts.sends(call),
+        }
+    }
+
+    /// The number of a process; 0 for the caller's own group, and less for another one, or for all that there are.
+    fn look_into(&mut self, call: &Call, process: i32) -> io::Result<()> {
+        let outside = match process {
+            0 => false,
+            -1 => true,
+            _ => !self.processes.has(process.unsigned_abs()),
+        };
         self.refuse_if(call, outside, "looks into a process that is not its own")
     }
 
     pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {
         if condition {
-            let subject = self.name_of(call);
+            let subject = call.program_name();
             self.ledger.refuse(subject, reason);
         }
         Ok(())
@@ -88,12 +116,14 @@ impl Supervisor {
         match partner(&address) {
             Partner::Nobody => {}
             Partner::Path(path) => self.talks_to_path(call, &path),
-            Partner::Abstract(name) if self.sockets.has_name(&name) => {}
+            Partner::Abstract(name) if self.sockets.has_name(&name) => self.sockets.connects(Partner::Abstract(name)),
             Partner::Abstract(name) => {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
                 self.ledger.refuse(name, "is a socket of somebody outside the test");
             }
-            Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {}
+            Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {
+                self.sockets.connects(Partner::Port(port));
+            }
             Partner::Port(port) => {
                 self.ledger.refuse(format!("port {port}"), "is connected to, and no process of the test listens there");
             }
@@ -108,7 +138,10 @@ impl Supervisor {
     fn talks_to_path(&mut self, call: &Call, path: &Path) {
         let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), true) else { return };
         match place.kind() {
-            Some(Kind::Socket) => self.saw(&place, Sight::Content),
+            Some(Kind::Socket) => {
+                self.saw(&place, Sight::Content);
+                self.sockets.connects(Partner::Path(place.path));
+            }
             _ => self.saw(&place, Sight::Kind),
         }
     }
@@ -125,6 +158,7 @@ impl Supervisor {
             if address != 0 {
                 self.talks(call, address, length & u64::from(u32::MAX))?;
             }
+            self.hands_over(call, memory::number_in(&header, 32), memory::number_in(&header, 40))?;
         }
         Ok(())
     }
@@ -132,18 +166,64 @@ impl Supervisor {
     fn bind(&mut self, call: &Call) -> io::Result<()> {
         self.sockets.owns(call.thread(), call.argument(0));
         let length = call.argument(2).min(LONGEST_ADDRESS) as usize;
-        match partner(&memory::bytes(call.thread(), call.argument(1), length)?) {
-            Partner::Abstract(name) => self.sockets.owns_name(name),
+        let address = memory::bytes(call.thread(), call.argument(1), length)?;
+        if let Some(port) = port(&address) {
+            self.binds_port(call, port);
+        }
+        match partner(&address) {
+            Partner::Abstract(name) => self.binds_name(call, name),
             Partner::Path(path) => {
                 let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), false) else { return Ok(()) };
                 self.saw(&place, Sight::Kind);
                 if matches!(place.found, Found::Missing) {
                     self.touches(&place);
+                    self.sockets.has_bound(call.thread(), call.argument(0), Partner::Path(place.path));
                 }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// A port of the test's choice can be taken already.
+    fn binds_port(&mut self, call: &Call, port: u16) {
+        if port == 0 || is_in_other_network(call.thread()) {
+            return;
+        }
+        if self.sockets.is_used_by_others(call.thread(), port) {
+            self.ledger.refuse(format!("port {port}"), "is in use by a process outside the test");
+        } else {
+            self.ledger.learns(&Fact::Port(port));
+        }
+    }
+
+    fn binds_name(&mut self, call: &Call, name: Vec<u8>) {
+        let fact = Fact::SocketName(name.clone());
+        if !self.sockets.has_name(&name) {
+            if !is_in_other_network(call.thread()) && fact.is_so() {
+                let name = format!("@{}", String::from_utf8_lossy(&name));
+                return self.ledger.refuse(name, "is a socket of somebody outside the test");
+            }
+            self.ledger.learns(&fact);
+            self.sockets.owns_name(name.clone());
+        }
+        self.sockets.has_bound(call.thread(), call.argument(0), Partner::Abstract(name));
+    }
+
+    /// At the end: what others have used, or can use from now on.
+    pub fn refuse_what_is_shared(&mut self) {
+        for partner in self.sockets.strangers() {
+            self.ledger.refuse(partner, "is waited at for connections, and no process of the test connects to it");
+        }
+        for name in &self.queues {
+            let name = String::from_utf8_lossy(name).into_owned();
+            self.ledger.refuse(name, "is a message queue that is left behind");
+        }
+        for (table, key) in &self.keys {
+            if Fact::Key((*table).to_owned(), *key as u32).is_so() {
+                self.ledger.refuse(format!("{table} key {key:#x}"), "is shared memory that is left behind");
+            }
+        }
     }
 
     /// A key of System V IPC is the test's own if it was not there when the test made it.
@@ -153,9 +233,9 @@ impl Supervisor {
         if self.keys.contains(&(table, key)) {
             return Ok(());
         }
-        let text = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
-        let is_there = text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse::<i32>().ok());
-        if flags & libc::IPC_CREAT != 0 && !is_there.into_iter().any(|other| other as u32 == key as u32) {
+        let fact = Fact::Key(table.to_owned(), key as u32);
+        if flags & libc::IPC_CREAT != 0 && !fact.is_so() {
+            self.ledger.learns(&fact);
             self.keys.insert((table, key));
             return Ok(());
         }
@@ -166,11 +246,24 @@ impl Supervisor {
     fn queue(&mut self, call: &Call) -> io::Result<()> {
         let Some(name) = memory::string(call.thread(), call.argument(0))? else { return Ok(()) };
         let exclusive = libc::O_CREAT | libc::O_EXCL;
-        if call.int(1) & exclusive == exclusive {
+        let fact = Fact::MessageQueue(name.clone());
+        if call.int(1) & exclusive == exclusive && !fact.is_so() {
+            self.ledger.learns(&fact);
             self.queues.insert(name);
         } else if !self.queues.contains(&name) {
             let name = String::from_utf8_lossy(&name).into_owned();
             self.ledger.refuse(name, "is a message queue that others can use");
+        }
+        Ok(())
+    }
+
+    fn remove_queue(&mut self, call: &Call) -> io::Result<()> {
+        let Some(name) = memory::string(call.thread(), call.argument(0))? else { return Ok(()) };
+        let fact = Fact::MessageQueue(name.clone());
+        if !self.queues.remove(&name) {
+            let is_there = fact.is_so();
+            self.refuse_if(call, is_there, "removes a message queue that is not its own")?;
+            self.ledger.learns(&fact);
         }
         Ok(())
     }
@@ -184,7 +277,7 @@ impl Supervisor {
             return Ok(());
         }
         if listens || self.traces(call)? {
-            let subject = self.name_of(call);
+            let subject = call.program_name();
             self.disturb(subject, "filters system calls itself, which does not work below another watcher");
         }
         Ok(())
@@ -211,6 +304,14 @@ impl Supervisor {
         self.refuse_if(call, other, "becomes another user, who may read other files")
     }
 }
+
+/// Whether a thread has ports and names of its own.
+fn is_in_other_network(thread: u32) -> bool {
+    let [theirs, ours] =
+        [format!("/proc/{thread}/ns/net"), "/proc/self/ns/net".to_owned()].map(|link| fs::read_link(link).ok());
+    theirs != ours
+}
+
 /// Whether it is a `tasting run` within the test that makes a call.
 fn is_ourselves(call: &Call) -> bool {
     let [theirs, ours] = [format!("/proc/{}/exe", call.thread()), "/proc/self/exe".to_owned()].map(fs::metadata);

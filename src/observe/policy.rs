@@ -5,7 +5,7 @@
 //! processors, free memory, the kernel's version, random numbers) is no input when it is asked through a
 //! file. Verdicts that depend on it differ from run to run as well.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a path counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,13 @@ const TABLE: &[(Treatment, &[&str])] = &[
                 "/proc/sys/kernel/domainname", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype",
                 "/proc/sys/kernel/version", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-nr", "/proc/sys/fs/dentry-state",
                 "/proc/sys/kernel/ngroups_max", "/proc/sys/kernel/cap_last_cap", "/proc/sys/kernel/pid_max",
-                "/proc/filesystems", "/proc/sysvipc/", "/proc/cgroups",
+                "/proc/filesystems", "/proc/cgroups",
                 "/sys/devices/system/cpu/", "/sys/devices/system/node/", "/sys/devices/system/memory/",
                 "/sys/fs/cgroup/", "/sys/kernel/mm/"]),
     // Folders on the way.
     (Ignored, &["/proc", "/proc/self", "/proc/thread-self", "/proc/sys", "/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs", "/proc/sys/net",
                 "/sys", "/sys/devices", "/sys/devices/system", "/sys/fs", "/sys/kernel"]),
+    (Refused("looks at shared memory and queues of others"), &["/proc/sysvipc/"]),
     // Reading them waits, takes something away, or shows the whole machine's memory or doings.
     (Refused("reads the kernel's log, memory or traces"), &["/proc/kmsg", "/proc/kcore", "/proc/kpagecount", "/proc/kpageflags",
                 "/sys/kernel/debug/", "/sys/kernel/tracing/", "/sys/kernel/security/"]),
@@ -62,10 +63,46 @@ pub fn of(path: &Path, is_own: IsOwn) -> Treatment {
         return Ordinary;
     }
     if let Some(process) = process_of(text) {
-        return if is_own(process) { Ignored } else { Refused("looks at a process that is not its own") };
+        return if is_own(process) { of_own_process(text) } else { Refused("looks at a process that is not its own") };
     }
     let fits = |line: &&str| text == *line || (line.ends_with('/') && text.starts_with(*line)) || is_tree(line, text);
     TABLE.iter().find(|(_, lines)| lines.iter().any(fits)).map_or(Ordinary, |(treatment, _)| *treatment)
+}
+
+/// Of what a process can read about itself, this is not its own but the machine's.
+fn of_own_process(text: &str) -> Treatment {
+    match about(text).split('/').next() {
+        Some("net") => Refused("looks at the machine's connections"),
+        Some(table) if MOUNTS.contains(&table) => ByContent,
+        _ => Ignored,
+    }
+}
+
+/// The tables of mounted file systems, which all processes see alike that see the same files.
+const MOUNTS: [&str; 3] = ["mountinfo", "mounts", "mountstats"];
+
+/// Whether a file of a process has the names of the files that are mapped into its memory.
+pub fn names_mapped_files(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    let tables = ["maps", "smaps", "numa_maps", "map_files"];
+    process_of(text).is_some() && about(text).split('/').next().is_some_and(|table| tables.contains(&table))
+}
+
+/// What a path of `/proc/PID` or `/proc/PID/task/TID` is about.
+fn about(text: &str) -> &str {
+    let mut parts = text.trim_start_matches("/proc/").splitn(4, '/');
+    match [parts.next(), parts.next(), parts.next(), parts.next()] {
+        [_, Some("task"), _, Some(rest)] => rest,
+        _ => text.trim_start_matches("/proc/").split_once('/').map_or("", |(_, rest)| rest),
+    }
+}
+
+/// The path under which a file of the kernel can be read again when the process is gone.
+pub fn lasting(path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    process_of(text)?;
+    let table = about(text);
+    MOUNTS.contains(&table).then(|| Path::new("/proc/self").join(table))
 }
 
 /// Whether `text` is the folder that a line for a tree is about.
@@ -105,6 +142,11 @@ mod tests {
         assert_eq!(treated("/dev/sda"), Refused("uses a device"));
         assert_eq!(treated("/proc/12/maps"), Ignored);
         assert!(matches!(treated("/proc/13/maps"), Refused(_)));
+        assert_eq!(treated("/proc/12/mountinfo"), ByContent);
+        assert_eq!(treated("/proc/12/task/13/mounts"), ByContent);
+        assert!(matches!(treated("/proc/12/net/tcp"), Refused(_)));
+        assert_eq!(lasting(Path::new("/proc/12/task/13/mounts")), Some("/proc/self/mounts".into()));
+        assert_eq!(lasting(Path::new("/proc/modules")), None);
         assert_eq!(treated("/proc/meminfo"), Ignored);
         assert_eq!(treated("/proc/sys/vm/overcommit_memory"), ByContent);
         assert_eq!(treated("/sys/devices/system/cpu/online"), Ignored);

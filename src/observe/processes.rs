@@ -48,7 +48,7 @@ impl Processes {
 }
 
 /// The process that a thread belongs to, and that process's parent.
-fn leader_and_parent(thread: u32) -> Option<(u32, u32)> {
+pub(super) fn leader_and_parent(thread: u32) -> Option<(u32, u32)> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     Some((field("Tgid:")?, field("PPid:")?))

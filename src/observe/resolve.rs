@@ -59,6 +59,8 @@ pub struct Trail {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Folders that have to be there for `..` to lead where it led.
     pub folders: Vec<PathBuf>,
+    /// It went through `/proc`, where paths mean something else to each process.
+    pub is_of_a_process: bool,
 }
 
 /// Walks paths, and knows which folders and links need no second look.
@@ -93,6 +95,7 @@ impl Resolver {
         let at = if path.first() == Some(&b'/') { PathBuf::from("/") } else { start };
         let follow = follow || path.ends_with(b"/") || path.ends_with(b"/.");
         let mut walk = Walk { at, rest: Vec::new(), trail: Trail::default(), follow, thread };
+        walk.trail.is_of_a_process = is_in_proc(&walk.at);
         walk.push(path);
         let found = self.go(&mut walk);
         (Place { path: walk.at, found }, walk.trail)
@@ -106,6 +109,7 @@ impl Resolver {
                 continue;
             }
             walk.at.push(&part);
+            walk.trail.is_of_a_process |= is_in_proc(&walk.at);
             if !walk.rest.is_empty() && self.folders.contains(&walk.at) {
                 continue;
             }
@@ -215,6 +219,10 @@ impl Walk {
             _ => Step::Arrived(Found::Nameless),
         }
     }
+}
+
+fn is_in_proc(path: &Path) -> bool {
+    path.as_os_str().as_bytes().starts_with(b"/proc")
 }
 
 /// Whether a link is one of `/proc/PID/{cwd,root,exe}`, `fd/N`, `map_files/…`, `ns/…`: not a text but the thing.

@@ -4,7 +4,8 @@
 //!
 //! In: bytes of socket addresses, `/proc/PID/net`. Out: partners, and sockets that are the test's own.
 
-use rustc_hash::FxHashSet;
+use super::facts::{self, LISTENING, RECEIVING, Socket};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Whom an address means.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Partner {
     /// Nobody: the address ends a connection, or is the kernel.
     Nobody,
@@ -67,13 +68,23 @@ fn internet(address: IpAddr, port: u16) -> Partner {
     }
 }
 
+/// The port of an internet address.
+pub fn port(address: &[u8]) -> Option<u16> {
+    let family = address.get(..2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]))?;
+    let is_internet = [libc::AF_INET, libc::AF_INET6].contains(&i32::from(family));
+    is_internet.then(|| address.get(2..4).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]])))?
+}
+
 /// The sockets that a test has for itself.
 #[derive(Debug, Default)]
 pub struct Sockets {
     numbers: FxHashSet<u64>,
     names: FxHashSet<Vec<u8>>,
-    /// Ports that somebody of the test's own was found behind.
-    ports: FxHashSet<u16>,
+    /// The names that sockets were given, other than ports.
+    bound: FxHashMap<u64, Partner>,
+    /// Where processes of the test have waited for connections, and where they have connected to.
+    waited: FxHashSet<Partner>,
+    connected: FxHashSet<Partner>,
 }
 
 impl Sockets {
@@ -87,35 +98,56 @@ impl Sockets {
         self.names.insert(name);
     }
 
+    /// The same of one of its descriptors.
+    pub fn has_bound(&mut self, thread: u32, descriptor: u64, name: Partner) {
+        if let Some(number) = number(thread, descriptor) {
+            self.bound.insert(number, name);
+        }
+    }
+
     /// Whether the test gave a socket this name.
     pub fn has_name(&self, name: &[u8]) -> bool {
         self.names.contains(name)
     }
 
-    /// Whether it is the test itself that answers at a port.
-    pub fn has_port(&mut self, thread: u32, port: u16) -> bool {
-        if self.ports.contains(&port) {
-            return true;
-        }
-        let own = ["tcp", "tcp6", "udp", "udp6"].iter().any(|table| {
-            let path = format!("/proc/{thread}/net/{table}");
-            fs::read_to_string(path).is_ok_and(|text| self.is_behind(&text, port))
-        });
-        if own {
-            self.ports.insert(port);
-        }
-        own
+    /// Whether it is the test itself that answers at a port now.
+    pub fn has_port(&self, thread: u32, port: u16) -> bool {
+        let answers = |socket: &Socket| socket.port == port && [LISTENING, RECEIVING].contains(&socket.state);
+        facts::sockets(&thread.to_string())
+            .iter()
+            .any(|socket| answers(socket) && self.numbers.contains(&socket.number))
     }
 
-    /// Whether a table of `/proc/PID/net` has one of our sockets at this port of its own side.
-    fn is_behind(&self, table: &str, port: u16) -> bool {
-        table.lines().skip(1).any(|line| {
-            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-            let local = fields.get(1).and_then(|address| address.rsplit_once(':'));
-            let local = local.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
-            let number = fields.get(9).and_then(|number| number.parse().ok());
-            local == Some(port) && number.is_some_and(|number: u64| self.numbers.contains(&number))
-        })
+    /// Whether a port is taken by others.
+    pub fn is_used_by_others(&self, thread: u32, port: u16) -> bool {
+        let is_others = |socket: &Socket| socket.port == port && !self.numbers.contains(&socket.number);
+        facts::sockets(&thread.to_string()).iter().any(|socket| is_others(socket) && socket.number != 0)
+    }
+
+    /// A process of the test connects to a socket of the test.
+    pub fn connects(&mut self, to: Partner) {
+        self.connected.insert(to);
+    }
+
+    /// A thread waits for a connection.
+    pub fn waits(&mut self, thread: u32, descriptor: u64) {
+        let Some(number) = number(thread, descriptor) else { return };
+        let place = self.bound.get(&number).cloned().or_else(|| {
+            let sockets = facts::sockets(&thread.to_string());
+            sockets.iter().find(|socket| socket.number == number).map(|socket| Partner::Port(socket.port))
+        });
+        self.waited.extend(place);
+    }
+
+    /// Where the test has waited for connections that were none of its own.
+    pub fn strangers(&self) -> Vec<String> {
+        let strangers = self.waited.difference(&self.connected).map(|partner| match partner {
+            Partner::Path(path) => path.to_string_lossy().into_owned(),
+            Partner::Abstract(name) => format!("@{}", String::from_utf8_lossy(name)),
+            Partner::Port(port) => format!("port {port}"),
+            Partner::Nobody | Partner::Machine(_) | Partner::Family(_) => "a socket".to_owned(),
+        });
+        strangers.collect()
     }
 }
 

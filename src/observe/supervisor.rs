@@ -7,22 +7,27 @@
 //!
 //! In: notifications. Out: the ledger, complete when nobody is left to make calls.
 
+use super::call::Call;
 use super::calls::{self, Act, When};
-use super::content::{Identity, device_and_inode, same_file};
+use super::content::{Identity, same_file};
 use super::inherited::Foreign;
+use super::interrupts::Interrupts;
 use super::kernel::{Listener, Notification};
+use super::known::Effect;
+use super::lead::{GRANTED, GRANTED_CHANGE, Lead};
 use super::ledger::{Ledger, Sight};
 use super::loaders::Loaders;
 use super::memory;
+use super::originals::Originals;
 use super::processes::Processes;
 use super::programs::Head;
-use super::resolve::{Place, Resolver};
+use super::resolve::{Place, Resolver, Trail};
 use super::sockets::Sockets;
 use super::tracing::Tracer;
 use crate::process::sys;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -55,6 +60,10 @@ pub struct Supervisor {
     pub(super) sockets: Sockets,
     pub(super) loaders: Loaders,
     pub tracer: Option<Tracer>,
+    pub originals: Originals,
+    /// Calls are led past the filter, where they can be.
+    pub lead: Option<Lead>,
+    pub(super) interrupts: Interrupts,
     /// Some processes may have debuggers, which would stop at breakpoints that are not their own.
     pub(super) has_debuggers: bool,
     pub(super) heads: FxHashMap<Identity, (Head, bool)>,
@@ -62,30 +71,9 @@ pub struct Supervisor {
     pub(super) queues: FxHashSet<Vec<u8>>,
     pub(super) user: u32,
     pub(super) group: u32,
+    /// What the present call does to looks that are known.
+    pub(super) effect: Effect,
     proven: bool,
-}
-
-/// One call under our eyes.
-pub(super) struct Call<'a> {
-    pub listener: &'a Listener,
-    pub notification: &'a Notification,
-    /// It has had its answer, and is not to be let go.
-    pub answered: Cell<bool>,
-}
-
-impl Call<'_> {
-    pub fn thread(&self) -> u32 {
-        self.notification.thread
-    }
-
-    pub fn argument(&self, index: usize) -> u64 {
-        self.notification.arguments[index]
-    }
-
-    /// An argument of 32 bits; what stands in the upper half of the register means nothing.
-    pub fn int(&self, index: usize) -> i32 {
-        self.argument(index) as i32
-    }
 }
 
 impl Supervisor {
@@ -104,12 +92,16 @@ impl Supervisor {
             sockets: Sockets::default(),
             loaders: Loaders::default(),
             tracer: None,
+            originals: Originals::default(),
+            lead: None,
+            interrupts: Interrupts::default(),
             has_debuggers: has_debugger(std::process::id()),
             heads: FxHashMap::default(),
             keys: FxHashSet::default(),
             queues: FxHashSet::default(),
             user: sys::user(),
             group: sys::group(),
+            effect: Effect::Nothing,
             proven: false,
         }
     }
@@ -139,24 +131,59 @@ impl Supervisor {
 
     /// Notes a call down and lets it go. Whatever goes wrong with the note, the call goes on.
     fn answer(&mut self, listener: &Listener, notification: &Notification) {
+        let is_question = self.lead.as_ref().is_some_and(|lead| lead.asks(notification.instruction));
         if notification.thread != self.launcher {
-            let call = Call { listener, notification, answered: Cell::new(false) };
+            let call = Call { listener, notification, is_question, answered: Cell::new(false) };
+            self.effect = Effect::Changes;
+            if let Some(lead) = &mut self.lead {
+                lead.looks.begins(notification.thread);
+            }
             let noted = catch_unwind(AssertUnwindSafe(|| self.note(&call)));
             match noted {
-                Ok(Ok(())) => self.proven = true,
+                // The launcher makes such a call between fork and exec; nothing is read for it.
+                Ok(Ok(())) => self.proven |= notification.number != libc::SYS_prctl,
                 Ok(Err(error)) if !self.proven => {
                     // The first call of the test: better not to start it than to watch it blindly.
                     self.blind = Some(error);
                     return listener.fail(notification, libc::EPERM);
                 }
-                Ok(Err(error)) => self.ledger.refuse("a process", format!("cannot be looked into: {error}")),
-                Err(_) => self.ledger.refuse("the watcher", "failed; please report it"),
+                Ok(Err(error)) => {
+                    self.effect = Effect::Changes;
+                    self.ledger.refuse("a process", format!("cannot be looked into: {error}"));
+                }
+                Err(_) => {
+                    self.effect = Effect::Changes;
+                    self.ledger.refuse("the watcher", "failed; please report it");
+                }
             }
             if call.answered.get() {
                 return;
             }
         }
-        listener.let_go(notification);
+        match notification.thread == self.launcher {
+            true => listener.let_go(notification),
+            false => self.go_on(listener, notification, is_question),
+        }
+    }
+
+    /// Lets a call go, or grants it to the agent that makes it.
+    fn go_on(&mut self, listener: &Listener, notification: &Notification, is_question: bool) {
+        let changes = self.effect == Effect::Changes;
+        if let Some(lead) = &mut self.lead {
+            lead.looks.takes(self.effect);
+        }
+        let is_granted =
+            is_question && listener.answer_with(notification, if changes { GRANTED_CHANGE } else { GRANTED });
+        if !is_question {
+            listener.let_go(notification);
+        }
+        if let Some(lead) = self.lead.as_mut().filter(|_| changes) {
+            match is_granted {
+                true => lead.looks.grants(notification.thread),
+                false if is_question => {}
+                false => lead.looks.lets_go(notification.thread),
+            }
+        }
     }
 
     fn note(&mut self, call: &Call) -> io::Result<()> {
@@ -166,56 +193,57 @@ impl Supervisor {
             return Ok(());
         }
         let Some((_, act, whens)) = calls::row(call.notification.number) else {
-            self.ledger.refuse("a program", "makes calls of the x32 interface, which are not watched");
+            let number = call.notification.number;
+            match number >= calls::X32 {
+                true => self.ledger.refuse("a program", "makes calls of the x32 interface, which are not watched"),
+                false => {
+                    self.ledger.refuse(call.program_name(), format!("makes system call {number}, which is unknown"))
+                }
+            }
             return Ok(());
         };
+        if self.interrupts.is_about_parents_end(call) {
+            return Ok(());
+        }
+        self.effect = act.effect();
         for when in *whens {
             if let When::Foreign(index) = when {
                 self.uses_descriptor(call, *index);
             }
         }
+        let is_exposed = !call.is_question && !matches!(act, Act::Inherited);
+        if is_exposed && !matches!(act, Act::Handler) {
+            self.interrupts.exposes(call.thread(), || call.program_name());
+        }
+        let noted = self.note_act(call, act);
+        if is_exposed && matches!(act, Act::Handler) {
+            self.interrupts.exposes(call.thread(), || call.program_name());
+        }
+        while let Some(subject) = self.interrupts.interrupted() {
+            self.disturb(subject, "has signal handlers that can interrupt watched calls");
+        }
+        noted
+    }
+
+    fn note_act(&mut self, call: &Call, act: &Act) -> io::Result<()> {
         match *act {
             Act::Inherited => Ok(()),
+            Act::Handler => self.interrupts.installs(call.thread(), call.int(0), call.argument(1)),
+            Act::Signals => self.note_signal(call),
             Act::Refuse(reason) => {
                 self.lost |= reason == calls::MOUNTS;
                 self.refuse_if(call, true, reason)
             }
-            act if act.is_about_files() && self.lost => Ok(()),
+            act if act.is_about_files() && self.lost => self.note_loader(call, act),
             act if act.is_about_files() => self.note_file(call, act),
             act => self.note_other(call, act),
         }
     }
 
-    /// The program that makes a call, for people.
-    pub(super) fn name_of(&self, call: &Call) -> String {
-        let program = fs::read_link(format!("/proc/{}/exe", call.thread()));
-        program.map_or_else(|_| "a program".to_owned(), |path| path.to_string_lossy().into_owned())
-    }
-
     /// Watching stands in the test's way.
     pub(super) fn disturb(&mut self, subject: String, reason: &str) {
         self.disturbed.store(true, Ordering::Relaxed);
-        self.ledger.refuse(subject, reason);
-    }
-
-    /// A descriptor is used that has the number of one from outside; it may be another thing by now.
-    pub(super) fn uses_descriptor(&mut self, call: &Call, index: usize) {
-        let number = call.int(index);
-        let Some(foreign) = self.foreign.iter().find(|foreign| foreign.number == number) else { return };
-        let now = fs::metadata(format!("/proc/{}/fd/{number}", call.thread()));
-        if now.is_ok_and(|now| device_and_inode(&now) == foreign.file) && !is_put_aside(call) && !is_memory(call) {
-            let name = foreign.name.clone();
-            self.ledger.refuse(name, "is used, and comes from outside the test");
-        }
-    }
-
-    /// A file that was reached by a path may be one from outside too: `/dev/stdin`.
-    pub(super) fn meets_foreign(&mut self, found: &Metadata) {
-        let file = device_and_inode(found);
-        if let Some(foreign) = self.foreign.iter().find(|foreign| foreign.file == file) {
-            let name = foreign.name.clone();
-            self.ledger.refuse(name, "is used, and comes from outside the test");
-        }
+        self.ledger.refuse_first(subject, reason);
     }
 
     /// What a path argument means.
@@ -235,15 +263,30 @@ impl Supervisor {
 
     /// What a path means that starts at the folder of an argument, or at the working folder.
     pub(super) fn place_of(&mut self, call: &Call, folder: Option<usize>, text: &[u8], follow: bool) -> Option<Place> {
+        let (place, trail) = self.walk(call, folder, text, follow)?;
+        self.ledger.passed(trail, &|process| self.processes.has(process));
+        Some(place)
+    }
+
+    /// The same, with what was met on the way, which is not noted down yet.
+    pub(super) fn walk(
+        &mut self,
+        call: &Call,
+        folder: Option<usize>,
+        text: &[u8],
+        follow: bool,
+    ) -> Option<(Place, Trail)> {
         if self.lost {
             return None;
         }
+        let lead = self.lead.as_mut().filter(|_| call.is_question);
+        let can_know = lead.is_some_and(|lead| lead.looks.can_know(call.notification));
         let start = match text.first() {
             Some(b'/') => PathBuf::new(),
             _ => match self.start(call, folder) {
                 Ok(start) => start?,
                 Err(error) => {
-                    let subject = self.name_of(call);
+                    let subject = call.program_name();
                     self.ledger.refuse(subject, format!("is in a folder that cannot be named: {error}"));
                     return None;
                 }
@@ -253,9 +296,15 @@ impl Supervisor {
         if !call.listener.still_waits(call.notification) {
             return None;
         }
-        let (place, trail) = self.resolver.walk(call.thread(), start, text, follow);
-        self.ledger.passed(trail, &|process| self.processes.has(process));
-        Some(place)
+        self.interrupts.opens(text);
+        let (place, trail) = self.resolver.walk(call.thread(), start.clone(), text, follow);
+        let known = self
+            .lead
+            .as_ref()
+            .filter(|_| can_know)
+            .and_then(|lead| lead.looks.effect(call.notification, &start, text, &place, &trail));
+        self.effect = known.unwrap_or(self.effect);
+        Some((place, trail))
     }
 
     /// The folder that a relative path starts from; `None` if it is gone, and an error if its path is longer than the kernel
@@ -285,6 +334,7 @@ impl Supervisor {
 
     /// The run changes what is at a place.
     pub(super) fn touches(&mut self, place: &Place) {
+        self.originals.before_change(place);
         self.ledger.touches(place, &|process| self.processes.has(process));
     }
 }
@@ -293,21 +343,4 @@ impl Supervisor {
 pub(super) fn has_debugger(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_some_and(|tracer| tracer.trim() != "0")
-}
-
-/// Memory without a file, for which the descriptor means nothing.
-fn is_memory(call: &Call) -> bool {
-    call.notification.number == libc::SYS_mmap && call.int(3) & libc::MAP_ANONYMOUS != 0
-}
-
-/// Shells put descriptors aside under high numbers while they redirect, and do not read there.
-fn is_put_aside(call: &Call) -> bool {
-    const HIGH: u64 = 10;
-    if call.notification.number != libc::SYS_fcntl {
-        return false;
-    }
-    match call.int(1) {
-        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => call.argument(2) >= HIGH,
-        _ => true,
-    }
 }

@@ -3,41 +3,26 @@
 //! In: requests of agents, programs that are started. Out: for each module, where the functions start that were executed;
 //! nothing for those of which it is not sure.
 
+use super::agent::Agent;
+use super::image::{self, Image, SAMPLES};
+use super::lead::{KnownSites, Unknown};
+use crate::elf::sanitizers;
 use crate::model::{Code, FileIdentity, Function};
 use crate::process::sys::Memory;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 /// What the path of an agent's request starts with. Behind it: the module's path, or nothing for the program.
-pub const REQUEST: &[u8] = b"/.tasting-agent-3/";
+pub const REQUEST: &[u8] = b"/.tasting-agent-4/";
 
 const MAGIC: &[u8; 8] = b"TASTETRC";
-const SAMPLES: u64 = 4;
-const HEAD: usize = 40 + 16 * SAMPLES as usize;
+const HEAD: usize = 40 + 16 * SAMPLES + 24;
 const PAGE: usize = 4096;
-
-/// What the agent takes for a breakpoint of ours.
-#[cfg(target_arch = "x86_64")]
-const BREAKPOINT: &[u8] = &[0xcc];
-#[cfg(not(target_arch = "x86_64"))]
-const BREAKPOINT: &[u8] = &(0xd420_0000_u32 | 0x7a57 << 5).to_le_bytes();
-
-/// `call [0x60cccccc]`: the agent's gate, which costs a tenth of a breakpoint.
-#[cfg(target_arch = "x86_64")]
-const CALL_OF_THE_GATE: &[u8] = &[0xff, 0x14, 0x25, 0xcc, 0xcc, 0xcc, 0x60];
-#[cfg(not(target_arch = "x86_64"))]
-const CALL_OF_THE_GATE: &[u8] = &[];
-
-/// The agent replaces the call while others may be about to execute it: it has to be part of one aligned word.
-fn calls_the_gate(function: &Function) -> bool {
-    !CALL_OF_THE_GATE.is_empty() && function.is_called && function.size >= 8 && function.place.is_multiple_of(8)
-}
 
 /// What knows where functions lie.
 pub trait Functions: Send + Sync {
@@ -46,16 +31,43 @@ pub trait Functions: Send + Sync {
 
     /// The binary is going to be traced: what was executed of it will be asked about.
     fn expect(&self, _binary: &Path) {}
+
+    /// Whether a program has the runtime of a sanitizer, beside which nothing can be loaded.
+    fn has_sanitizer(&self, program: &Path) -> bool;
 }
 
 /// How to trace.
 #[derive(Clone)]
 pub struct Tracing {
-    /// The agent's file, which is ours: the test does not use it.
-    pub agent: PathBuf,
+    pub agent: Agent,
     pub functions: Arc<dyn Functions>,
     /// What is going to be asked about first, most likely.
     pub program: Option<PathBuf>,
+    pub sites: Arc<dyn KnownSites>,
+    /// Functions are not traced: the agent only leads calls past the filter.
+    pub only_leads: bool,
+}
+
+impl Tracing {
+    /// Without anything that is known of programs: the agent is kept in a folder, and only leads calls.
+    pub fn that_only_leads(folder: &Path) -> Option<Tracing> {
+        let agent = Agent::open(folder)?;
+        let (functions, sites) = (Arc::new(NoFunctions), Arc::new(Unknown));
+        Some(Tracing { agent, functions, program: None, sites, only_leads: true })
+    }
+}
+
+/// Knows no functions.
+struct NoFunctions;
+
+impl Functions for NoFunctions {
+    fn of(&self, _binary: &Path) -> Option<Code> {
+        None
+    }
+
+    fn has_sanitizer(&self, program: &Path) -> bool {
+        fs::read(program).is_ok_and(|content| sanitizers::has_runtime(&content))
+    }
 }
 
 /// Where functions start that were executed, by module.
@@ -70,6 +82,14 @@ pub struct Tracer {
     /// How often a program was started, and how often its agent spoke up.
     programs: FxHashMap<PathBuf, (u32, u32)>,
     has_given_up: bool,
+    /// The list of libraries that loaders get (`preload.rs`).
+    list: Option<Memory>,
+    /// Threads whose loader has been told of the list, and has not opened the agent yet.
+    pub(super) preloading: FxHashSet<u32>,
+    /// Threads whose loader has loaded the runtime of a sanitizer.
+    pub(super) has_sanitizer: FxHashSet<u32>,
+    /// Whether programs have the runtime of a sanitizer, as far as they have been looked at.
+    pub(super) sanitized: FxHashMap<FileIdentity, bool>,
 }
 
 struct Region {
@@ -92,12 +112,45 @@ pub struct Given<'t> {
 impl Tracer {
     pub fn new(tracing: Tracing) -> Tracer {
         let prepared = prepare(&tracing);
-        Tracer { tracing, prepared, regions: FxHashMap::default(), programs: FxHashMap::default(), has_given_up: false }
+        Tracer {
+            tracing,
+            prepared,
+            regions: FxHashMap::default(),
+            programs: FxHashMap::default(),
+            has_given_up: false,
+            list: None,
+            preloading: FxHashSet::default(),
+            has_sanitizer: FxHashSet::default(),
+            sanitized: FxHashMap::default(),
+        }
     }
 
     /// Whether a path is the agent's own.
     pub fn is_agent(&self, path: &Path) -> bool {
-        path == self.tracing.agent
+        path == self.tracing.agent.path
+    }
+
+    pub(super) fn only_leads(&self) -> bool {
+        self.tracing.only_leads
+    }
+
+    pub(super) fn agent(&self) -> &Agent {
+        &self.tracing.agent
+    }
+
+    pub(super) fn functions(&self) -> Arc<dyn Functions> {
+        self.tracing.functions.clone()
+    }
+
+    /// The list of libraries to preload: the agent, and those of the machine's own list, which lies at this path.
+    pub(super) fn list(&mut self, path: &Path) -> Option<BorrowedFd<'_>> {
+        if self.list.is_none() {
+            let list = Memory::new(c"tasting-preload").ok()?;
+            let agent = self.tracing.agent.path.as_os_str().as_encoded_bytes();
+            list.write_at(&[agent, b"\n", &fs::read(path).unwrap_or_default()].concat(), 0).ok()?;
+            self.list = Some(list);
+        }
+        self.list.as_ref().map(Memory::descriptor)
     }
 
     /// A program is about to be started.
@@ -127,6 +180,11 @@ impl Tracer {
                 None => region(&*self.tracing.functions, module),
             }
         })
+    }
+
+    /// Whether what is executed of a module is known so far.
+    pub fn is_traced(&self, module: &Path) -> bool {
+        self.regions.get(module).is_some_and(|region| region.as_ref().is_some_and(|region| region.executed().is_some()))
     }
 
     /// Whether there is something for agents that ask about a module.
@@ -163,7 +221,7 @@ impl Tracer {
 /// Starts to make the region of the program. Of a file that was changed just now it would not be known whether it is still the
 /// same one when it is asked about.
 fn prepare(tracing: &Tracing) -> Option<(PathBuf, JoinHandle<Option<Region>>)> {
-    let program = tracing.program.clone()?;
+    let program = tracing.program.clone().filter(|_| !tracing.only_leads)?;
     let is_settled = FileIdentity::of(&fs::metadata(&program).ok()?).is_settled();
     let (functions, module) = (tracing.functions.clone(), program.clone());
     let making = || thread::Builder::new().spawn(move || region(&*functions, &module)).ok();
@@ -189,15 +247,18 @@ impl Region {
         let memory = Memory::new(c"tasting-code")?;
         let file = File::open(module)?;
         let identity = FileIdentity::of(&file.metadata()?);
-        let samples = write_image(&memory, image as u64, &file, code)?;
+        let Image { samples, sizes, executed, landing, distance } = image::write(&memory, image as u64, &file, code)?;
+        let landing_at = if landing.is_empty() { 0 } else { image as u64 + code.length };
+        memory.write_at(&landing, landing_at)?;
         let mut control = Vec::with_capacity(image);
         control.extend_from_slice(MAGIC);
         control.extend_from_slice(&(count as u32).to_ne_bytes());
         control.extend_from_slice(&0u32.to_ne_bytes());
         let numbers = [image as u64, code.start, code.length].into_iter().chain(samples.into_iter().flatten());
-        control.extend(numbers.flat_map(u64::to_ne_bytes));
+        control.extend(numbers.chain([landing_at, landing.len() as u64, distance]).flat_map(u64::to_ne_bytes));
         control.extend(code.functions.iter().flat_map(|function| function.place.to_ne_bytes()));
-        control.extend(code.functions.iter().flat_map(|function| function.size.to_ne_bytes()));
+        control.extend(sizes.iter().flat_map(|size| size.to_ne_bytes()));
+        control.extend(executed);
         memory.write_at(&control, 0)?;
         let code_only = File::open(memory.path())?;
         let places = code.functions.iter().map(|function| function.place).collect();
@@ -212,59 +273,6 @@ impl Region {
         let executed = self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
         (!failed).then(|| executed.collect())
     }
-}
-
-/// Writes the pages of code with breakpoints in the place of functions. Gives some of what was there: where, and what.
-fn write_image(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Result<Vec<[u64; 2]>> {
-    /// As much as the processor's cache holds.
-    const CHUNK: u64 = 1 << 17;
-    let sample_at = |number: u64| ((code.length - 8) * number / (SAMPLES - 1)) & !7;
-    let mut samples = Vec::with_capacity(SAMPLES as usize);
-    let mut functions = code.functions.iter().peekable();
-    let mut buffer = vec![0; CHUNK.min(code.length) as usize];
-    for start in (0..code.length).step_by(CHUNK as usize) {
-        let end = (start + CHUNK).min(code.length);
-        let chunk = &mut buffer[..(end - start) as usize];
-        chunk.fill(0);
-        read_at(file, chunk, code.offset + start)?;
-        while samples.len() < SAMPLES as usize && sample_at(samples.len() as u64) < end {
-            let at = sample_at(samples.len() as u64);
-            let bytes: [u8; 8] = chunk[(at - start) as usize..][..8].try_into().map_err(io::Error::other)?;
-            samples.push([at, u64::from_ne_bytes(bytes)]);
-        }
-        while let Some(function) = functions.peek() {
-            let (from, to) = (u64::from(function.place) - code.start, function.end() - code.start);
-            if from >= end {
-                break;
-            }
-            let part = &mut chunk[from.saturating_sub(start) as usize..(to.min(end) - start) as usize];
-            part.chunks_exact_mut(BREAKPOINT.len()).for_each(|unit| unit.copy_from_slice(BREAKPOINT));
-            if from >= start && calls_the_gate(function) {
-                part[..CALL_OF_THE_GATE.len()].copy_from_slice(CALL_OF_THE_GATE);
-            }
-            if to > end {
-                // The rest of it is in the next chunk.
-                break;
-            }
-            functions.next();
-        }
-        memory.write_at(chunk, image + start)?;
-    }
-    Ok(samples)
-}
-
-/// Reads as much as there is.
-fn read_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match file.read_at(buffer, offset)? {
-            0 => break,
-            read => {
-                buffer = &mut buffer[read..];
-                offset += read as u64;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -287,10 +295,20 @@ mod tests {
             let code = Code { start: 0, length: LENGTH as u64, offset: 0, functions: FUNCTIONS.to_vec() };
             (binary != Path::new("/dev/null")).then_some(code)
         }
+
+        fn has_sanitizer(&self, _program: &Path) -> bool {
+            false
+        }
     }
 
     fn tracer() -> Tracer {
-        Tracer::new(Tracing { agent: "/agent.so".into(), functions: Arc::new(Some2), program: None })
+        Tracer::new(Tracing {
+            agent: Agent::test(),
+            functions: Arc::new(Some2),
+            program: None,
+            sites: Arc::new(Unknown),
+            only_leads: false,
+        })
     }
 
     fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool) -> Option<Given<'t>> {
@@ -348,34 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_breakpoints_and_the_rest_is_as_it_was() {
-        let mut tracer = tracer();
-        give(&mut tracer, ONCE, false).unwrap();
-        let content = tracer.regions[Path::new(ONCE)].as_ref().unwrap().memory.content().unwrap();
-        let mut original = std::fs::read(ONCE).unwrap();
-        original.resize(LENGTH, 0);
-        let image = &content[content.len() - LENGTH..];
-        for (at, (now, before)) in image.iter().zip(&original).enumerate() {
-            let is_in = |function: &&Function| (function.place.into()..function.end()).contains(&(at as u64));
-            match FUNCTIONS.iter().find(is_in) {
-                Some(function)
-                    if [1, 3].contains(&(FUNCTIONS.iter().position(|other| other == function).unwrap()))
-                        && at - (function.place as usize) < CALL_OF_THE_GATE.len() =>
-                {
-                    assert_eq!(*now, CALL_OF_THE_GATE[at - function.place as usize], "{at}");
-                }
-                Some(_) => assert_eq!(*now, BREAKPOINT[at % BREAKPOINT.len()], "{at}"),
-                None => assert_eq!(now, before, "{at}"),
-            }
-        }
-        for sample in content[40..HEAD].as_chunks::<16>().0 {
-            let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
-            let at = number(&sample[..8]) as usize;
-            assert_eq!(number(&sample[8..]), number(&original[at..at + 8]));
-        }
-    }
-
-    #[test]
     fn hits_are_read_and_failures_believed() {
         let mut tracer = tracer();
         give(&mut tracer, ONCE, false).unwrap();
@@ -383,7 +373,10 @@ mod tests {
         let mut content = region.memory.content().unwrap().to_vec();
         content[HEAD + FUNCTIONS.len() * 8 + 1] = 1;
         region.memory.write_at(&content, 0).unwrap();
-        assert_eq!(region.executed(), Some(vec![64]));
+        let unwatched = if cfg!(target_arch = "x86_64") { &[16, 72][..] } else { &[] };
+        let mut expected = [unwatched, &[64]].concat();
+        expected.sort_unstable();
+        assert_eq!(region.executed(), Some(expected));
         content[12] = 1;
         region.memory.write_at(&content, 0).unwrap();
         assert_eq!(region.executed(), None);

@@ -5,11 +5,12 @@
 //! The uses of a run are sorted, and no two are the same, so that two runs which used the same give the same list.
 
 use super::content::Contents;
-use super::listing;
+use super::targets::{self, Target};
+use super::{extended, facts, listing};
 use crate::model::Hash;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// One thing that a run depended on, or left behind.
@@ -21,8 +22,9 @@ pub enum Use {
     /// A program was started, or was the interpreter of one that was; with the libraries that the dynamic loader opened
     /// for it, in that order.
     Executed { path: PathBuf, content: Hash, libraries: Vec<PathBuf> },
-    /// A file was opened for reading by the dynamic loader, on behalf of the programs that list it.
-    Loaded { path: PathBuf, content: Hash },
+    /// A file was opened for reading by the dynamic loader, on behalf of the programs that list it. `name` is the path that
+    /// it was opened under, where links beside the file led from there, and nobody else followed them.
+    Loaded { path: PathBuf, content: Hash, name: PathBuf },
     /// Something was found there, and no more than its attributes can have been seen.
     Exists { path: PathBuf, what: What },
     /// Something was looked for, and neither it nor anything below it was there.
@@ -33,6 +35,12 @@ pub enum Use {
     Listed { path: PathBuf, listing: Hash },
     /// A symbolic link was followed or read.
     Link { path: PathBuf, target: PathBuf },
+    /// The extended attributes were asked for.
+    Extended { path: PathBuf, attributes: Hash },
+    /// The run writes there: what was there before, as far as that decides whether and how it succeeds.
+    Target { path: PathBuf, target: Target, state: Hash },
+    /// Something about the machine was asked for without a file; `path` is its name.
+    Fact { path: PathBuf, value: Hash },
     /// The run made or changed it, and it is there at the end.
     Written { path: PathBuf, kind: Kind },
     /// It was there before the run, which has removed it.
@@ -53,6 +61,16 @@ pub struct What {
 pub struct Details {
     pub size: u64,
     pub executable: bool,
+    /// When it was changed: of large files, whose content is not read only because their attributes were asked for.
+    pub modified: Option<(i64, i64)>,
+}
+
+/// Reading a file of more than this takes longer than asking about it is worth.
+const LARGE: u64 = 256 << 20;
+
+/// Whether the content of a file does not count where no more than its attributes were seen.
+pub fn is_large(found: &Metadata) -> bool {
+    found.len() > LARGE
 }
 
 /// What a name in a folder stands for.
@@ -89,7 +107,8 @@ impl What {
     /// All that counts.
     pub fn of(found: &Metadata) -> What {
         let kind = Kind::of(found.file_type());
-        let details = Details { size: found.len(), executable: is_executable(found) };
+        let modified = is_large(found).then(|| (found.mtime(), found.mtime_nsec()));
+        let details = Details { size: found.len(), executable: is_executable(found), modified };
         What { kind, details: (kind == Kind::File).then_some(details) }
     }
 }
@@ -112,6 +131,7 @@ impl Use {
             Use::Exists { path, .. } => path,
             Use::Absent { path } | Use::Denied { path } | Use::Removed { path } => path,
             Use::Listed { path, .. } | Use::Link { path, .. } | Use::Written { path, .. } => path,
+            Use::Extended { path, .. } | Use::Target { path, .. } | Use::Fact { path, .. } => path,
         }
     }
 
@@ -119,7 +139,7 @@ impl Use {
     pub fn holds(&self, contents: &mut Contents) -> bool {
         let now = fs::symlink_metadata(self.path());
         match self {
-            Use::Read { path, content } | Use::Loaded { path, content } => {
+            Use::Read { path, content } | Use::Loaded { path, content, .. } => {
                 now.is_ok_and(|now| contents.is(path, &now, *content))
             }
             Use::Executed { path, content, .. } => {
@@ -136,6 +156,9 @@ impl Use {
             },
             Use::Listed { path, listing } => listing::of(path).is_ok_and(|now| listing::hash(&now) == *listing),
             Use::Link { path, target } => fs::read_link(path).is_ok_and(|now| now == *target),
+            Use::Extended { path, attributes } => extended::of(path) == *attributes,
+            Use::Target { path, target, state } => targets::state(*target, path) == *state,
+            Use::Fact { path, value } => facts::value(path) == *value,
             Use::Written { .. } | Use::Removed { .. } => true,
         }
     }

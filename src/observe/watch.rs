@@ -11,7 +11,9 @@ use super::content::{Contents, Forgetful, Memory};
 use super::filter;
 use super::inherited::{self, Input, MOST_FOREIGN};
 use super::kernel::{self, Listener};
+use super::lead::Lead;
 use super::ledger::{CHANGED, Ledger};
+use super::originals::Originals;
 use super::supervisor::Supervisor;
 use super::tracing::{Executed, Tracer, Tracing};
 use super::used::Use;
@@ -20,11 +22,12 @@ use crate::process::sys;
 use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How to watch.
@@ -37,13 +40,17 @@ pub struct Watch {
     pub inherits_input: bool,
     /// Set as soon as watching can have changed what the command does.
     pub disturbed: Arc<AtomicBool>,
-    /// Whether and how the functions that are executed are noted. The caller preloads the agent.
+    /// Whether and how the agent is loaded into programs: to lead their calls past the filter, and to note which functions are
+    /// executed.
     pub tracing: Option<Tracing>,
+    /// Below which folder the originals of files that the run changes are kept, if they are.
+    pub originals: Option<PathBuf>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed: Arc::default(), tracing: None }
+        let (disturbed, tracing, originals) = (Arc::default(), None, None);
+        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed, tracing, originals }
     }
 }
 
@@ -74,7 +81,7 @@ pub struct Watching {
     /// Dropping them tells the launcher and the supervisor that the command has ended.
     hold: Sender<()>,
     stop: PipeWriter,
-    supervisor: JoinHandle<(Supervisor, Listener, bool)>,
+    supervisor: JoinHandle<Option<(Supervisor, Listener, bool)>>,
 }
 
 /// What was seen of a run.
@@ -94,6 +101,8 @@ pub struct Watched {
     pub refusals: Vec<Refusal<'static>>,
     /// Watching can have changed the verdict: before anyone hears of a failure, run it again plainly.
     pub disturbed: bool,
+    /// What the run has changed, to be undone before it is repeated.
+    pub originals: Originals,
 }
 
 /// What the launcher reports once the filter is in place.
@@ -122,8 +131,11 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
         ledger.refuse("descriptors", format!("more than {MOST_FOREIGN} are inherited from outside"));
         foreign.truncate(MOST_FOREIGN);
     }
-    let numbers: Vec<i32> = foreign.iter().map(|foreign| foreign.number).collect();
-    let program = filter::program(&numbers);
+    let numbers = inherited::watched_numbers(&foreign);
+    // Without the board nothing is led.
+    let sites = how.tracing.as_ref().map(|tracing| tracing.sites.clone());
+    let lead = sites.and_then(|sites| Lead::new(sites, &numbers).ok());
+    let program = filter::program(&numbers, lead.as_ref().map(Lead::passes));
     let (stop_seen, stop) = match io::pipe() {
         Ok(pipe) => pipe,
         Err(error) => return Err(unavailable(command, format!("no pipe: {error}"))),
@@ -132,29 +144,47 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     let (installed, is_installed) = mpsc::channel();
     let (spawned, is_spawned) = mpsc::channel();
     let (hold, held) = mpsc::channel();
-    sys::survive_signals();
+    let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
+    (supervisor.tracer, supervisor.lead) = (tracer, lead);
+    supervisor.originals = Originals::new(how.originals.clone());
+    // First of all: a command whose calls nobody answers would wait for ever.
+    let (begin, begins) = mpsc::channel::<Installed>();
+    let serving = thread::Builder::new().spawn(move || {
+        let Installed { listener, thread, powerless } = begins.recv().ok()?;
+        (supervisor.launcher, supervisor.powerless) = (thread, powerless);
+        let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
+        Some((supervisor, listener, nobody_left))
+    });
+    let serving = match serving {
+        Ok(serving) => serving,
+        Err(error) => return Err(unavailable(command, no_thread(&error))),
+    };
+    sys::pass_on_signals();
     let started = Instant::now();
-    let launcher = std::thread::spawn(move || launch(command, &program, &installed, &spawned, held));
-    let Installed { listener, thread, powerless } = match is_installed.recv() {
-        Ok(Ok(installed)) => installed,
+    let (given, taken) = mpsc::channel();
+    let launching = move || {
+        if let Ok(command) = taken.recv() {
+            launch(command, &program, &installed, &spawned, held);
+        }
+    };
+    let launcher = match thread::Builder::new().spawn(launching) {
+        Ok(launcher) => launcher,
+        Err(error) => return Err(unavailable(command, no_thread(&error))),
+    };
+    let _ = given.send(command);
+    match is_installed.recv() {
+        Ok(Ok(installed)) => _ = begin.send(installed),
         Ok(Err((error, command))) => return Err(unavailable(*command, why(&error))),
         Err(_) => return Err(CannotWatch::CannotRun(io::Error::other("the launching thread failed"))),
-    };
-    let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
-    (supervisor.launcher, supervisor.powerless) = (thread, powerless);
-    supervisor.tracer = tracer;
-    let supervisor = std::thread::spawn(move || {
-        let nobody_left = supervisor.serve(&listener, stop_seen.as_fd());
-        (supervisor, listener, nobody_left)
-    });
+    }
     match is_spawned.recv() {
         Ok(Ok(child)) => {
             sys::forward_signals_to(Some(child.id()));
-            Ok(Watching { child, started, input, launcher, hold, stop, supervisor })
+            Ok(Watching { child, started, input, launcher, hold, stop, supervisor: serving })
         }
         Ok(Err((error, command))) => {
             drop((hold, stop));
-            let (supervisor, ..) = supervisor.join().map_err(|_| failed())?;
+            let (supervisor, ..) = serving.join().ok().flatten().ok_or_else(failed)?;
             match supervisor.blind {
                 Some(blind) => Err(unavailable(*command, format!("the test's memory cannot be read: {blind}"))),
                 None => Err(CannotWatch::CannotRun(error)),
@@ -171,12 +201,16 @@ pub fn is_watched() -> bool {
 
 /// Whether watching is possible here, or why not.
 pub fn availability() -> Result<(), String> {
-    let attempt = std::thread::spawn(|| kernel::install(&filter::harmless()));
-    match attempt.join() {
+    let attempt = thread::Builder::new().spawn(|| kernel::install(&filter::harmless()));
+    match attempt.map_err(|error| no_thread(&error))?.join() {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(why(&error)),
         Err(_) => Err("the attempt failed".to_owned()),
     }
+}
+
+fn no_thread(error: &io::Error) -> String {
+    format!("no thread can be started: {error}")
 }
 
 fn failed() -> CannotWatch {
@@ -230,15 +264,15 @@ impl Watching {
     /// Waits for the command's end, and closes the account. What the command has started and left running is
     /// not waited for.
     pub fn wait(mut self) -> io::Result<Watched> {
-        let status = self.child.wait();
-        sys::forward_signals_to(None);
+        let status = sys::wait_while_signals_are_passed_on(&mut self.child);
         let duration = self.started.elapsed();
         drop(self.hold);
         let _ = self.launcher.join();
         drop(self.stop);
-        let (supervisor, listener, nobody_left) =
-            self.supervisor.join().map_err(|_| io::Error::other("the watching thread failed"))?;
-        let Supervisor { mut ledger, disturbed, processes, tracer, .. } = supervisor;
+        let (mut supervisor, listener, nobody_left) =
+            self.supervisor.join().ok().flatten().ok_or_else(|| io::Error::other("the watching thread failed"))?;
+        supervisor.refuse_what_is_shared();
+        let Supervisor { mut ledger, disturbed, processes, tracer, originals, .. } = supervisor;
         let mut disturbed = disturbed.load(Ordering::Relaxed);
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
@@ -253,6 +287,7 @@ impl Watching {
         let (used, refusals) = ledger.close();
         let traced = tracer.as_ref().is_some_and(Tracer::is_used);
         let executed = tracer.map(Tracer::close).unwrap_or_default();
-        Ok(Watched { status: status?, duration, input: self.input, used, executed, traced, refusals, disturbed })
+        let (status, input) = (status?, self.input);
+        Ok(Watched { status, duration, input, used, executed, traced, refusals, disturbed, originals })
     }
 }

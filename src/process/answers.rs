@@ -4,10 +4,11 @@
 //! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Whatever goes
 //! wrong is a miss.
 
-use super::{Settings, aside};
+use super::{Settings, atomic_write};
 use crate::model::Hash;
 use crate::model::envelope::Format;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 const FORMAT: Format = Format { magic: *b"TASTEANS", version: 1 };
@@ -30,7 +31,11 @@ pub fn remember(settings: &Settings, key: Hash, answer: &[u8]) {
     let Some(path) = path(settings, key) else { return };
     if let (Some(folder), Ok(bytes)) = (path.parent(), FORMAT.encode(&answer)) {
         // Not remembered is asked again.
-        let _ = fs::create_dir_all(folder).and_then(|()| aside::write(&path, None, None, &[bytes]));
+        let _ = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| atomic_write::write(&path, None, None, &[bytes]));
     }
 }
 

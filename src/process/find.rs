@@ -10,7 +10,7 @@
 //! 3. masquerade: a link called `gcc` stands for the next `gcc` on `PATH`;
 //! 4. the next `cc`, `gcc`, `clang` (`c++`, `g++`, `clang++`) on `PATH`.
 
-use super::names::{self, Kind};
+use super::names::{self, ToolKind};
 use super::search::{self, Hit};
 use super::spawn::Program;
 use std::ffi::{OsStr, OsString};
@@ -106,17 +106,17 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
     let mut words = 0;
     let known = loop {
         let word = arguments.get(words).map_or(OsStr::new(""), OsString::as_os_str);
-        match Path::new(word).file_name().map_or(Kind::Other, names::kind) {
-            Kind::Launcher => words += 1,
-            Kind::Compiler | Kind::Shim => break Some(true),
+        match Path::new(word).file_name().map_or(ToolKind::Other, names::kind) {
+            ToolKind::Launcher => words += 1,
+            ToolKind::Compiler | ToolKind::Shim => break Some(true),
             // `ccache compiler_check=content gcc`
-            Kind::Other if words > 0 && is_setting(word) => words += 1,
+            ToolKind::Other if words > 0 && is_setting(word) => words += 1,
             // `our-own-prefix gcc`
-            Kind::Other if may_be_program(word) && names_compiler(arguments.get(words + 1)) => words += 1,
-            Kind::Other if (words > 0 || unknown) && may_be_program(word) => break Some(false),
+            ToolKind::Other if may_be_program(word) && names_compiler(arguments.get(words + 1)) => words += 1,
+            ToolKind::Other if (words > 0 || unknown) && may_be_program(word) => break Some(false),
             // `ccache --show-stats` is for the launcher itself.
-            Kind::Other if words > 0 => break None,
-            Kind::Other => return None,
+            ToolKind::Other if words > 0 => break None,
+            ToolKind::Other => return None,
         }
     };
     let words = words + usize::from(known.is_some());
@@ -127,16 +127,17 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
 
 /// A compiler's name, for which there is no file that could be meant as an input instead.
 fn names_missing_compiler(word: &OsStr) -> bool {
-    let kind = Path::new(word).file_name().map_or(Kind::Other, names::kind);
-    matches!(kind, Kind::Compiler | Kind::Launcher) && (search::is_shim(Path::new(word)) || !Path::new(word).exists())
+    let kind = Path::new(word).file_name().map_or(ToolKind::Other, names::kind);
+    matches!(kind, ToolKind::Compiler | ToolKind::Launcher)
+        && (search::is_shim(Path::new(word)) || !Path::new(word).exists())
 }
 
 /// A compiler, a shim or a launcher, and no file that could be an input.
 fn names_compiler(word: Option<&OsString>) -> bool {
     let Some(word) = word else { return false };
-    let kind = Path::new(word).file_name().map_or(Kind::Other, names::kind);
+    let kind = Path::new(word).file_name().map_or(ToolKind::Other, names::kind);
     let is_input = !word.as_bytes().contains(&b'/') && Path::new(word).exists();
-    kind != Kind::Other && !is_input && by_word_or_behind(word).is_some()
+    kind != ToolKind::Other && !is_input && by_word_or_behind(word).is_some()
 }
 
 fn is_setting(word: &OsStr) -> bool {
@@ -194,11 +195,11 @@ fn is_foreign(word: &OsStr) -> bool {
 fn masqueraded(called: &OsStr) -> Option<Compiler> {
     let name = Path::new(called).file_name()?;
     let kind = names::kind(name);
-    if kind == Kind::Shim {
+    if kind == ToolKind::Shim {
         return None;
     }
     let hit = search::behind(called)?;
-    Some(Compiler { program: called_by(&hit, name), words: 0, known: kind == Kind::Compiler })
+    Some(Compiler { program: called_by(&hit, name), words: 0, known: kind == ToolKind::Compiler })
 }
 
 fn by_default(tool: Tool) -> Option<Compiler> {

@@ -22,8 +22,6 @@ pub enum LinkerKind {
     Gold,
     Lld,
     Mold,
-    /// One that we know nothing of: not asked for a map.
-    Other,
 }
 
 /// The linker that would run without us: the one that the user gave to the driver, or that the driver finds
@@ -136,7 +134,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// What the linker at `path` says that it is.
-pub fn kind(settings: &Settings, path: &Path) -> LinkerKind {
+pub fn kind(settings: &Settings, path: &Path) -> Option<LinkerKind> {
     let mut hasher = Hasher::new("kind of linker");
     stamp(&mut hasher, path);
     let key = hasher.finish();
@@ -148,23 +146,23 @@ pub fn kind(settings: &Settings, path: &Path) -> LinkerKind {
         answers::remember(settings, key, &line);
         Some(line)
     });
-    text.map_or(LinkerKind::Other, |text| kind_by_version(&text))
+    text.and_then(|text| kind_by_version(&text))
 }
 
 /// The kind by the first line of `--version`. Others say "compatible with GNU ld", so GNU's comes last and
 /// only at the front.
-fn kind_by_version(line: &[u8]) -> LinkerKind {
+fn kind_by_version(line: &[u8]) -> Option<LinkerKind> {
     let has = |word: &str| line.windows(word.len()).any(|part| part == word.as_bytes());
     if line.starts_with(b"mold ") {
-        LinkerKind::Mold
+        Some(LinkerKind::Mold)
     } else if line.starts_with(b"LLD ") || has(" LLD ") {
-        LinkerKind::Lld
+        Some(LinkerKind::Lld)
     } else if line.starts_with(b"GNU gold ") {
-        LinkerKind::Gold
+        Some(LinkerKind::Gold)
     } else if line.starts_with(b"GNU ld ") {
-        LinkerKind::GnuLd
+        Some(LinkerKind::GnuLd)
     } else {
-        LinkerKind::Other
+        None
     }
 }
 
@@ -175,13 +173,13 @@ mod tests {
     #[test]
     fn kinds_by_version() {
         for (line, kind) in [
-            ("GNU ld (GNU Binutils for Debian) 2.40", LinkerKind::GnuLd),
-            ("GNU gold (GNU Binutils for Debian 2.40) 1.16", LinkerKind::Gold),
-            ("Debian LLD 14.0.6 (compatible with GNU linkers)", LinkerKind::Lld),
-            ("LLD 17.0.1 (compatible with GNU linkers)", LinkerKind::Lld),
-            ("mold 1.10.1 (compatible with GNU ld)", LinkerKind::Mold),
-            ("Wild version 0.4.0 (compatible with GNU linkers)", LinkerKind::Other),
-            ("", LinkerKind::Other),
+            ("GNU ld (GNU Binutils for Debian) 2.40", Some(LinkerKind::GnuLd)),
+            ("GNU gold (GNU Binutils for Debian 2.40) 1.16", Some(LinkerKind::Gold)),
+            ("Debian LLD 14.0.6 (compatible with GNU linkers)", Some(LinkerKind::Lld)),
+            ("LLD 17.0.1 (compatible with GNU linkers)", Some(LinkerKind::Lld)),
+            ("mold 1.10.1 (compatible with GNU ld)", Some(LinkerKind::Mold)),
+            ("Wild version 0.4.0 (compatible with GNU linkers)", None),
+            ("", None),
         ] {
             assert_eq!(kind_by_version(line.as_bytes()), kind, "{line}");
         }

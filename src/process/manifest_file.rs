@@ -3,7 +3,7 @@
 //! In that folder binaries of the same name from different folders must not overwrite each other's manifests: the
 //! file is called after the binary's name and place, and `NAME.tasting` is a link to the newest of them.
 
-use super::{Settings, aside};
+use super::{Settings, atomic_write};
 use crate::model::{Hash, manifest};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -37,7 +37,7 @@ pub fn write(settings: &Settings, binary: &Path, bytes: &[u8]) -> io::Result<()>
     if let Some(folder) = &settings.manifest_dir {
         fs::create_dir_all(folder)?;
     }
-    aside::write(&own, None, None, &[bytes])?;
+    atomic_write::write(&own, None, None, &[bytes])?;
     if own == plain {
         return Ok(());
     }

@@ -1,12 +1,12 @@
 //! Other programs and files: all that the shims do which is not about code and hashes.
 //!
 //! In: argument lists, the environment, paths. Out: the real tool, found and run; response files expanded;
-//! files written aside.
+//! files written atomically.
 
 /// Small answers of other programs, remembered between calls.
 pub mod answers;
-/// Files written aside and renamed into place.
-pub mod aside;
+/// Files that are written whole or not at all.
+pub mod atomic_write;
 /// Finding the real compiler.
 pub mod find;
 /// Two shims in a row do the work once.

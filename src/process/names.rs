@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// What a program is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ToolKind {
     /// One of our own.
     Shim,
     /// A driver with GCC's command line.
@@ -60,16 +60,16 @@ const FILES: [&str; 38] = [
 ];
 
 /// What the program of this file name is.
-pub fn kind(name: &OsStr) -> Kind {
-    let Some(name) = name.to_str() else { return Kind::Other };
+pub fn kind(name: &OsStr) -> ToolKind {
+    let Some(name) = name.to_str() else { return ToolKind::Other };
     if SHIMS.contains(&name) {
-        Kind::Shim
+        ToolKind::Shim
     } else if LAUNCHERS.contains(&name) {
-        Kind::Launcher
+        ToolKind::Launcher
     } else if split(name).is_some() {
-        Kind::Compiler
+        ToolKind::Compiler
     } else {
-        Kind::Other
+        ToolKind::Other
     }
 }
 
@@ -125,16 +125,16 @@ mod tests {
     #[test]
     fn kinds() {
         for name in ["gcc", "c++", "clang++-14", "gcc-12.2.0", "aarch64-linux-gnu-gcc", "arm-none-eabi-g++-13", "c99"] {
-            assert_eq!(kind(OsStr::new(name)), Kind::Compiler, "{name}");
+            assert_eq!(kind(OsStr::new(name)), ToolKind::Compiler, "{name}");
         }
         for name in ["clang14", "musl-gcc", "x86_64-w64-mingw32-c++"] {
-            assert_eq!(kind(OsStr::new(name)), Kind::Compiler, "{name}");
+            assert_eq!(kind(OsStr::new(name)), ToolKind::Compiler, "{name}");
         }
         for name in ["gcc-ar", "clang-format", "ld", "nvcc", "cpp", "clang-cl", "12", "", "-", "gcc-ranlib-12"] {
-            assert_eq!(kind(OsStr::new(name)), Kind::Other, "{name}");
+            assert_eq!(kind(OsStr::new(name)), ToolKind::Other, "{name}");
         }
-        assert_eq!(kind(OsStr::new("ccache")), Kind::Launcher);
-        assert_eq!(kind(OsStr::new("tasting-c++")), Kind::Shim);
+        assert_eq!(kind(OsStr::new("ccache")), ToolKind::Launcher);
+        assert_eq!(kind(OsStr::new("tasting-c++")), ToolKind::Shim);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! In: a name, or a path. Out: the path of a program that is not a shim.
 
-use super::names::{self, Kind};
+use super::names::{self, ToolKind};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -24,7 +24,7 @@ pub fn is_shim(path: &Path) -> bool {
     if fs::metadata("/proc/self/exe").is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino())) {
         return true;
     }
-    let named_so = |path: &Path| path.file_name().is_some_and(|name| names::kind(name) == Kind::Shim);
+    let named_so = |path: &Path| path.file_name().is_some_and(|name| names::kind(name) == ToolKind::Shim);
     if fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
         fs::canonicalize(path).is_ok_and(|file| named_so(&file))
     } else {

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// How this call is to behave.
@@ -114,8 +115,12 @@ impl Settings {
         let Some(path) = &self.logfile else { return };
         let line = format!("{} {}\n", std::process::id(), message.to_string().replace('\n', " "));
         // One write of the whole line in append mode, so that lines of parallel calls do not mix.
-        let _ =
-            OpenOptions::new().append(true).create(true).open(path).and_then(|mut log| log.write_all(line.as_bytes()));
+        let _ = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .and_then(|mut log| log.write_all(line.as_bytes()));
     }
 }
 

@@ -5,16 +5,24 @@
 
 #![expect(unsafe_code, reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std")]
 
+mod signals;
+
+pub use signals::{
+    die_by, forward_signals_to, pass_on_signals, survive_file_size_limit, survive_signals, survived_signal,
+    wait_while_signals_are_passed_on,
+};
+
 use std::ffi::CStr;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A file's content, mapped read-only. An empty file is an empty slice.
 #[derive(Debug)]
@@ -92,6 +100,11 @@ impl Memory {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
+    /// Makes it as long as this, with zeros.
+    pub fn resize(&self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)
+    }
+
     /// Writes to it.
     pub fn write_at(&self, content: &[u8], offset: u64) -> io::Result<()> {
         std::os::unix::fs::FileExt::write_all_at(&self.file, content, offset)
@@ -116,6 +129,26 @@ impl Memory {
     /// What was written to it so far.
     pub fn content(&self) -> io::Result<Mapped> {
         map_file(&self.file)
+    }
+}
+
+/// Words of memory that is shared with other processes.
+pub struct SharedWords(memmap2::MmapMut);
+
+impl SharedWords {
+    /// A part of a memory, which has to be long enough already.
+    pub fn new(memory: &Memory, offset: u64, length: usize) -> io::Result<SharedWords> {
+        // SAFETY: the map is only ever used by way of atomic words, whoever else writes there. Nobody makes the file
+        // shorter: what others have of it are descriptors that they close once they have mapped it.
+        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(length).map_mut(&memory.file)? };
+        Ok(SharedWords(map))
+    }
+
+    /// One of the words.
+    pub fn get(&self, index: usize) -> Option<&AtomicU64> {
+        let words = self.0.len() / size_of::<AtomicU64>();
+        // SAFETY: the word is within the map, which begins at a page and lives as long as the reference.
+        (index < words).then(|| unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(index) })
     }
 }
 
@@ -171,12 +204,24 @@ extern "C" fn note_what_is_given() {
     BLOCKED.store(change_mask(None), Ordering::Relaxed);
 }
 
+/// As the kernel has it: handler, flags, restorer, mask. The C library does not let anyone near the two signals that it uses
+/// itself.
+type Action = [u64; 4];
+
 fn is_ignored(signal: libc::c_int) -> bool {
-    // SAFETY: the struct is plain data for which zero is valid, and lives through the call, which only fills it.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
-    }
+    let mut action: Action = [0; 4];
+    let none = std::ptr::null::<Action>();
+    // SAFETY: the array is as long as what the kernel fills, and lives through the call.
+    let result = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), size_of::<u64>()) };
+    result == 0 && action[0] == libc::SIG_IGN as u64
+}
+
+/// Async-signal-safe.
+fn ignore(signal: libc::c_int) {
+    let action: Action = [libc::SIG_IGN as u64, 0, 0, 0];
+    let none = std::ptr::null_mut::<Action>();
+    // SAFETY: the array is as long as what the kernel reads, and lives through the call.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, size_of::<u64>()) };
 }
 
 /// Sets the mask of blocked signals, if there is a new one; gives the old one. Async-signal-safe.
@@ -198,12 +243,13 @@ pub fn was_given_no_sigpipe() -> bool {
     IGNORES_SIGPIPE.load(Ordering::Relaxed)
 }
 
-/// The signals that this process was given as ignored, and those given as blocked, a bit each. To be asked before
-/// `survive_signals`.
+/// The signals that this process was given as ignored, and those given as blocked, a bit each. To be asked for the first
+/// time before `survive_signals`.
 pub fn given_signals() -> (u64, u64) {
+    static IGNORED: OnceLock<u64> = OnceLock::new();
     let is_ignored = |signal: i32| if signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(signal) };
-    let ignored = (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |set, signal| set | 1 << (signal - 1));
-    (ignored, BLOCKED.load(Ordering::Relaxed))
+    let all = || (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |set, signal| set | 1 << (signal - 1));
+    (*IGNORED.get_or_init(all), BLOCKED.load(Ordering::Relaxed))
 }
 
 /// Lets a command start with closed descriptors and signals as we were given them: Rust would give it others.
@@ -228,6 +274,23 @@ pub fn start_as_given(command: &mut Command) {
     }
 }
 
+/// The same for a command that gets all signals that are sent to us (`pass_on_signals`): what we were given as ignored, and
+/// catch to pass it on, is ignored there.
+pub fn start_test_as_given(command: &mut Command) {
+    start_as_given(command);
+    let (ignored, _) = given_signals();
+    if ignored == 0 {
+        return;
+    }
+    // SAFETY: setting signals is async-signal-safe.
+    unsafe {
+        command.pre_exec(move || {
+            (1..=64).filter(|signal| ignored & (1 << (signal - 1)) != 0).for_each(ignore);
+            Ok(())
+        });
+    }
+}
+
 /// Lets a command start in a session of its own, with nothing of ours open but its standard streams.
 pub fn detach(command: &mut Command) {
     // SAFETY: only async-signal-safe calls that take no pointers.
@@ -243,107 +306,6 @@ pub fn detach(command: &mut Command) {
             }
             Ok(())
         });
-    }
-}
-
-/// The child that signals are passed on to; 0 while there is none.
-static CHILD: AtomicI32 = AtomicI32::new(0);
-/// A signal that came before the child was known; 0 if none did.
-static EARLY: AtomicI32 = AtomicI32::new(0);
-/// The last signal that we survived; 0 if none came.
-static SURVIVED: AtomicI32 = AtomicI32::new(0);
-
-type Handler = extern "C" fn(libc::c_int, *const libc::siginfo_t);
-
-/// Survives a signal, and passes it on if some process has sent it, perhaps to us alone. What the terminal sends, the child
-/// gets as well; what we cause ourselves is for us.
-extern "C" fn survive(signal: libc::c_int, origin: *const libc::siginfo_t) {
-    SURVIVED.store(signal, Ordering::SeqCst);
-    // SAFETY: the kernel gives a handler that asks for it (SA_SIGINFO) a valid pointer; a signal of a process has its number.
-    let is_sent = unsafe { (*origin).si_code <= 0 && (*origin).si_pid() != libc::getpid() };
-    if is_sent {
-        forward(signal);
-    }
-}
-
-fn forward(signal: libc::c_int) {
-    match CHILD.load(Ordering::SeqCst) {
-        0 => EARLY.store(signal, Ordering::SeqCst),
-        child => send(child, signal),
-    }
-}
-
-fn send(process: i32, signal: i32) {
-    // SAFETY: kill takes no pointers and is async-signal-safe.
-    unsafe { libc::kill(process, signal) };
-}
-
-/// Makes this process outlive signals that are meant for the child it is about to start. Handlers, not
-/// SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
-pub fn survive_signals() {
-    for signal in [
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGHUP,
-        libc::SIGUSR1,
-        libc::SIGUSR2,
-        libc::SIGALRM,
-        libc::SIGABRT,
-        // A limit on the size of files is for the child to die of; our own writing just fails.
-        libc::SIGXFSZ,
-    ] {
-        install(signal, survive);
-    }
-}
-
-/// Sets a handler, unless the signal is ignored: then the child has to ignore it too (`nohup make`).
-fn install(signal: libc::c_int, handler: Handler) {
-    // SAFETY: both structs are plain data for which zero is valid, and live through the calls; the handlers
-    // only touch atomics and call kill, which is async-signal-safe.
-    unsafe {
-        let mut old: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(signal, std::ptr::null(), &mut old) != 0 || old.sa_sigaction == libc::SIG_IGN {
-            return;
-        }
-        let mut new: libc::sigaction = std::mem::zeroed();
-        new.sa_sigaction = handler as *const () as libc::sighandler_t;
-        new.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
-        libc::sigaction(signal, &new, std::ptr::null_mut());
-    }
-}
-
-/// Names the child that signals go to, and passes on what came before it was known.
-/// `None` once it has been waited for, since its number may then be another process's.
-pub fn forward_signals_to(child: Option<u32>) {
-    let child = child.and_then(|id| i32::try_from(id).ok()).unwrap_or(0);
-    CHILD.store(child, Ordering::SeqCst);
-    if child != 0 {
-        match EARLY.swap(0, Ordering::SeqCst) {
-            0 => {}
-            signal => send(child, signal),
-        }
-    }
-}
-
-/// The last signal that came since `survive_signals`.
-pub fn survived_signal() -> Option<i32> {
-    Some(SURVIVED.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
-}
-
-/// Ends this process by a signal, without a core dump: the child has left the one that matters.
-pub fn die_by(signal: i32) {
-    // SAFETY: no pointers but to locals that live through the calls; the zeroed structs are plain data.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        libc::sigaction(signal, &action, std::ptr::null_mut());
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
-        libc::raise(signal);
     }
 }
 
@@ -385,6 +347,9 @@ unsafe fn keep_passing_on(pairs: &[(OwnedFd, i32)]) {
     let mut buffer = [0u8; 4096];
     // SAFETY: the array and the buffer live through the calls; the descriptors are ours.
     unsafe {
+        for signal in 1..=64 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
         for number in 0..1024 {
             let needed = pairs.iter().any(|(from, to)| number == from.as_raw_fd() || number == *to);
             if !needed {
@@ -409,12 +374,43 @@ unsafe fn keep_passing_on(pairs: &[(OwnedFd, i32)]) {
     }
 }
 
+/// Whether a file has been opened once and no more, to be written by whoever shares that: others who opened it would stand
+/// in the way of a lease.
+pub fn is_opened_once(file: BorrowedFd) -> bool {
+    // SAFETY: these commands of fcntl take numbers. The lease is given back at once, before it can stop anyone.
+    unsafe {
+        let is_leased = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0;
+        if is_leased {
+            libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
+        }
+        is_leased
+    }
+}
+
 /// Whether files may not become as large as they like (`ulimit -f`).
 pub fn file_size_is_limited() -> bool {
+    soft_limit(libc::RLIMIT_FSIZE) != libc::RLIM_INFINITY
+}
+
+/// What this process may use of something; 0 if that cannot be told.
+fn soft_limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a local that lives through the call.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    !known || limit.rlim_cur != libc::RLIM_INFINITY
+    let is_known = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
+    if is_known { limit.rlim_cur } else { 0 }
+}
+
+/// Whether so little memory is allowed that deciding about a test could fail for want of it (`ulimit -v`, `ulimit -d`).
+pub fn lacks_memory() -> bool {
+    const NEEDED: u64 = 256 << 20;
+    [libc::RLIMIT_AS, libc::RLIMIT_DATA].into_iter().any(|resource| soft_limit(resource) < NEEDED)
+}
+
+/// Whether so few processes are allowed (`ulimit -u`) that our threads, which count as processes, would take them away from
+/// a test. The limit does not hold for root.
+pub fn lacks_processes() -> bool {
+    const NEEDED: u64 = 64;
+    user() != 0 && soft_limit(libc::RLIMIT_NPROC) < NEEDED
 }
 
 /// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the second number), and the
@@ -446,6 +442,21 @@ pub fn limits() -> ([(u64, u64); 10], u32) {
         mask
     };
     (limits, mask)
+}
+
+/// What this process and those that it starts may do beyond other users, and how the kernel treats them: effective,
+/// permitted and inheritable capabilities, whether programs can give new ones, and the personality.
+pub fn powers() -> ([u32; 6], bool, i32) {
+    const VERSION: u32 = 0x2008_0522;
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    let header = [VERSION, 0];
+    let mut sets = [0u32; 6];
+    // SAFETY: the header is that of the version with two sets of three numbers, which the kernel fills; both live through the
+    // call. The other calls take no pointers.
+    unsafe {
+        libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr());
+        (sets, libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1, libc::personality(ASK))
+    }
 }
 
 /// The user that this process acts as.

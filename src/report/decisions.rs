@@ -36,10 +36,11 @@ fn line(out: &mut impl Write, decision: &Decision, command: &str, width: usize, 
     };
     let alarm = if matches!(decision.audit, Some(Audit::Missed | Audit::Unstable)) { red } else { "" };
     let end = if alarm.is_empty() { "" } else { plain };
+    let disturbed = decision.disturbed.as_deref().map_or(String::new(), |how| format!("; disturbed: {}", visible(how)));
     let (time, reason) = (time(decision.time), visible(&decision.reason));
     writeln!(
         out,
-        "{dim}{time}{plain}  {colour}{verdict:<8}{plain}  {took:>14}  {bold}{command:<width$}{plain}  {alarm}{reason}{end}"
+        "{dim}{time}{plain}  {colour}{verdict:<8}{plain}  {took:>14}  {bold}{command:<width$}{plain}  {alarm}{reason}{disturbed}{end}"
     )
 }
 
@@ -63,6 +64,7 @@ mod tests {
             saved_ms: 1500,
             audit: None,
             shared: false,
+            disturbed: None,
         };
         let decisions = [decision("./t a", Verdict::Reused, 0), decision("./longer", Verdict::Executed, 1)];
         let mut text = Vec::new();

@@ -47,6 +47,9 @@ pub struct ShownChange {
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// The library that it is in, if it is not in the program itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
     /// From where the program starts to this atom.
     pub chain: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,15 +72,16 @@ impl ShownProgram {
         ShownProgram { note: Some(note), ..ShownProgram::default() }
     }
 
-    pub fn new(comparison: Comparison, refusals: Vec<String>) -> Self {
+    /// What was found, with the names of the program's libraries in the order of their modules.
+    pub fn new(comparison: Comparison, refusals: Vec<String>, libraries: &[String]) -> Self {
         let Comparison { changes, frame, roots } = comparison;
-        let atoms = changes.into_iter().map(ShownChange::new).collect();
+        let atoms = changes.into_iter().map(|change| ShownChange::new(change, libraries)).collect();
         ShownProgram { atoms, frame, roots, refusals, note: None }
     }
 }
 
 impl ShownChange {
-    fn new(change: AtomChange) -> Self {
+    fn new(change: AtomChange, libraries: &[String]) -> Self {
         let reference = |(before, now)| ShownReference { before, now };
         ShownChange {
             what: match change.what {
@@ -92,6 +96,7 @@ impl ShownChange {
             level: level_name(change.level),
             source: change.source.map(|(file, line)| format!("{file}:{line}")),
             object: change.object,
+            library: change.module.checked_sub(1).and_then(|index| libraries.get(index).cloned()),
             chain: change.chain.iter().map(|name| demangle(name).into_owned()).collect(),
             references: change.references.into_iter().map(reference).collect(),
             moved_from: change.moved_from,
@@ -100,8 +105,14 @@ impl ShownChange {
 
     fn label(&self) -> String {
         let name = self.demangled.as_ref().unwrap_or(&self.name);
-        let place = self.source.as_ref().or(self.object.as_ref());
-        format!("{}{}", visible(name), place.map_or(String::new(), |place| format!(" ({})", visible(place))))
+        let place = self.source.as_ref().or(self.object.as_ref()).map(|place| visible(place));
+        let library = self.library.as_ref().map(|library| format!("in {}", visible(library)));
+        let places: Vec<String> = place.into_iter().chain(library).collect();
+        format!(
+            "{}{}",
+            visible(name),
+            if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
+        )
     }
 
     /// What has become of it.
@@ -202,6 +213,7 @@ mod tests {
             level: Level::Code,
             source: Some(("x.c".to_owned(), 4)),
             object: None,
+            module: 0,
             chain: vec!["_start".to_owned(), "main".to_owned(), name.to_owned()],
             references: Vec::new(),
             moved_from: None,
@@ -210,7 +222,7 @@ mod tests {
 
     fn text(comparison: Comparison) -> String {
         let mut text = Vec::new();
-        write(&mut text, &ShownProgram::new(comparison, Vec::new()), "  ", Style::default()).unwrap();
+        write(&mut text, &ShownProgram::new(comparison, Vec::new(), &[]), "  ", Style::default()).unwrap();
         String::from_utf8(text).unwrap()
     }
 

@@ -34,13 +34,13 @@ pub struct WrittenFile {
     /// A text by which they are known again.
     #[serde(skip)]
     pub knows: &'static str,
-    pub state: State,
+    pub state: SetupState,
 }
 
 /// What became of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum SetupState {
     /// They could be written.
     Suggested,
     Written,
@@ -62,12 +62,12 @@ pub fn write(out: &mut impl Write, setup: &Setup, colour: bool) -> io::Result<()
         for file in &system.files {
             let path = visible(&file.path);
             match file.state {
-                State::Written => writeln!(out, "  {green}written{plain} to {path}")?,
-                State::Present => writeln!(out, "  {path} has the lines for it")?,
-                State::Suggested => writeln!(out, "  lines for {path} (`tasting init --write` adds them)")?,
-                State::ByHand => writeln!(out, "  {yellow}by hand{plain} into {path}, which is there already")?,
+                SetupState::Written => writeln!(out, "  {green}written{plain} to {path}")?,
+                SetupState::Present => writeln!(out, "  {path} has the lines for it")?,
+                SetupState::Suggested => writeln!(out, "  lines for {path} (`tasting init --write` adds them)")?,
+                SetupState::ByHand => writeln!(out, "  {yellow}by hand{plain} into {path}, which is there already")?,
             }
-            if matches!(file.state, State::Suggested | State::ByHand) {
+            if matches!(file.state, SetupState::Suggested | SetupState::ByHand) {
                 file.lines.lines().try_for_each(|line| writeln!(out, "    {}", visible(line)))?;
             }
         }

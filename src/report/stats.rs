@@ -2,7 +2,7 @@
 
 use super::style::Style;
 use super::units::{command, counted, duration, share, size, time, visible};
-use crate::model::{Mark, Stats};
+use crate::model::{Disturbed, Mark, Stats, Treatment};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -16,8 +16,19 @@ pub struct ShownStats {
     /// Of all audits, those that found a missed dependency; none without audits.
     miss_rate: Option<f64>,
     quarantine: Vec<ShownMark>,
+    disturbed: Vec<ShownDisturbed>,
     store: ShownStore,
     objects: ShownObjects,
+    /// The binaries of the project at hand that are described as a whole.
+    whole: Vec<TakenWhole>,
+}
+
+/// A binary that is described as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TakenWhole {
+    /// Its path below the project's root.
+    pub binary: String,
+    pub reason: String,
 }
 
 /// What the cache of objects takes, and how often it was of use.
@@ -42,6 +53,16 @@ struct ShownMark {
     passes_left: u32,
 }
 
+/// A test that tracing or watching disturbs.
+#[derive(Serialize)]
+struct ShownDisturbed {
+    argv: Vec<String>,
+    /// Milliseconds since 1970.
+    since: u64,
+    reason: String,
+    treatment: Treatment,
+}
+
 /// What the store takes.
 #[derive(Serialize)]
 pub struct ShownStore {
@@ -52,7 +73,13 @@ pub struct ShownStore {
 }
 
 impl ShownStats {
-    pub fn new(stats: Stats, marks: Vec<Mark>, store: ShownStore, objects: ShownObjects) -> Self {
+    pub fn new(
+        stats: Stats,
+        marks: Vec<Mark>,
+        disturbed: Vec<Disturbed>,
+        store: ShownStore,
+        objects: ShownObjects,
+    ) -> Self {
         let quarantine = marks.into_iter().map(|mark| ShownMark {
             argv: mark.argv,
             since: mark.since,
@@ -63,11 +90,23 @@ impl ShownStats {
             share: share(stats.reused, stats.reused + stats.executed),
             miss_rate: share(stats.audits_missed, stats.audits),
             quarantine: quarantine.collect(),
+            disturbed: disturbed.into_iter().map(shown_disturbed).collect(),
             store,
             objects,
+            whole: Vec::new(),
             stats,
         }
     }
+
+    /// The same with the binaries that are described as a whole.
+    pub fn with_whole(self, whole: Vec<TakenWhole>) -> Self {
+        ShownStats { whole, ..self }
+    }
+}
+
+fn shown_disturbed(disturbed: Disturbed) -> ShownDisturbed {
+    let Disturbed { argv, since, reason, treatment, .. } = disturbed;
+    ShownDisturbed { argv, since, reason, treatment }
 }
 
 /// Writes the sums for people.
@@ -86,6 +125,7 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     writeln!(out, "{bold}time saved{plain}  {}", duration(stats.saved_ms))?;
     audits(out, shown, style)?;
     quarantine(out, shown, style)?;
+    disturbed(out, shown, style)?;
     let ShownStore { path, results, bytes, limit } = &shown.store;
     let part = share(*bytes, *limit).map_or(String::new(), |share| format!(" ({})", percent(share)));
     writeln!(
@@ -96,7 +136,10 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
         counted(*results, "result"),
         visible(path)
     )?;
-    objects(out, &shown.objects, style)
+    objects(out, &shown.objects, style)?;
+    shown.whole.iter().try_for_each(|TakenWhole { binary, reason }| {
+        writeln!(out, "{yellow}whole{plain}       {}: {}", visible(binary), visible(reason))
+    })
 }
 
 /// The cache of objects, where it was ever used.
@@ -163,6 +206,24 @@ fn quarantine(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Res
     Ok(())
 }
 
+/// The tests that are run otherwise than watched and traced, where there are any.
+fn disturbed(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<()> {
+    let Style { bold, dim, plain, .. } = style;
+    if shown.disturbed.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{bold}disturbed{plain}   {}", counted(shown.disturbed.len() as u64, "test"))?;
+    for test in &shown.disturbed {
+        let treatment = match test.treatment {
+            Treatment::Untraced => "not traced",
+            Treatment::Unwatched => "not watched, so never reused",
+        };
+        let (command, reason, since) = (command(&test.argv), visible(&test.reason), time(test.since));
+        writeln!(out, "            {command}: {reason}; {treatment} {dim}(since {since}){plain}")?;
+    }
+    Ok(())
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
@@ -184,7 +245,7 @@ mod tests {
 
     #[test]
     fn nothing_yet_makes_no_claims() {
-        let shown = ShownStats::new(Stats::default(), Vec::new(), store(), ShownObjects::default());
+        let shown = ShownStats::new(Stats::default(), Vec::new(), Vec::new(), store(), ShownObjects::default());
         assert_eq!(
             text(&shown),
             "reused      0\nexecuted    0, in 0 ms\ntime saved  0 ms\n\
@@ -210,7 +271,14 @@ mod tests {
         };
         let mark =
             Mark { test: Hash::default(), since: 0, reason: "r".into(), argv: vec!["./t".into()], passes_left: 1 };
-        let shown = ShownStats::new(stats, vec![mark], store(), ShownObjects::default());
+        let disturbed = Disturbed {
+            test: Hash::default(),
+            since: 0,
+            reason: "it fails while it is traced".into(),
+            argv: vec!["./u".into()],
+            treatment: Treatment::Untraced,
+        };
+        let shown = ShownStats::new(stats, vec![mark], vec![disturbed], store(), ShownObjects::default());
         let text = text(&shown);
         for line in [
             "reused      36 of 48 runs (75.0%)",
@@ -218,10 +286,12 @@ mod tests {
             "time saved  1 min 1 s",
             "audits      8: 5 same, 2 unstable, 1 missed; measured miss rate 12.5% (1 of 8)",
             "quarantine  1 test\n            ./t: r; 1 more pass needed (since 1970-01-01 00:00:00Z)",
+            "disturbed   1 test\n            ./u: it fails while it is traced; not traced (since 1970-01-01 00:00:00Z)",
         ] {
             assert!(text.contains(line), "{line:?} is not in {text}");
         }
         let json = serde_json::to_value(&shown).unwrap();
         assert_eq!((&json["reused"], &json["share"], &json["miss_rate"]), (&36.into(), &0.75.into(), &0.125.into()));
+        assert_eq!(json["disturbed"][0]["treatment"], "untraced");
     }
 }

@@ -1,87 +1,27 @@
 //! Listening in on what a test prints, while it goes where it would have gone.
 //!
-//! A test whose output is a terminal gets a terminal (a pseudo-terminal of the same size), any other a pipe. Where standard
-//! output and error are the same file, the test gets one pipe for both, so that nothing changes places. One thread passes
-//! on what comes, at once, and keeps it up to a limit.
+//! A test whose output is a terminal gets a terminal (a pseudo-terminal of the same size); one whose output is a new file of its
+//! own gets that file (`output_file.rs`); any other a pipe. Where standard output and error are the same file, the test gets
+//! one pipe for both, so that nothing changes places. One thread passes on what comes, at once, and keeps it up to a limit.
 
+use super::connection::{Connection, with_stream};
+use super::output_file::{OutputFile, Written};
 use crate::model::Exit;
 use crate::process::sys;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FileType, OFlags, Stat, fcntl_getfl, fstat, major, minor};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{OptionalActions, OutputModes, isatty, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 use std::io::{self, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// What is read at once; as much as a pipe holds.
 const CHUNK: usize = 64 * 1024;
-
-/// Linux has given `/dev/null` this number for ever.
-const NULL_DEVICE: (u32, u32) = (1, 3);
-
-/// How the output is connected, which a test can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection {
-    /// Whether standard output and error are terminals.
-    pub terminals: [bool; 2],
-    /// Both are the same file.
-    pub is_one: bool,
-}
-
-impl Connection {
-    /// That of this process.
-    pub fn own() -> Connection {
-        let terminals = [isatty(io::stdout()), isatty(io::stderr())];
-        let files = fstat(io::stdout()).ok().zip(fstat(io::stderr()).ok());
-        Connection { terminals, is_one: files.is_some_and(|(out, err)| is_one(&out, &err)) }
-    }
-
-    /// Each that there can be.
-    pub fn all() -> impl Iterator<Item = Connection> {
-        let flags = || [false, true].into_iter();
-        let terminals = flags().flat_map(move |out| flags().map(move |err| [out, err]));
-        terminals.flat_map(move |terminals| flags().map(move |is_one| Connection { terminals, is_one }))
-    }
-
-    /// Whether anything goes to a terminal.
-    pub fn on_terminal(&self) -> bool {
-        self.terminals.contains(&true)
-    }
-}
-
-/// What goes to `/dev/null` has no order.
-fn is_one(out: &Stat, err: &Stat) -> bool {
-    let is_null = FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice && !isatty(io::stdout());
-    (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino) && !is_null
-}
-
-/// Why the output of a test that runs here cannot be taken down without the test noticing, if so.
-pub fn obstacle() -> Option<&'static str> {
-    if sys::lacks_a_standard_descriptor() {
-        return Some("standard input, output or error is closed");
-    }
-    let (out, err) = (io::stdout(), io::stderr());
-    let odd = [out.as_fd(), err.as_fd()].into_iter().any(|file| !can_be_written(file) || is_odd_device(file));
-    odd.then_some("standard output or error is no file, pipe or terminal to write to")
-}
-
-fn can_be_written(file: BorrowedFd) -> bool {
-    fcntl_getfl(file).is_ok_and(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
-}
-
-/// Such as `/dev/full`: who writes there may be told so.
-fn is_odd_device(file: BorrowedFd) -> bool {
-    fstat(file).is_ok_and(|found| match FileType::from_raw_mode(found.st_mode) {
-        FileType::CharacterDevice => !isatty(file) && (major(found.st_rdev), minor(found.st_rdev)) != NULL_DEVICE,
-        FileType::BlockDevice | FileType::Directory => true,
-        _ => false,
-    })
-}
 
 /// What a test ends with whose output cannot be written: it would have been told so.
 pub fn end_unheard(error: Errno) -> Exit {
@@ -107,6 +47,8 @@ pub struct Captured {
     pub passed: [usize; 2],
     /// Why not all of it was.
     pub lost: Option<Errno>,
+    /// What is in the file that it was printed to need not be what was printed.
+    pub is_unclear: bool,
 }
 
 impl Captured {
@@ -122,6 +64,21 @@ impl Captured {
         is_heard
     }
 
+    /// Adds what was printed to a file.
+    fn add(&mut self, file: &OutputFile, limit: usize) {
+        let number = file.number;
+        match file.text(limit) {
+            Ok(Written::Text(text)) => {
+                // Nobody can tell in which order two files were written to.
+                self.turns.resize(self.turns.len().max(number + 1), 0);
+                self.turns[number] += text.len() as u64;
+                (self.passed[number], self.texts[number]) = (text.len(), text);
+            }
+            Ok(Written::TooLong) => self.is_cut = true,
+            Ok(Written::Unclear) | Err(_) => self.is_unclear = true,
+        }
+    }
+
     fn pass_on(&mut self, number: usize, text: &[u8]) -> bool {
         let passed = pass_on(number, text);
         self.lost = self.lost.or(passed.err());
@@ -129,11 +86,13 @@ impl Captured {
     }
 }
 
-/// The thread that listens.
+/// The thread that listens, and files that nobody needs to listen to.
 pub struct Capture {
     thread: JoinHandle<Captured>,
     /// Dropping it says that the test has ended.
     ended: PipeWriter,
+    files: Vec<OutputFile>,
+    limit: usize,
 }
 
 /// One of the two streams.
@@ -144,13 +103,8 @@ struct Stream {
 }
 
 impl Capture {
-    /// Connects a command's output. While `held` is set, nothing is passed on, as long as it is within the limit.
-    pub fn connect(
-        command: &mut Command,
-        connection: Connection,
-        limit: usize,
-        held: Arc<AtomicBool>,
-    ) -> io::Result<Capture> {
+    /// Connects a command's output. While it is held back, nothing is passed on, as long as it is within the limit.
+    pub fn connect(command: &mut Command, connection: Connection, limit: usize, held: HeldBack) -> io::Result<Capture> {
         Capture::start(command, connection, limit, Passing::Unless(held))
     }
 
@@ -160,27 +114,37 @@ impl Capture {
     }
 
     fn start(command: &mut Command, connection: Connection, limit: usize, passing: Passing) -> io::Result<Capture> {
-        let mut streams = Vec::new();
-        let (from, to) = channel(connection.terminals[0], io::stdout().as_fd())?;
-        if connection.is_one {
-            command.stderr(to.try_clone()?);
-        } else {
-            let (from, to) = channel(connection.terminals[1], io::stderr().as_fd())?;
-            command.stderr(to);
-            streams.push(Stream { from, number: 1, is_terminal: connection.terminals[1] });
+        let (mut streams, mut files) = (Vec::new(), Vec::new());
+        let numbers = if connection.is_one { 0..1 } else { 0..2 };
+        for number in numbers {
+            if connection.files[number] {
+                files.push(with_stream(number, |file| OutputFile::new(number, file))?);
+                continue;
+            }
+            let is_terminal = connection.terminals[number];
+            let (from, to) = with_stream(number, |like| channel(is_terminal, like))?;
+            if connection.is_one {
+                command.stderr(to.try_clone()?);
+            }
+            if number == 0 {
+                command.stdout(to)
+            } else {
+                command.stderr(to)
+            };
+            streams.push(Stream { from, number, is_terminal });
         }
-        command.stdout(to);
-        streams.insert(0, Stream { from, number: 0, is_terminal: connection.terminals[0] });
         let (end, ended) = io::pipe()?;
         let pump = Pump { streams, captured: Captured::default(), limit, passing };
-        let thread = std::thread::spawn(move || pump.run(end.as_fd()));
-        Ok(Capture { thread, ended })
+        let thread = std::thread::Builder::new().spawn(move || pump.run(end.as_fd()))?;
+        Ok(Capture { thread, ended, files, limit })
     }
 
     /// All that the test printed, which has ended.
     pub fn finish(self) -> Captured {
         drop(self.ended);
-        self.thread.join().unwrap_or(Captured { is_cut: true, ..Captured::default() })
+        let mut captured = self.thread.join().unwrap_or(Captured { is_cut: true, ..Captured::default() });
+        self.files.iter().for_each(|file| captured.add(file, self.limit));
+        captured
     }
 }
 
@@ -212,7 +176,22 @@ struct Pump {
 /// Whether output goes on at once to where it would have gone.
 enum Passing {
     Never,
-    Unless(Arc<AtomicBool>),
+    Unless(HeldBack),
+}
+
+/// How long output is held back, in case the run is not believed.
+pub struct HeldBack {
+    /// While this is set.
+    pub disturbed: Arc<AtomicBool>,
+    /// And from the start until then.
+    pub until: Option<Instant>,
+}
+
+impl HeldBack {
+    /// How long it is held back for the sake of time alone.
+    fn left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
 }
 
 impl Pump {
@@ -225,10 +204,15 @@ impl Pump {
             if !has_ended {
                 polled.push(PollFd::from_borrowed_fd(end, PollFlags::empty()));
             }
-            let limit = has_ended.then_some(rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 });
+            let limit = if has_ended { Some(Duration::ZERO) } else { self.held_for() };
+            let limit = limit.and_then(|limit| limit.try_into().ok());
             match poll(&mut polled, limit.as_ref()) {
                 Err(Errno::INTR) => continue,
                 Err(_) => break,
+                Ok(0) if !has_ended => {
+                    self.release();
+                    continue;
+                }
                 // The test has ended, nothing is left to read, and somebody keeps it open.
                 Ok(0) => break,
                 Ok(_) => {}
@@ -246,6 +230,26 @@ impl Pump {
             sys::pass_on_behind(&pairs);
         }
         self.captured
+    }
+
+    /// How long to wait before what was held back is passed on.
+    fn held_for(&self) -> Option<Duration> {
+        match &self.passing {
+            Passing::Unless(held) => held.until.map(|_| held.left().unwrap_or_default()),
+            Passing::Never => None,
+        }
+    }
+
+    /// The time is over for which output was held back.
+    fn release(&mut self) {
+        let Passing::Unless(held) = &mut self.passing else { return };
+        if held.left().is_none() {
+            held.until = None;
+            if !held.disturbed.load(Ordering::Relaxed) {
+                // Whoever does not listen is noticed when more comes.
+                self.captured.pass_on_rest();
+            }
+        }
     }
 
     fn read_ready(&mut self, ready: &[bool], buffer: &mut [u8]) {
@@ -276,7 +280,11 @@ impl Pump {
         self.keep(number, text);
         match &self.passing {
             Passing::Never => return true,
-            Passing::Unless(held) if held.load(Ordering::Relaxed) && !self.captured.is_cut => return true,
+            Passing::Unless(held)
+                if (held.disturbed.load(Ordering::Relaxed) || held.left().is_some()) && !self.captured.is_cut =>
+            {
+                return true;
+            }
             Passing::Unless(_) => {}
         }
         self.captured.pass_on_rest() && (!self.captured.is_cut || self.captured.pass_on(number, text))

@@ -3,7 +3,7 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::values::Values;
-use super::{Options, Session, capture, difference, is_success, latest};
+use super::{Options, Session, connection, difference, is_success, latest};
 use crate::model::{Base, DependencyKind, Hash, Hasher, Mark, Outcome, Place, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
@@ -74,7 +74,7 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
         return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
     }
-    if let Some(obstacle) = capture::obstacle() {
+    if let Some(obstacle) = connection::obstacle() {
         return Choice::Plain(Reason::new("output", obstacle));
     }
     let mark = match session.store.mark_of(session.test.identity) {

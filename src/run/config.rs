@@ -3,8 +3,8 @@
 //! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of, and until then nothing
 //! is reused: it may have said which tests must not be.
 
+use crate::store::remote::keys;
 use crate::store::remote::location::Location;
-use crate::store::remote::value;
 use glob::Pattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -180,14 +180,14 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        let config: Config = toml::from_str(text).map_err(|error| error.to_string().trim_end().replace('\n', " "))?;
+        let config: Config = toml::from_str(text).map_err(|error| without_secrets(&error, text))?;
         let lists = [&config.inputs, &config.never_reuse, &config.build_folders];
         let names = [&config.environment.ignore, &config.environment.count];
         let patterns = lists.into_iter().chain(names).flatten().chain(config.entry_points.keys());
         for pattern in patterns {
             Pattern::new(pattern).map_err(|error| format!("the pattern {pattern:?} is wrong: {error}"))?;
         }
-        config.sharing.trusted_keys.iter().try_for_each(|key| value::public_key(key).map(|_| ()))?;
+        config.sharing.trusted_keys.iter().try_for_each(|key| keys::public_key(key).map(|_| ()))?;
         Ok(config)
     }
 
@@ -199,6 +199,15 @@ impl Config {
         let fits = |pattern: &&String| [line.as_str(), program, name].iter().any(|text| matches(pattern, text));
         self.never_reuse.iter().find(fits).map(String::as_str)
     }
+}
+
+/// What is wrong, and where. The line itself is not repeated: the URL of a store can contain a password, and errors are logged.
+fn without_secrets(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().replace('\n', " ");
+    let message = if message.contains("://") { "a value of the wrong type" } else { message.trim_end() };
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message.to_owned() };
+    let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+    format!("line {}, column {column}: {message}", before.matches('\n').count() + 1)
 }
 
 /// Whether a text fits a pattern with `*`, `?` and `[…]`.
@@ -240,6 +249,21 @@ mod tests {
             "= =",
         ] {
             assert!(Config::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_repeat_no_secrets() {
+        for (text, place) in [
+            ("# A comment\nremote = 'redis://user:secret@host pass'", "line 2"),
+            ("remote = 'redis://user:secret@host objects'", "line 1"),
+            ("remote = 'redis://user:secret@host", "line 1"),
+            ("inputs = 'redis://user:secret@host'", "line 1"),
+            ("\n  remote = ['redis://user:secret@host']", "line 2"),
+            ("[sharing]\nremote = 'redis://host password=secret'", "line 2"),
+        ] {
+            let error = Config::parse(text).unwrap_err();
+            assert!(!error.contains("secret") && error.contains(place), "{error}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! In: the trace of that execution, and what is there now. Out: differences in words for people.
 
 use super::choice::Reason;
+use super::mentions;
 use super::project::Project;
 use super::test::Test;
 use super::values::{self, Values};
@@ -65,6 +66,21 @@ fn reason(dependency: &Dependency, place: &str, now: Hash) -> Reason {
         DependencyKind::Absent => ("file changed", format!("{place} was not there before")),
         DependencyKind::Denied if is("there") => ("file changed", format!("{place} can be read now")),
         DependencyKind::Declared => ("file changed", format!("files that fit {place} have changed")),
+        DependencyKind::Mentioned => {
+            ("place changed", format!("it mentions {}, which is different here", mentions::describe(&dependency.place)))
+        }
+        DependencyKind::Fact => ("machine changed", format!("the state of the machine is different ({place})")),
+        DependencyKind::Permissions => {
+            ("file changed", format!("{place}, which it changes, has other permissions now, or is gone"))
+        }
+        DependencyKind::Overwritten | DependencyKind::Replaced => {
+            ("file changed", format!("{place}, which it writes, is another kind of thing now, or may not be written"))
+        }
+        DependencyKind::Writable => ("folder changed", format!("whether {place} may be written is different")),
+        DependencyKind::Time => {
+            ("file changed", format!("{place}, whose time of change is copied, has another one now"))
+        }
+        DependencyKind::Extended => ("file changed", format!("the extended attributes of {place} are different")),
         _ if is("absent") => ("file changed", format!("{place} is gone")),
         _ if is("denied") => ("file changed", format!("{place} may not be read any more")),
         DependencyKind::Folder => ("folder changed", format!("the folder {place} has other entries")),

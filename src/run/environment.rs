@@ -4,96 +4,15 @@
 //! In: the environment, the project's settings. Out: names and values that count.
 
 use super::config::{Config, matches};
+use super::ignored_variables::{OF_SERVERS, OF_SESSIONS, OF_TERMINALS};
 use std::ffi::OsString;
 
-/// Ignored always: what harnesses and shells set anew each time, and what describes who is logged in from where.
-const IGNORED: &[&str] = &[
-    "MALLOC_PERTURB_",
-    "MESON_TEST_ITERATION",
-    "MAKEFLAGS",
-    "MFLAGS",
-    "GNUMAKEFLAGS",
-    "MAKELEVEL",
-    "MAKEOVERRIDES",
-    "MAKE_TERMOUT",
-    "MAKE_TERMERR",
-    "MAKE_HOST",
-    "CARGO_MAKEFLAGS",
-    "NINJA_STATUS",
-    "NEXTEST_RUN_ID",
-    "NEXTEST_ATTEMPT_ID",
-    "NEXTEST_TEST_GLOBAL_SLOT",
-    "NEXTEST_TEST_GROUP_SLOT",
-    "TASTING_*",
-    "_",
-    "PWD",
-    "OLDPWD",
-    "SHLVL",
-    "BASHPID",
-    "PS[1-4]",
-    "PROMPT*",
-    "HIST*",
-    "LS_COLORS",
-    "USER",
-    "LOGNAME",
-    "USERNAME",
-    "MAIL",
-    "HOSTNAME",
-    "SUDO_*",
-    "SSH_*",
-    "GPG_*",
-    "XDG_SESSION_*",
-    "XDG_SEAT*",
-    "XDG_VTNR",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "INVOCATION_ID",
-    "JOURNAL_STREAM",
-    "SYSTEMD_EXEC_PID",
-    "MANAGERPID",
-    "WINDOWID",
-    "VTE_VERSION",
-    "TMUX*",
-    "STY",
-    "KONSOLE_*",
-    "GNOME_TERMINAL_*",
-    "ITERM_*",
-    "TERM_PROGRAM*",
-    "TERM_SESSION_ID",
-];
-
-/// Ignored unless the test writes to a terminal.
-/// (`COLUMNS` and `LINES` count: much that wraps text goes by them, and they are exported only by who means it.)
-const OF_TERMINALS: &[&str] = &["TERM", "COLORTERM"];
-
-/// Ignored always: what build servers number and name their runs by. (`CI` itself counts.)
-const OF_SERVERS: &[&str] = &[
-    "GITHUB_*",
-    "RUNNER_*",
-    "ACTIONS_*",
-    "CI_*",
-    "GITLAB_*",
-    "BUILD_ID",
-    "BUILD_NUMBER",
-    "BUILD_TAG",
-    "BUILD_URL",
-    "BUILD_DISPLAY_NAME",
-    "JENKINS_*",
-    "HUDSON_*",
-    "JOB_NAME",
-    "JOB_URL",
-    "JOB_BASE_NAME",
-    "RUN_*_URL",
-    "EXECUTOR_NUMBER",
-    "NODE_NAME",
-    "BUILDKITE*",
-    "CIRCLE_*",
-    "TRAVIS_*",
-    "DRONE_*",
-];
+/// Tasting's own settings, which no test is about.
+pub(super) const OWN: &str = "TASTING_";
 
 /// The lists, for people.
 pub const LISTS: [(&str, &[&str]); 3] = [
-    ("always", IGNORED),
+    ("always", OF_SESSIONS),
     ("unless the test writes to a terminal", OF_TERMINALS),
     ("always (build servers)", OF_SERVERS),
 ];
@@ -110,24 +29,12 @@ pub fn counted(config: &Config, on_terminal: bool) -> Vec<(OsString, OsString)> 
 /// Whether a variable counts.
 pub fn counts(name: &str, config: &Config, on_terminal: bool) -> bool {
     let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
-    let listed = |list: &[&str]| list.iter().any(|pattern| fits(pattern, name));
     if any(&config.environment.count) {
         return true;
     }
-    let terminal = !on_terminal && listed(OF_TERMINALS);
-    !(any(&config.environment.ignore) || listed(IGNORED) || listed(OF_SERVERS) || terminal)
-}
-
-/// Whether a name fits an entry of the lists; most of them are plain names, and looked at for every variable.
-fn fits(pattern: &str, name: &str) -> bool {
-    if pattern.as_bytes().first() != name.as_bytes().first() {
-        return false;
-    }
-    match pattern.strip_suffix('*') {
-        Some(start) if !start.contains(['*', '[']) => name.starts_with(start),
-        None if !pattern.contains(['*', '[']) => name == pattern,
-        _ => matches(pattern, name),
-    }
+    let terminal = !on_terminal && OF_TERMINALS.contains(&name);
+    let listed = OF_SESSIONS.contains(&name) || OF_SERVERS.contains(&name) || name.starts_with(OWN);
+    !(any(&config.environment.ignore) || listed || terminal)
 }
 
 #[cfg(test)]
@@ -138,11 +45,23 @@ mod tests {
     fn the_project_has_the_last_word() {
         let mut config = Config::default();
         assert!(counts("LANG", &config, false) && !counts("MALLOC_PERTURB_", &config, false));
-        assert!(!counts("SSH_TTY", &config, false) && !counts("PS1", &config, false) && counts("PS5", &config, false));
+        assert!(!counts("SSH_TTY", &config, false) && !counts("PS1", &config, false) && counts("PS4", &config, false));
         assert!(counts("_X", &config, false) && counts("CI", &config, false) && !counts("CI_JOB_ID", &config, false));
         config.environment.ignore.push("LA*".into());
         config.environment.count.push("MAKEFLAGS".into());
         assert!(!counts("LANG", &config, false) && counts("MAKEFLAGS", &config, false));
+    }
+
+    #[test]
+    fn lists_have_exact_names() {
+        let config = Config::default();
+        for (_, names) in LISTS {
+            assert!(
+                names.iter().all(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'))
+            );
+        }
+        assert!(counts("CI_DB", &config, false) && counts("GITHUB_WORKSPACE", &config, false));
+        assert!(!counts("TASTING_DIR", &config, false) && counts("TASTINGX", &config, false));
     }
 
     #[test]

@@ -2,20 +2,23 @@
 //!
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
-use super::capture::{Capture, Captured, end_unheard};
-use super::{Session, harness, is_good, split, tracing};
+use super::capture::{Capture, Captured, HeldBack};
+use super::{Session, become_test, is_success, split, tracing};
 use crate::model::{Exit, Refusal};
-use crate::observe::tracing::Executed;
-use crate::observe::{self, CannotWatch, Input, Use, Watch, agent};
-use crate::process::spawn::{self, Program};
+use crate::observe::originals::ORIGINALS;
+use crate::observe::tracing::{Executed, Tracing};
+use crate::observe::{self, CannotWatch, Input, Use, Watch, Watched};
+use crate::process::spawn;
 use crate::process::sys;
-use rustix::fs::SeekFrom;
+use rustix::fs::{FileType, SeekFrom, fstat};
+use rustix::termios::isatty;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// A run that has ended.
@@ -30,6 +33,8 @@ pub struct Ran {
     pub input_end: Option<u64>,
     /// Why it cannot be reused.
     pub refusals: Vec<Refusal<'static>>,
+    /// How we have disturbed it, if so.
+    pub disturbed: Option<String>,
 }
 
 impl Ran {
@@ -40,11 +45,11 @@ impl Ran {
     }
 }
 
-fn command(words: &[OsString]) -> Command {
+pub fn command(words: &[OsString]) -> Command {
     let (program, arguments) = split(words);
     let mut command = Command::new(program);
     command.args(arguments);
-    sys::start_as_given(&mut command);
+    sys::start_test_as_given(&mut command);
     command
 }
 
@@ -57,11 +62,20 @@ fn exit(status: ExitStatus) -> Exit {
 
 /// Runs a test that nobody looks at.
 pub fn plainly(words: &[OsString]) -> Exit {
-    let (program, arguments) = split(words);
-    match spawn::run(&Program::at(program), arguments, &[]) {
+    match to_the_end(command(words)) {
         Ok(status) => exit(status),
-        Err(error) => spawn::fail_to_run(Path::new(program), &error),
+        // What is lacking to start it beside us may be there to start it in our place.
+        Err(_) => become_test(words),
     }
+}
+
+/// Starts a command that gets our signals, and waits for its end.
+fn to_the_end(mut command: Command) -> io::Result<ExitStatus> {
+    sys::pass_on_signals();
+    let mut child = command.spawn()?;
+    // Its ends of our pipes.
+    drop(command);
+    sys::wait_while_signals_are_passed_on(&mut child)
 }
 
 /// Runs a test that nobody hears.
@@ -71,93 +85,69 @@ pub fn silently(words: &[OsString]) -> Exit {
     command.status().map_or(Exit::Code(spawn::CANNOT_RUN), exit)
 }
 
-/// Runs a test and sees all that it uses.
-pub fn watched(session: &Session) -> Ran {
+/// One run of a test under watch.
+pub struct Attempt {
+    pub exit: Exit,
+    pub captured: Captured,
+    pub watched: Watched,
+    /// The agent was preloaded.
+    pub is_traced: bool,
+}
+
+impl Attempt {
+    pub fn has_failed(&self) -> bool {
+        !is_success(self.exit, &self.captured.texts[0])
+    }
+
+    /// Whether the test would perhaps not have failed without us.
+    pub fn is_doubtful(&self) -> bool {
+        self.has_failed() && (self.is_traced || self.watched.disturbed)
+    }
+}
+
+/// Why a run cannot be watched; nothing has run.
+pub struct Unwatchable(pub String);
+
+/// Runs a test once under watch. What it prints goes on at once, or is held back to the end.
+pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> Result<Attempt, Unwatchable> {
     let words = &session.test.words;
     let mut command = command(words);
-    let tracing = tracing::of(session);
     let is_traced = tracing.is_some();
-    if let Some(tracing) = &tracing {
-        command.env(agent::PRELOAD, agent::preloaded(&tracing.agent));
-    }
-    let how = Watch { memory: session.memory(), inherits_input: true, disturbed: Arc::default(), tracing };
-    let limit = session.project.config.limits.output;
-    let started = Instant::now();
-    let capture = match Capture::connect(&mut command, session.connection, limit, how.disturbed.clone()) {
-        Ok(capture) => capture,
-        Err(error) => return unseen(words, started, format!("its output cannot be kept: {error}")),
+    let disturbed = Arc::<AtomicBool>::default();
+    let originals = session.settings.dir.as_ref().map(|folder| folder.join(ORIGINALS));
+    let how = Watch { memory: session.memory(), inherits_input: true, disturbed, tracing, originals };
+    let (limit, connection) = (session.project.config.limits.output, session.connection);
+    let held = HeldBack { disturbed: how.disturbed.clone(), until: is_traced.then(|| held_until(session)).flatten() };
+    let capture = match is_heard {
+        true => Capture::connect(&mut command, connection, limit, held),
+        false => Capture::silently(&mut command, connection, limit),
     };
+    let capture = capture.map_err(|error| Unwatchable(format!("its output cannot be kept: {error}")))?;
     let watching = match observe::start(command, &how) {
         Ok(watching) => watching,
         Err(CannotWatch::Unavailable { reason, command }) => {
             drop(command);
             capture.finish();
-            return unseen(words, started, format!("it cannot be watched here: {reason}"));
+            return Err(Unwatchable(format!("it cannot be watched here: {reason}")));
         }
-        Err(CannotWatch::CannotRun(error)) => spawn::fail_to_run(Path::new(split(words).0), &error),
+        Err(CannotWatch::CannotRun(_)) => become_test(words),
     };
     let watched = match watching.wait() {
         Ok(watched) => watched,
         Err(error) => spawn::fail_to_run(Path::new(split(words).0), &error),
     };
-    let mut captured = capture.finish();
-    let mut refusals = watched.refusals;
-    let mut exit = exit(watched.status);
-    if watched.disturbed {
-        tracing::disturbs(session);
-    } else if !is_traced && !is_good(exit) {
-        tracing::has_nothing_to_do_with_it(session);
-    }
-    let doubtful = (watched.disturbed || watched.traced) && !is_good(exit) && sys::survived_signal().is_none();
-    let repeatable = watched.disturbed || can_be_repeated(&watched.used, &refusals);
-    if doubtful && repeatable {
-        let (plain, second) = again(session, &watched.input);
-        if watched.traced && plain != exit {
-            tracing::disturbs(session);
-            refusals.push(Refusal::new("the test", "ends differently when its functions are traced"));
-        }
-        // A first attempt that was right is enough: the second one may have printed another address, another time.
-        let heard = if plain == exit && !watched.disturbed { None } else { Some(second) };
-        pass_on(&mut captured, heard);
-        exit = plain;
-    } else {
-        if doubtful {
-            // It is not known whether tracing has to do with it: a failure is better than a pass that is none.
-            tracing::disturbs(session);
-        }
-        pass_on(&mut captured, None);
-    }
-    if watched.traced && is_good(exit) && harness::tells_of_failure(&captured.texts[0]) {
-        tracing::disturbs(session);
-        refusals.push(Refusal::new(
-            "the test",
-            "tells of a failure while its functions are traced; it is not traced next time",
-        ));
-    }
-    if let Some(error) = captured.lost {
-        refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
-        exit = if is_good(exit) { end_unheard(error) } else { exit };
-    }
-    if captured.is_cut {
-        refusals.push(Refusal::new("its output", "is longer than what is kept (limits.output in tasting.toml)"));
-    }
-    if captured.is_open {
-        refusals.push(Refusal::new("its output", "is still open in another process"));
-    }
-    let (used, executed, input) = (watched.used, watched.executed, watched.input);
-    let input_end = matches!(input, Input::File { .. }).then(input_position).flatten();
-    let ran = Ran { exit, duration: watched.duration, captured, used, executed, input, input_end, refusals };
-    if ran.was_interrupted() && ran.refusals.is_empty() {
-        let refusals = vec![Refusal::new("the test", "was ended by a signal from outside")];
-        return Ran { refusals, ..ran };
-    }
-    ran
+    Ok(Attempt { exit: exit(watched.status), captured: capture.finish(), watched, is_traced })
 }
 
-/// Whether a second attempt starts where the first one did. After a test that found no snapshot, wrote one and failed, or one
-/// that has read a pipe to its end, the second attempt may pass where the test has failed.
-fn can_be_repeated(used: &[Use], refusals: &[Refusal]) -> bool {
-    refusals.is_empty() && !used.iter().any(|used| matches!(used, Use::Written { .. } | Use::Removed { .. }))
+/// Until when the output of a test that is traced for the first time is held back: most tests have ended by then, and what
+/// is not believed is not heard. Whoever types to the test waits for its output.
+fn held_until(session: &Session) -> Option<Instant> {
+    const WHILE: Duration = Duration::from_millis(250);
+    let is_answered = fstat(io::stdin()).is_ok_and(|found| {
+        let kind = FileType::from_raw_mode(found.st_mode);
+        isatty(io::stdin()) || [FileType::Fifo, FileType::Socket].contains(&kind)
+    });
+    (!is_answered && !tracing::has_passed(session)).then(|| Instant::now() + WHILE)
 }
 
 /// Where in standard input the next one reads, if it is a file.
@@ -170,41 +160,12 @@ pub fn read_on_from(position: u64) {
     let _ = rustix::fs::seek(io::stdin(), SeekFrom::Start(position));
 }
 
-/// Runs a test that cannot be seen.
-fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
-    let exit = plainly(words);
-    let refusals = vec![Refusal::new("the test", reason)];
-    let (captured, used) = (Captured::default(), Vec::new());
-    let (executed, input, input_end) = (Executed::default(), Input::Given, None);
-    Ran { exit, duration: started.elapsed(), captured, used, executed, input, input_end, refusals }
-}
-
-/// Runs a test plainly after it failed while it was watched. Its output is held back.
-fn again(session: &Session, input: &Input) -> (Exit, Captured) {
-    if let Input::File { position, .. } = input {
-        read_on_from(*position);
-    }
+/// Runs a test without watching it after it has failed. Its output is held back.
+pub fn unwatched(session: &Session) -> (Exit, Captured) {
     let mut command = command(&session.test.words);
     let limit = session.project.config.limits.output;
     let Ok(capture) = Capture::silently(&mut command, session.connection, limit) else {
         return (plainly(&session.test.words), Captured::default());
     };
-    let status = command.status();
-    drop(command);
-    (status.map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())
-}
-
-/// Passes on the output that was held back: of the second attempt, less what the first one printed already, or of the first.
-fn pass_on(first: &mut Captured, second: Option<Captured>) {
-    let Some(mut second) = second else {
-        first.pass_on_rest();
-        return;
-    };
-    for number in [0, 1] {
-        let printed = &first.texts[number][..first.passed[number]];
-        if second.passed[number] == 0 && second.texts[number].starts_with(printed) {
-            second.passed[number] = printed.len();
-        }
-    }
-    second.pass_on_rest();
+    (to_the_end(command).map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())
 }

@@ -6,14 +6,14 @@
 pub use super::choice::Reason;
 pub use super::difference::Difference;
 
-use super::capture::Connection;
 use super::choice::{self, Choice, Run};
+use super::connection::Connection;
 use super::project::Project;
 use super::record::last_use_name;
 use super::test::{self, Test};
 use super::values::Values;
 use super::{Options, Session, StoreMemory, StoreOptions, difference, exit_code, latest};
-use crate::model::{Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, Trace, Traced};
+use crate::model::{Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, Place, Trace, Traced};
 use crate::observe::{Contents, Input};
 use crate::process::Settings;
 use crate::store::{FileStore, Store};
@@ -58,6 +58,8 @@ pub struct Latest {
 /// Two builds of a program: the bytes of the manifests of the program and its libraries.
 pub struct Builds {
     pub program: String,
+    /// The libraries that have a manifest, in the order of these.
+    pub libraries: Vec<String>,
     /// The function that the project's tests start in.
     pub entry: Option<String>,
     pub before: Vec<Vec<u8>>,
@@ -199,8 +201,9 @@ fn builds(project: &Project, store: &dyn Store, used: &Traced, values: &mut Valu
         None => String::new(),
     };
     let program = project.show(&used.dependency.place);
+    let libraries = values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect();
     let entry = project.entry(&used.dependency.place).map(str::to_owned);
-    Builds { program, entry, before, now, executed: used.dependency.executed.clone(), note }
+    Builds { program, libraries, entry, before, now, executed: used.dependency.executed.clone(), note }
 }
 
 /// What is known of the latest test that used a binary. `None` if there was none in its project.
@@ -225,7 +228,8 @@ fn latest_use(project: &Project, path: &Path, store: &Arc<FileStore>, settings: 
     let mut values = Values::new(project, settings, &**store, contents, Input::Given);
     let now = values.now(&shape);
     let is_meant = |Dependency { kind, place: program, libraries, .. }: &Dependency| {
-        *kind == DependencyKind::Program && (*program == place || libraries.contains(&place))
+        let is_file_of = |library: &Place| project.library_path(library).as_deref() == Some(path);
+        *kind == DependencyKind::Program && (*program == place || libraries.iter().any(is_file_of))
     };
     let mut programs = trace.used.iter().zip(now).filter(|(used, _)| is_meant(&used.dependency)).peekable();
     programs.peek()?;

@@ -1,25 +1,33 @@
 //! The runner hook: decide, replay, execute, record.
 //!
 //! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
-//! `replay`, or `execute` (under watch, with `capture`) → `record` (what was used, what is `leftovers`) → the same end.
+//! `replay`, or `repeat` (as often as it takes; `execute` under watch, with `capture`; `disturbed`) → `record` (what was used, what is `leftovers`) → the same end.
 //! What the `harness` has to say comes in between. For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
+mod beneath;
 pub mod capture;
 mod choice;
 pub mod config;
+pub mod connection;
 pub mod cover;
 mod difference;
+mod disturbed;
 pub mod environment;
 mod execute;
 pub mod harness;
+mod ignored_variables;
 pub mod inspect;
 mod latest;
 mod leftovers;
+mod mentions;
+mod output_file;
 mod processor;
 pub mod project;
+mod random_names;
 mod record;
+mod repeat;
 mod replay;
 pub mod sharing;
 pub mod test;
@@ -27,17 +35,18 @@ mod tracing;
 pub mod untrusted;
 pub mod values;
 
-use self::capture::Connection;
 use self::choice::{Choice, Reason};
 use self::config::{Config, Share};
+use self::connection::Connection;
 use self::project::Project;
 use self::test::Test;
-use crate::model::{Audit, Decision, Exit, Hash, Mark, Verdict};
+use crate::model::{Audit, Decision, Exit, Hash, Mark, Treatment, Verdict};
 use crate::observe::{self, Contents, Identity, Memory};
-use crate::process::spawn::{self, Program};
+use crate::process::spawn;
 use crate::process::{Settings, quiet, sys};
 use crate::store::{FileStore, Layered, Options as StoreOptions, Store};
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -77,10 +86,11 @@ pub(crate) struct Session {
 /// Runs a test, or does as if. Gives how it ended.
 pub fn run(words: &[OsString], options: Options) -> Exit {
     let settings = Settings::from_environment();
-    if settings.disable || observe::is_watched() || harness::is_discovery(words) {
+    if settings.disable || sys::lacks_memory() || observe::is_watched() || harness::is_discovery(words) {
         become_test(words);
     }
     sys::keep_memory();
+    sys::survive_file_size_limit();
     let Some(session) = Session::open(words, settings) else { become_test(words) };
     let session = match session {
         Ok(session) => session,
@@ -93,8 +103,8 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
 
 /// Becomes the test, with nothing of us left.
 fn become_test(words: &[OsString]) -> ! {
-    let (program, arguments) = split(words);
-    spawn::become_or_fail(&Program::at(program), arguments, &[])
+    let error = execute::command(words).exec();
+    spawn::fail_to_run(Path::new(split(words).0), &error)
 }
 
 fn split(words: &[OsString]) -> (&OsStr, &[OsString]) {
@@ -134,6 +144,7 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
         saved_ms: 0,
         audit: None,
         shared: false,
+        disturbed: None,
     }
 }
 
@@ -169,7 +180,7 @@ impl Session {
             },
             Choice::Run(run) => run,
         };
-        if self.settings.readonly {
+        if self.settings.readonly || sys::lacks_processes() {
             become_test(&self.test.words);
         }
         self.execute(run)
@@ -186,9 +197,17 @@ impl Session {
     }
 
     fn execute(&self, run: choice::Run) -> Exit {
+        if let Some(disturbed) = disturbed::of(self).filter(|disturbed| disturbed.treatment == Treatment::Unwatched) {
+            let exit = self.run_plainly(&Reason::new("disturbed", format!("not watched: {}", disturbed.reason)));
+            if !is_good(exit) {
+                disturbed::forget(self);
+            }
+            return exit;
+        }
         let declared = record::declared(self);
-        let ran = execute::watched(self);
+        let ran = repeat::watched(self);
         let mut decision = executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
+        decision.disturbed.clone_from(&ran.disturbed);
         let recorded = quiet::attempt(&self.settings, "remembering", || record::record(self, &ran, &run, declared));
         if let Some(refusal) = recorded.unwrap_or_else(|| Some(Reason::failure().text)) {
             decision.reason = format!("{}; not kept: {refusal}", decision.reason);
@@ -199,7 +218,7 @@ impl Session {
 
     /// Runs a test although its result could be reused, and compares.
     fn audit(&self, hit: choice::Hit) -> Exit {
-        let ran = execute::watched(self);
+        let ran = repeat::watched(self);
         let reason = Reason::new("audit", "its result could have been reused; it ran to see whether it is the same");
         let mut decision = executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
         let audit = match () {

@@ -19,6 +19,9 @@ const BUILD_MARKS: [&str; 4] = ["CMakeCache.txt", "meson-private", "config.statu
 const FOLDERS: [(Base, &str); 3] =
     [(Base::Home, "HOME"), (Base::Temporary, "TMPDIR"), (Base::Runtime, "XDG_RUNTIME_DIR")];
 
+/// Folders that build servers give to each job; the first variable that is set counts.
+const JOB_FOLDERS: [&str; 3] = ["RUNNER_TEMP", "AGENT_TEMPDIRECTORY", "WORKSPACE_TMP"];
+
 /// A project, as seen from one test.
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -43,7 +46,8 @@ impl Project {
         let build = bazel_build(&root)
             .or_else(|| starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config)));
         let logical = logical_root(working, &root);
-        let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name)));
+        let job = JOB_FOLDERS.iter().find_map(|name| folder(name));
+        let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name))).chain([(Base::Job, job)]);
         let spelled = [(Base::Root, given), (Base::Root, logical)]
             .into_iter()
             .chain(folders)
@@ -82,6 +86,23 @@ impl Project {
         Some(if place.path.is_empty() { folder.clone() } else { folder.join(path) })
     }
 
+    /// The file of a library, which may be known by the name of a link to it.
+    pub fn library_path(&self, place: &Place) -> Option<PathBuf> {
+        let path = self.path(place)?;
+        let is_link = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+        Some(if is_link { std::fs::canonicalize(&path).unwrap_or(path) } else { path })
+    }
+
+    /// The folder here that a place belongs to, and the path below it; `None` if there is no such folder here.
+    pub fn top_and_path<'a>(&'a self, place: &'a Place) -> Option<(&'a Path, &'a Path)> {
+        let path = Path::new(OsStr::from_bytes(&place.path));
+        if place.base == Base::None {
+            return Some((Path::new("/"), path.strip_prefix("/").ok()?));
+        }
+        let (_, folder) = self.bases.iter().find(|(base, _)| *base == place.base)?;
+        Some((folder, path))
+    }
+
     /// A place in words for people.
     pub fn show(&self, place: &Place) -> String {
         let path = String::from_utf8_lossy(&place.path);
@@ -92,6 +113,7 @@ impl Project {
             Base::Home => format!("~/{path}"),
             Base::Temporary => format!("$TMPDIR/{path}"),
             Base::Runtime => format!("$XDG_RUNTIME_DIR/{path}"),
+            Base::Job => format!("(the job's temporary folder)/{path}"),
         }
     }
 
@@ -127,6 +149,32 @@ impl Project {
     pub fn is_named_in(&self, text: &[u8]) -> bool {
         let folders = self.bases.iter().chain(&self.spellings).filter(|(base, _)| *base != Base::Temporary);
         folders.into_iter().any(|(_, folder)| memmem::find(text, folder.as_os_str().as_bytes()).is_some())
+    }
+
+    /// The folder that paths of a base are relative to.
+    pub fn folder(&self, base: Base) -> Option<&PathBuf> {
+        self.bases.iter().find(|(other, _)| *other == base).map(|(_, folder)| folder)
+    }
+
+    /// All names of a folder in texts.
+    pub fn spellings_of(&self, base: Base) -> Vec<&[u8]> {
+        let all = self.bases.iter().chain(&self.spellings).filter(|(other, _)| *other == base);
+        all.map(|(_, folder)| folder.as_os_str().as_bytes()).collect()
+    }
+
+    /// The names that the path of each folder consists of; of one that lies in another, what is behind that.
+    pub fn parts(&self) -> Vec<(Base, Vec<&[u8]>)> {
+        let parts = |(base, folder): &'_ (Base, PathBuf)| {
+            let others = self.bases.iter().filter(|(_, other)| other != folder);
+            let inside = others.into_iter().find(|(_, other)| folder.starts_with(other));
+            let known = inside.map_or(0, |(_, other)| other.iter().count());
+            (*base, known)
+        };
+        let names = |folder: usize, known: usize| {
+            self.bases[folder].1.iter().skip(known).map(OsStr::as_bytes).filter(|part| *part != b"/").collect()
+        };
+        let known = self.bases.iter().map(parts).enumerate();
+        known.map(|(index, (base, known))| (base, names(index, known))).collect()
     }
 
     /// Hashes where this checkout is.
@@ -168,7 +216,7 @@ impl Project {
     }
 
     fn is_around(&self, used: &Dependency) -> bool {
-        if matches!(used.place.base, Base::Root | Base::Build) {
+        if matches!(used.place.base, Base::Root | Base::Build) || used.kind.is_no_path() {
             return false;
         }
         let Some(path) = self.path(&used.place) else { return false };

@@ -5,9 +5,10 @@ use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
 use super::values::{Valued, Values};
-use super::{Session, exit_code, is_success, latest, leftovers, now};
+use super::{Session, exit_code, is_success, latest, leftovers, mentions, now, random_names};
 use crate::model::{
-    Base, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
+    Base, Dependency, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace,
+    Traced,
 };
 use crate::observe::Input;
 use crate::store::Store;
@@ -22,19 +23,21 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     if values.declared() != declared {
         refusals.push(Refusal::new("an input that tasting.toml declares", "changed while the test ran"));
     }
-    let mut valued = values.observed(&ran.used, &ran.executed, declared);
-    refusals.extend(unknown_programs(session, &valued));
-    if !values.code_is_unchanged(&ran.used) {
-        // Its fingerprint is that of another one, which did not run.
-        refusals.push(Refusal::new("a program or library", "was replaced when the test had ended"));
-    }
-    let files = match leftovers::keep(&session.project, &ran.used, session.project.config.limits.files) {
+    let files = match leftovers::keep(&session.project, &ran.used, ran.duration, session.project.config.limits.files) {
         Ok(files) => files,
         Err(refusal) => {
             refusals.push(refusal);
             Vec::new()
         }
     };
+    let known = declared.into_iter().chain(mentioned(session, ran, &files)).collect();
+    let mut valued = values.observed(&ran.used, &ran.executed, known);
+    refusals.extend(unknown_programs(session, &valued));
+    if !values.code_is_unchanged(&ran.used) {
+        // Its fingerprint is that of another one, which did not run.
+        refusals.push(Refusal::new("a program or library", "was replaced when the test had ended"));
+    }
+    random_names::forget(&mut valued.used, &ran.used, session);
     keep_manifests(session, &mut values, &mut valued);
     values.remember();
     let refused = refusals.first().map(Refusal::to_string);
@@ -44,6 +47,20 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     };
     leave_trace(session, ran, &valued, &refusals, kept.is_ok());
     kept.err()
+}
+
+/// What the run mentions of where it is, and of variables that do not count otherwise.
+fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<Traced> {
+    let [stdout, stderr] = &ran.captured.texts;
+    let traces = mentions::Traces { output: [stdout, stderr], files, used: &ran.used };
+    let places = mentions::of(&session.project, session.connection.on_terminal(), &traces);
+    let traced = places.into_iter().map(|place| Traced {
+        value: mentions::value(&session.project, &place),
+        dependency: Dependency::on(DependencyKind::Mentioned, place),
+        manifests: Vec::new(),
+        note: String::new(),
+    });
+    traced.collect()
 }
 
 /// The files that the project declares as inputs of its tests. To be asked before the test runs.
@@ -194,10 +211,12 @@ fn note_uses(session: &Session, valued: &Valued) {
     };
     let used = valued.used.iter().map(|traced| &traced.dependency);
     let programs = used.filter(|dependency| dependency.kind == DependencyKind::Program);
-    let places = programs.flat_map(|program| std::iter::once(&program.place).chain(&program.libraries));
-    let ours: BTreeSet<&Place> = places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
+    let file_of = |library| session.project.library_path(library).map(|file| session.project.place(&file));
+    let places = programs
+        .flat_map(|program| std::iter::once(program.place.clone()).chain(program.libraries.iter().filter_map(file_of)));
+    let ours: BTreeSet<Place> = places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
     for place in ours {
-        if let Err(error) = session.store.put_blob(last_use_name(&session.project, place), &bytes) {
+        if let Err(error) = session.store.put_blob(last_use_name(&session.project, &place), &bytes) {
             session.settings.log(format_args!("not noted which test used a binary: {error}"));
         }
     }

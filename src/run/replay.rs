@@ -11,7 +11,7 @@ use std::io;
 /// Replays an outcome. After an error, nothing was printed, and the test has to run.
 pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> {
     let outcome = &hit.outcome;
-    leftovers::put_back(&session.project, &outcome.files)?;
+    leftovers::put_back(&session.project, outcome, &hit.shape)?;
     let measurement = wishes.measurement.then_some((Stream::Stdout, MEASUREMENT.as_bytes()));
     for (stream, text) in outcome.chunks().into_iter().chain(measurement) {
         if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
@@ -36,6 +36,7 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         saved_ms: outcome.duration.saturating_sub(duration).as_millis() as u64,
         audit: None,
         shared: outcome.origin.is_shared(),
+        disturbed: None,
     });
     Ok(outcome.exit)
 }

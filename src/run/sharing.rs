@@ -90,8 +90,8 @@ pub(crate) fn send_behind(session: &Session) {
         return;
     }
     // Somebody does so already, and looks again before it ends.
-    let Some(duty) = far.spool.duty() else { return };
-    drop(duty);
+    let Some(uploader_lock) = far.spool.uploader_lock() else { return };
+    drop(uploader_lock);
     if let Err(error) = start(&session.project.working) {
         session.settings.log(format_args!("nothing is sent to the remote store: {error}"));
     }

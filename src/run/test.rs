@@ -3,7 +3,7 @@
 //!
 //! In: the command line, the project. Out: the identity under which executions are looked up.
 
-use super::capture::Connection;
+use super::connection::Connection;
 use super::environment;
 use super::project::{Project, logical_folder};
 use crate::model::{Hash, Hasher};
@@ -63,8 +63,15 @@ fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash
         ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
         ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
         ("signals that are ignored or blocked".to_owned(), value(&format!("{:?}", sys::given_signals()))),
+        ("capabilities and personality (setpriv, setarch)".to_owned(), value(&format!("{:?}", sys::powers()))),
         output_circumstance(connection),
     ];
+    if let Some(size) = connection.size() {
+        circumstances.push(("the size of the terminal".to_owned(), value(&format!("{size:?}"))));
+    }
+    // A test can see that a descriptor is closed, without any call that is watched.
+    let others: Vec<i32> = inherited::others().iter().map(|foreign| foreign.number).collect();
+    circumstances.push(("which descriptors are inherited".to_owned(), value(&format!("{others:?}"))));
     for (number, path) in inherited::known() {
         let mut hasher = Hasher::new("descriptor");
         project.hash_text(path.as_os_str().as_bytes(), &mut hasher);

@@ -1,70 +1,43 @@
 //! Tracing the functions of a test: whether, and where they start.
 
-use super::Session;
+use super::{Session, disturbed};
+use crate::elf::sanitizers;
 use crate::fingerprint::execution;
 use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
-use crate::observe::agent;
+use crate::observe::agent::Agent;
+use crate::observe::lead::KnownSites;
+use crate::observe::sites::Sites;
 use crate::observe::tracing::{Functions, Tracing};
 use crate::process::{Settings, manifest_file, sys};
 use crate::store::{Layered, Store};
-use memchr::memmem;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Sanitizers that insist on being loaded before anything else.
-const FIRST: [&[u8]; 4] = [b"libasan.so", b"libhwasan.so", b"liblsan.so", b"libtsan.so"];
-
-/// How to trace a test; `None` if it is not to be traced.
+/// How to load the agent into the programs of a test, and whether to trace it; `None` if it is to be without.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
     let program = super::program_file(&session.test.words, &session.project.working);
-    let is_first = program.as_ref().is_some_and(|program| wants_to_be_first(session, program));
-    if session.settings.notrace || is_first || is_disturbed(session) {
-        return None;
-    }
-    let agent = fs::canonicalize(agent::file(folder)?).ok()?;
-    let functions = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
-    Some(Tracing { agent, functions, program })
+    let agent = Agent::open(folder)?;
+    let known = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
+    let only_leads = session.settings.notrace || disturbed::of(session).is_some();
+    Some(Tracing { agent, functions: known.clone(), program, sites: known, only_leads })
 }
 
-/// Remembers that a test ends differently when it is traced: it is not traced again.
-pub fn disturbs(session: &Session) {
-    session.store.remember(disturbed_name(session), Hash::of(DISTURBED));
-}
-
-/// A test that is not traced has failed all the same.
-pub fn has_nothing_to_do_with_it(session: &Session) {
-    if is_disturbed(session) {
-        session.store.remember(disturbed_name(session), Hash::of(b"fine"));
+/// A test has passed while it was traced: most likely it always will.
+pub fn remember_passed(session: &Session) {
+    if !has_passed(session) {
+        session.store.remember(passed_name(session), Hash::of(b"passed"));
     }
 }
 
-const DISTURBED: &[u8] = b"disturbed";
-
-fn is_disturbed(session: &Session) -> bool {
-    session.store.recall(disturbed_name(session)) == Some(Hash::of(DISTURBED))
+/// Whether the test has passed before while it was traced.
+pub fn has_passed(session: &Session) -> bool {
+    session.store.recall(passed_name(session)).is_some()
 }
 
-fn disturbed_name(session: &Session) -> Hash {
-    Hasher::new("not to be traced").hash(session.test.name).finish()
-}
-
-/// Whether the test's program would not start with anything else before it. What was found out is remembered.
-fn wants_to_be_first(session: &Session, program: &Path) -> bool {
-    let Ok((content, found)) = sys::map_with_metadata(program) else { return false };
-    let identity = FileIdentity::of(&found);
-    let name = Hasher::new("insists on being first").hash(identity.hash()).finish();
-    let [yes, no] = [Hash::of(b"yes"), Hash::of(b"no")];
-    if let Some(known) = session.store.recall(name) {
-        return known == yes;
-    }
-    let is_first =
-        content.starts_with(b"\x7fELF") && FIRST.iter().any(|library| memmem::find(&content, library).is_some());
-    if identity.is_settled() {
-        session.store.remember(name, if is_first { yes } else { no });
-    }
-    is_first
+fn passed_name(session: &Session) -> Hash {
+    Hasher::new("passed while traced").hash(session.test.name).finish()
 }
 
 /// The functions that manifests know, and that were looked up before.
@@ -91,6 +64,39 @@ impl Functions for Known {
     /// Not sooner: what the test waits for comes first.
     fn expect(&self, binary: &Path) {
         execution::read_ahead(binary, &self.settings);
+    }
+
+    /// What was found out is remembered.
+    fn has_sanitizer(&self, program: &Path) -> bool {
+        let Ok((content, found)) = sys::map_with_metadata(program) else { return false };
+        let identity = FileIdentity::of(&found);
+        let name = Hasher::new("has a sanitizer").hash(identity.hash()).finish();
+        let [yes, no] = [Hash::of(b"yes"), Hash::of(b"no")];
+        if let Some(known) = self.store.recall(name) {
+            return known == yes;
+        }
+        let has_sanitizer = sanitizers::has_runtime(&content);
+        if identity.is_settled() {
+            self.store.remember(name, if has_sanitizer { yes } else { no });
+        }
+        has_sanitizer
+    }
+}
+
+impl KnownSites for Known {
+    fn of(&self, library: &Path) -> Option<Sites> {
+        let (content, found) = sys::map_with_metadata(library).ok()?;
+        let identity = FileIdentity::of(&found);
+        let name = identity.is_settled().then(|| Hasher::new("sites 3").hash(identity.hash()).finish());
+        if let Some(sites) = name.and_then(|name| Sites::decode(&self.store.blob(name).ok()??)) {
+            return Some(sites);
+        }
+        let sites = Sites::of(&content)?;
+        if let Some(name) = name {
+            // Looked for again next time, if they cannot be kept.
+            let _ = self.store.put_blob(name, &sites.encode());
+        }
+        Some(sites)
     }
 }
 

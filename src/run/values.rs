@@ -4,15 +4,17 @@
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
 use super::config::SystemLibraries;
+use super::mentions;
 use super::project::Project;
 use crate::fingerprint::execution::{self, Execution, Extent, Placed};
 use crate::fingerprint::libraries;
 use crate::fingerprint::walk::NodeSet;
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
-use crate::observe::listing;
+use crate::observe::targets::{self, Target};
 use crate::observe::tracing::Executed;
 use crate::observe::used::{is_absence, is_executable};
 use crate::observe::{Contents, Input, Kind, Use, What};
+use crate::observe::{extended, facts, listing};
 use crate::process::{Settings, manifest_file};
 use crate::store::Store;
 use rustc_hash::FxHashMap;
@@ -31,7 +33,11 @@ pub struct Values<'a> {
     contents: Contents,
     input: Input,
     known: FxHashMap<(DependencyKind, Place), Hash>,
+    /// What files were found to be, while all values of an execution are looked up: many count by their attributes as well.
+    found: Option<FxHashMap<PathBuf, fs::Metadata>>,
     programs: FxHashMap<Dependency, Result<Program, String>>,
+    /// The names under which libraries were opened, by their files.
+    library_names: FxHashMap<PathBuf, PathBuf>,
     /// Programs that were read, with their libraries: many executions have the same.
     opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<&'static execution::Program, String>>,
 }
@@ -65,8 +71,8 @@ impl<'a> Values<'a> {
         contents: Contents,
         input: Input,
     ) -> Self {
-        let (known, programs, opened) = Default::default();
-        Values { project, settings, store, contents, input, known, programs, opened }
+        let (known, found, programs, library_names, opened) = Default::default();
+        Values { project, settings, store, contents, input, known, found, programs, library_names, opened }
     }
 
     /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
@@ -93,6 +99,10 @@ impl<'a> Values<'a> {
     pub fn observed(&mut self, used: &[Use], executed: &Executed, declared: Vec<Traced>) -> Valued {
         let mut valued = declared;
         valued.push(self.traced_input());
+        self.library_names.extend(used.iter().filter_map(|used| match used {
+            Use::Loaded { path, name, .. } => Some((path.clone(), name.clone())),
+            _ => None,
+        }));
         for used in used {
             valued.extend(self.traced(used, executed));
         }
@@ -117,7 +127,8 @@ impl<'a> Values<'a> {
     /// The values that the dependencies of an execution have now.
     pub fn now(&mut self, shape: &Shape) -> Vec<Hash> {
         let covered = self.covered(shape);
-        shape
+        self.found = Some(FxHashMap::default());
+        let values = shape
             .dependencies
             .iter()
             .map(|dependency| match dependency.kind {
@@ -127,7 +138,9 @@ impl<'a> Values<'a> {
                 DependencyKind::Program => self.program(dependency),
                 _ => self.value(dependency),
             })
-            .collect()
+            .collect();
+        self.found = None;
+        values
     }
 
     /// The same, with all that can be reached of programs, whatever of it was executed.
@@ -145,8 +158,10 @@ impl<'a> Values<'a> {
 
     fn value_by_name(&self, dependency: &Dependency) -> Hash {
         let path = Path::new(OsStr::from_bytes(&dependency.place.path));
-        let is_meant = |found: fs::Metadata| found.is_symlink() == (dependency.kind == DependencyKind::Link);
-        let is_there = fs::symlink_metadata(path).is_ok_and(is_meant);
+        let is_there = match dependency.kind {
+            DependencyKind::Link => fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()),
+            _ => fs::metadata(path).is_ok(),
+        };
         if is_there { plain("of the system") } else { plain("absent") }
     }
 
@@ -156,7 +171,12 @@ impl<'a> Values<'a> {
         if let Some(known) = self.known.get(&name) {
             return *known;
         }
-        let value = match self.project.path(&dependency.place) {
+        let path = match dependency.kind {
+            DependencyKind::Library => self.project.library_path(&dependency.place),
+            _ => self.project.path(&dependency.place),
+        };
+        let value = match path {
+            _ if dependency.kind == DependencyKind::Mentioned => mentions::value(self.project, &dependency.place),
             Some(path) => self.look(dependency.kind, &path),
             None => plain("no such folder"),
         };
@@ -168,17 +188,32 @@ impl<'a> Values<'a> {
         match kind {
             DependencyKind::Input => input_value(&self.input),
             DependencyKind::Declared => self.declared_value(path),
+            DependencyKind::Fact => facts::value(path),
+            DependencyKind::Extended => extended::of(path),
+            DependencyKind::Overwritten => targets::state(Target::Overwritten, path),
+            DependencyKind::Permissions => targets::state(Target::Permissions, path),
+            DependencyKind::Time => targets::state(Target::Time, path),
+            DependencyKind::Replaced => targets::state(Target::Replaced, path),
+            DependencyKind::Writable => targets::state(Target::Writable, path),
             _ => self.look_at_file(kind, path),
         }
     }
 
     fn look_at_file(&mut self, kind: DependencyKind, path: &Path) -> Hash {
-        let found = match fs::symlink_metadata(path) {
+        let found = match self
+            .found
+            .as_mut()
+            .and_then(|found| found.remove(path))
+            .map_or_else(|| fs::symlink_metadata(path), Ok)
+        {
             Ok(found) => found,
             Err(error) if is_absence(&error) => return plain("absent"),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return plain("denied"),
             Err(_) => return plain("unknown"),
         };
+        if let Some(files) = self.found.as_mut().filter(|_| kind == DependencyKind::File) {
+            files.insert(path.to_owned(), found.clone());
+        }
         match kind {
             DependencyKind::File | DependencyKind::Library => match self.contents.of_any(path, &found) {
                 Ok(content) => file_value(content),
@@ -224,8 +259,12 @@ impl<'a> Values<'a> {
             return Err(nowhere());
         }
         manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
-        let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
+        // A library of another version, which has another file, may be found in its place.
+        if let Some(gone) = libraries.iter().find(|library| !library.exists()) {
+            return Err(format!("its library {} is not there any more", gone.display()));
+        }
         let entry = self.project.entry(&dependency.place).map(str::to_owned);
         let name = self.memory_name(&path, &libraries, entry.as_deref(), &dependency.executed);
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
@@ -245,7 +284,7 @@ impl<'a> Values<'a> {
     /// What of a program and its libraries counts for an execution, by module. Nothing if they cannot be read.
     pub fn extent(&mut self, dependency: &Dependency) -> Vec<(PathBuf, Vec<Placed>)> {
         let Some(path) = self.project.path(&dependency.place) else { return Vec::new() };
-        let libraries = dependency.libraries.iter().map(|place| self.project.path(place));
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
         let Some(libraries) = libraries.collect::<Option<Vec<PathBuf>>>() else { return Vec::new() };
         let entry = self.project.entry(&dependency.place).map(str::to_owned);
         let set = NodeSet::from_bytes(&dependency.executed);
@@ -371,16 +410,31 @@ impl<'a> Values<'a> {
             Use::Denied { .. } => (DependencyKind::Denied, plain("denied")),
             Use::Listed { listing, .. } => (DependencyKind::Folder, listing_value(*listing)),
             Use::Link { target, .. } => (DependencyKind::Link, self.link_value(target)),
+            Use::Extended { attributes, .. } => (DependencyKind::Extended, *attributes),
+            Use::Target { target, state, .. } => (target_kind(*target), *state),
+            Use::Fact { path, value } => {
+                let place = Place { base: Base::None, path: path.as_os_str().as_bytes().to_vec() };
+                return Some(traced(*value, Dependency::on(DependencyKind::Fact, place)));
+            }
             Use::Executed { path, content, libraries } => {
                 return Some(self.traced_program(path, *content, libraries, executed));
             }
             Use::Written { .. } | Use::Removed { .. } => return None,
         };
-        Some(traced(value, Dependency::on(kind, self.project.place(used.path()))))
+        let place = match kind {
+            DependencyKind::Library => self.library_place(used.path()),
+            _ => self.project.place(used.path()),
+        };
+        Some(traced(value, Dependency::on(kind, place)))
+    }
+
+    /// A library's place: that of the name under which it was opened.
+    fn library_place(&self, library: &Path) -> Place {
+        self.project.place(self.library_names.get(library).map_or(library, PathBuf::as_path))
     }
 
     fn traced_program(&mut self, path: &Path, content: Hash, libraries: &[PathBuf], executed: &Executed) -> Traced {
-        let places = libraries.iter().map(|library| self.project.place(library)).collect();
+        let places = libraries.iter().map(|library| self.library_place(library)).collect();
         let place = self.project.place(path);
         let whole = Dependency { libraries: places, ..Dependency::on(DependencyKind::Program, place) };
         let narrowed = self.narrowed(&whole, path, libraries, executed);
@@ -410,12 +464,17 @@ impl<'a> Values<'a> {
         Some(narrowed)
     }
 
+    /// The libraries that the fingerprint of a program covers.
+    pub fn covered_libraries<'d>(&mut self, dependency: &'d Dependency) -> impl Iterator<Item = &'d Place> + use<'d> {
+        let covered = self.execution(dependency).map(|program| program.covered).unwrap_or_default();
+        dependency.libraries.iter().zip(covered).filter(|(_, is_covered)| *is_covered).map(|(library, _)| library)
+    }
+
     /// The files whose manifests went into the fingerprint of a program: its own is the first.
     pub fn manifests(&mut self, dependency: &Dependency) -> Vec<PathBuf> {
-        let Ok(execution) = self.execution(dependency) else { return Vec::new() };
-        let covered = dependency.libraries.iter().zip(&execution.covered).filter(|(_, covered)| **covered);
-        let places = std::iter::once(&dependency.place).chain(covered.map(|(library, _)| library));
-        let paths = places.filter_map(|place| self.project.path(place));
+        let covered = self.covered_libraries(dependency);
+        let libraries = covered.map(|library| self.project.library_path(library));
+        let paths = std::iter::once(self.project.path(&dependency.place)).chain(libraries).flatten();
         paths.map(|path| manifest_file::find(self.settings, &path)).collect()
     }
 
@@ -430,7 +489,7 @@ impl<'a> Values<'a> {
             fs::symlink_metadata(path).is_ok_and(|now| self.contents.is(path, &now, content))
         };
         used.iter().all(|used| match used {
-            Use::Executed { path, content, .. } | Use::Loaded { path, content } => is_still(path, *content),
+            Use::Executed { path, content, .. } | Use::Loaded { path, content, .. } => is_still(path, *content),
             _ => true,
         })
     }
@@ -455,6 +514,16 @@ impl<'a> Values<'a> {
     /// Keeps what was hashed for the next time.
     pub fn remember(&mut self) {
         self.contents.remember();
+    }
+}
+
+fn target_kind(target: Target) -> DependencyKind {
+    match target {
+        Target::Overwritten => DependencyKind::Overwritten,
+        Target::Permissions => DependencyKind::Permissions,
+        Target::Time => DependencyKind::Time,
+        Target::Replaced => DependencyKind::Replaced,
+        Target::Writable => DependencyKind::Writable,
     }
 }
 
@@ -493,6 +562,9 @@ fn what_value(what: What) -> Hash {
     hasher.number(what.kind as u64);
     if let Some(details) = what.details {
         hasher.number(details.size).number(details.executable.into());
+        if let Some((seconds, rest)) = details.modified {
+            hasher.pair(seconds as u64, rest as u64);
+        }
     }
     hasher.finish()
 }

@@ -2,9 +2,10 @@
 //! is read and written in place without any lock; each place carries a checksum, so that what was torn between two writers is
 //! not an answer. The file is sparse, and old hashes make way for new ones: nothing ever needs cleaning up.
 
+use super::private;
 use crate::model::{Hash, Hasher};
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How many groups of places there are: room for 262,144 files in 10 MiB.
@@ -25,10 +26,10 @@ impl Contents {
     /// Opens the table; makes an empty one if it may be written.
     pub fn open(path: &Path, writable: bool) -> Option<Self> {
         let open = |writable| {
-            let mut how = OpenOptions::new();
-            how.read(true).write(writable).create(writable).truncate(false).custom_flags(libc::O_NONBLOCK).open(path)
+            let mut how = private::options();
+            how.read(true).write(writable).create(writable).truncate(false).open(path)
         };
-        let make = || fs::create_dir_all(path.parent()?).and_then(|()| open(true)).ok();
+        let make = || private::create_folder(path.parent()?).and_then(|()| open(true)).ok();
         let written = if writable { open(true).ok().or_else(make) } else { None };
         let file = written.or_else(|| open(false).ok())?;
         file.metadata().ok()?.is_file().then_some(Contents { file })
@@ -40,8 +41,8 @@ impl Contents {
         let places = group.as_chunks::<WIDTH>().0;
         places
             .iter()
-            .find_map(|place| decode(place).filter(|(found, _)| *found == identity))
-            .map(|(_, content)| content)
+            .filter(|place| place.starts_with(&identity.0))
+            .find_map(|place| decode(place).map(|(_, content)| content))
     }
 
     /// Remembers a content hash: where the identity is already, else in a free place, else in place of some other one.
@@ -77,7 +78,7 @@ fn encode(identity: Hash, content: Hash) -> [u8; WIDTH] {
     let mut place = [0; WIDTH];
     place[..16].copy_from_slice(&identity.0);
     place[16..32].copy_from_slice(&content.0);
-    let mut hasher = Hasher::new("remembered content 1");
+    let mut hasher = Hasher::new("remembered content 2");
     hasher.hash(identity).hash(content);
     place[32..].copy_from_slice(&hasher.finish().0[..8]);
     place

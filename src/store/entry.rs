@@ -7,7 +7,7 @@ use crate::model::{FormatError, Hash};
 use serde::{Deserialize, Serialize};
 
 /// The format of an outcome's file.
-pub const OUTCOME: Format = Format { magic: *b"TASTEOUT", version: 3 };
+pub const OUTCOME: Format = Format { magic: *b"TASTEOUT", version: 4 };
 
 /// The format of a shape's file.
 pub const SHAPE: Format = Format { magic: *b"TASTESHP", version: 2 };

@@ -1,4 +1,4 @@
-//! The store that comes with Tasting: plain files in one folder, written aside and put into place whole. There is no lock that a
+//! The store that comes with Tasting: plain files in one folder, written under another name and renamed into place. There is no lock that a
 //! killed process could hold, no server, and no file whose damage reaches further than one entry. docs/store.md has the
 //! measurements against SQLite and LMDB.
 //!
@@ -6,10 +6,9 @@
 //! results-1/ab/cdef….o      an outcome, under its key       results-1/log/…         decisions and their sums
 //! results-1/ab/cdef….s0…sf  shapes of a test                results-1/quarantine/…  marks
 //! results-1/ab/cdef….b      traces and manifests            results-1/contents      hashes of files
-//! results-1/sizes           of the folders, about
+//! results-1/sizes           of the folders, about           results-1/disturbed/…   tests to treat otherwise
 //! ```
 
-use super::aside::{self, Aside};
 use super::contents::Contents;
 use super::entry::{self, BLOB, LARGEST_FILE, OUTCOME};
 use super::journal::Journal;
@@ -17,8 +16,9 @@ use super::marks::Marks;
 use super::remote::Name;
 use super::retention::{self, Retention};
 use super::shapes::{self, Stem};
+use super::store_file::{self, TemporaryFile};
 use super::{DEFAULT_LIMIT, LARGEST, Store, StoreError, Volume};
-use crate::model::{Decision, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, Disturbed, Hash, Mark, Outcome, Shape, Stats};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -96,7 +96,7 @@ impl FileStore {
     /// Keeps an outcome that nobody has used here yet.
     pub(super) fn put_outcome(&self, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
         let size = self.write_outcome(key, outcome)?;
-        if let Ok(file) = aside::open(&self.outcome_path(key)) {
+        if let Ok(file) = store_file::open(&self.outcome_path(key)) {
             shapes::use_at(&file, SystemTime::now() - UNUSED);
         }
         self.retention(self.options.limit).added(&[(key.0[0], size)]);
@@ -111,7 +111,7 @@ impl FileStore {
         let path = self.outcome_path(key);
         let raw = outcome.to_bytes().map_err(|error| StoreError::damaged(&path, error))?;
         let file = entry::encode(&OUTCOME, key, &raw)?;
-        Aside::write(&retention::folder(&self.root, key.0[0]), &file)?.replace(&path)?;
+        TemporaryFile::write(&retention::folder(&self.root, key.0[0]), &file)?.replace(&path)?;
         Ok(file.len() as u64)
     }
 
@@ -149,7 +149,7 @@ impl FileStore {
 
     /// Notes a use; whether it was time to note one.
     pub(super) fn note_use(&self, test: Hash, shape: &Shape, key: Hash) -> bool {
-        let Ok(file) = aside::open(&self.outcome_path(key)) else { return false };
+        let Ok(file) = store_file::open(&self.outcome_path(key)) else { return false };
         let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
         let recently =
             noted.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age < NOTED);
@@ -176,7 +176,7 @@ impl Store for FileStore {
 
     fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError> {
         let path = self.outcome_path(key);
-        let Some((file, _)) = aside::read(&path, LARGEST_FILE)? else { return Ok(None) };
+        let Some((file, _)) = store_file::read(&path, LARGEST_FILE)? else { return Ok(None) };
         let outcome = entry::decode(&OUTCOME, key, &file).and_then(|raw| Outcome::from_bytes(&raw));
         outcome.map(Some).map_err(|error| StoreError::damaged(&path, error))
     }
@@ -236,14 +236,14 @@ impl Store for FileStore {
 
     fn blob(&self, name: Hash) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.blob_path(name);
-        let Some((file, _)) = aside::read(&path, LARGEST_FILE)? else { return Ok(None) };
+        let Some((file, _)) = store_file::read(&path, LARGEST_FILE)? else { return Ok(None) };
         entry::decode(&BLOB, name, &file).map(Some).map_err(|error| StoreError::damaged(&path, error))
     }
 
     fn put_blob(&self, name: Hash, bytes: &[u8]) -> Result<(), StoreError> {
         self.writable()?;
         let file = entry::encode(&BLOB, name, bytes)?;
-        Aside::write(&retention::folder(&self.root, name.0[0]), &file)?.replace(&self.blob_path(name))?;
+        TemporaryFile::write(&retention::folder(&self.root, name.0[0]), &file)?.replace(&self.blob_path(name))?;
         self.retention(self.options.limit).added(&[(name.0[0], file.len() as u64)]);
         Ok(())
     }
@@ -267,7 +267,25 @@ impl Store for FileStore {
 
     fn unmark(&self, test: Hash) -> Result<(), StoreError> {
         self.writable()?;
-        Marks::new(&self.root).remove(test)
+        Marks::<Mark>::new(&self.root).remove(test)
+    }
+
+    fn disturb(&self, disturbed: &Disturbed) -> Result<(), StoreError> {
+        self.writable()?;
+        Marks::new(&self.root).set(disturbed)
+    }
+
+    fn disturbed(&self, test: Hash) -> Option<Disturbed> {
+        Marks::new(&self.root).get(test).ok().flatten()
+    }
+
+    fn all_disturbed(&self) -> Result<Vec<Disturbed>, StoreError> {
+        Marks::new(&self.root).all()
+    }
+
+    fn forget_disturbance(&self, test: Hash) -> Result<(), StoreError> {
+        self.writable()?;
+        Marks::<Disturbed>::new(&self.root).remove(test)
     }
 
     fn volume(&self) -> Result<Volume, StoreError> {

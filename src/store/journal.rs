@@ -5,13 +5,13 @@
 //! reach, so that adding a segment twice is the same as adding it once.
 
 use super::StoreError;
-use super::aside::{self, Aside};
+use super::private;
+use super::store_file::{self, TemporaryFile};
 use crate::model::envelope::Format;
 use crate::model::{Decision, Stats};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How long a segment grows, and how many are kept: about 40,000 decisions.
@@ -21,7 +21,7 @@ const KEPT: u64 = 16;
 /// More of a command line or a reason is not kept.
 const LONGEST_TEXT: usize = 16 << 10;
 
-const SUMS: Format = Format { magic: *b"TASTESUM", version: 2 };
+const SUMS: Format = Format { magic: *b"TASTESUM", version: 3 };
 
 /// Sums over everything before a position in the log.
 #[derive(Default, Serialize, Deserialize)]
@@ -56,9 +56,9 @@ impl Journal {
     }
 
     fn append_to(&self, path: &Path, line: &[u8]) -> Result<(), StoreError> {
-        let open = || OpenOptions::new().append(true).create(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let open = || private::options().append(true).create(true).open(path);
         let file = open().or_else(|error| match error.kind() {
-            ErrorKind::NotFound => fs::create_dir_all(&self.folder).and_then(|()| open()),
+            ErrorKind::NotFound => private::create_folder(&self.folder).and_then(|()| open()),
             _ => Err(error),
         });
         file.and_then(|mut file| file.write_all(line)).map_err(|error| StoreError::io("write", path, error))
@@ -127,7 +127,7 @@ impl Journal {
         let path = self.segment(segment);
         // Many processes can find a segment not yet full at the same time, and each adds its line.
         let largest = 2 * SEGMENT as usize + (LONGEST_TEXT << 6);
-        let content = match aside::read(&path, largest) {
+        let content = match store_file::read(&path, largest) {
             Ok(Some((content, _))) => content,
             Ok(None) => return Ok(Vec::new()),
             // Somebody else's doing, and no reason to hide the other segments.
@@ -154,14 +154,14 @@ impl Journal {
 
     /// The kept sums; none if they cannot be read.
     fn read_sums(&self) -> Sums {
-        let file = aside::read(&self.folder.join("sums"), SEGMENT as usize).ok().flatten();
+        let file = store_file::read(&self.folder.join("sums"), SEGMENT as usize).ok().flatten();
         file.and_then(|(bytes, _)| Some(SUMS.decode(&bytes).ok()?.0)).unwrap_or_default()
     }
 
     fn write_sums(&self, sums: &Sums) -> Result<(), StoreError> {
         let path = self.folder.join("sums");
         let bytes = SUMS.encode(sums).map_err(|error| StoreError::damaged(&path, error))?;
-        Aside::write(&self.folder, &bytes)?.replace(&path)
+        TemporaryFile::write(&self.folder, &bytes)?.replace(&path)
     }
 }
 

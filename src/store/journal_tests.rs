@@ -17,6 +17,7 @@ fn decision(time: u64) -> Decision {
         saved_ms: 2,
         audit: None,
         shared: false,
+        disturbed: None,
     }
 }
 

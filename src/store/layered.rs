@@ -1,10 +1,10 @@
 //! This machine's store, with a team's store behind it. What is here is not asked for there; what is found there is copied here once it
 //! is used; what is new here waits in the spool, until a process that nobody waits for has sent it there.
 
-use super::remote::spool::Errand;
-use super::remote::{Fetched, Kind, Name, Remote};
+use super::remote::spool::UploadJob;
+use super::remote::{Fetched, Name, Remote, ValueKind};
 use super::{Asked, FileStore, Store, StoreError, Volume};
-use crate::model::{Decision, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, Disturbed, Hash, Mark, Outcome, Shape, Stats};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,9 +44,9 @@ impl Layered {
     }
 
     /// Leaves something to be done for whoever has the time. The worst that comes of a failure is that others run the test.
-    fn spool(&self, errand: Errand) {
+    fn spool(&self, job: UploadJob) {
         if let Some(far) = self.writable_far() {
-            self.has_errands.fetch_or(far.spool.add(errand).is_ok(), Ordering::Relaxed);
+            self.has_errands.fetch_or(far.spool.add(job).is_ok(), Ordering::Relaxed);
         }
     }
 
@@ -85,14 +85,14 @@ impl Layered {
 
     fn take(&self, far: &Remote, name: Name, bytes: &[u8], asked: &mut Asked) -> Result<(), String> {
         match name.kind {
-            Kind::Shapes => asked.shapes = far.read_shapes(name, bytes)?,
-            Kind::Outcome => {
+            ValueKind::Shapes => asked.shapes = far.read_shapes(name, bytes)?,
+            ValueKind::Outcome => {
                 let outcome = far.read_outcome(name, bytes)?;
                 self.state().fetched.insert(name.hash, outcome);
                 asked.found = true;
             }
             // Nobody asks for one here.
-            Kind::Object => {}
+            ValueKind::Object => {}
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Store for Layered {
             && let Ok(shape) = shape.hash()
         {
             let replace = far.usage.recache || self.state().bad.contains(&key);
-            self.spool(Errand::Put { test, shape, key, replace });
+            self.spool(UploadJob::Put { test, shape, key, replace });
         }
         Ok(())
     }
@@ -126,13 +126,13 @@ impl Store for Layered {
         } else if self.near.note_use(test, shape, key)
             && self.far.as_ref().is_some_and(|far| far.location.attributes.expire.is_some())
         {
-            self.spool(Errand::Used { test, key });
+            self.spool(UploadJob::Used { test, key });
         }
     }
 
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError> {
         self.state().fetched.remove(&key);
-        self.spool(Errand::Drop { key });
+        self.spool(UploadJob::Drop { key });
         self.near.drop_outcome(key)
     }
 
@@ -190,6 +190,22 @@ impl Store for Layered {
 
     fn unmark(&self, test: Hash) -> Result<(), StoreError> {
         self.near.unmark(test)
+    }
+
+    fn disturb(&self, disturbed: &Disturbed) -> Result<(), StoreError> {
+        self.near.disturb(disturbed)
+    }
+
+    fn disturbed(&self, test: Hash) -> Option<Disturbed> {
+        self.near.disturbed(test)
+    }
+
+    fn all_disturbed(&self) -> Result<Vec<Disturbed>, StoreError> {
+        self.near.all_disturbed()
+    }
+
+    fn forget_disturbance(&self, test: Hash) -> Result<(), StoreError> {
+        self.near.forget_disturbance(test)
     }
 
     fn volume(&self) -> Result<Volume, StoreError> {

@@ -10,18 +10,19 @@ pub mod files;
 pub mod layered;
 pub mod remote;
 
-mod aside;
 mod contents;
 mod journal;
 mod marks;
+pub mod private;
 pub mod retention;
 mod shapes;
 mod sizes;
+mod store_file;
 
 pub use files::{FileStore, Options};
 pub use layered::Layered;
 
-use crate::model::{Decision, FormatError, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, Disturbed, FormatError, Hash, Mark, Outcome, Shape, Stats};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -150,6 +151,18 @@ pub trait Store: Send + Sync {
 
     /// Takes a test out of quarantine.
     fn unmark(&self, test: Hash) -> Result<(), StoreError>;
+
+    /// Remembers that a test is disturbed by us, and how to treat it.
+    fn disturb(&self, disturbed: &Disturbed) -> Result<(), StoreError>;
+
+    /// How to treat a test that was disturbed. One whose mark cannot be read is disturbed again, and noticed.
+    fn disturbed(&self, test: Hash) -> Option<Disturbed>;
+
+    /// All tests that were disturbed.
+    fn all_disturbed(&self) -> Result<Vec<Disturbed>, StoreError>;
+
+    /// Treats a test as any other again.
+    fn forget_disturbance(&self, test: Hash) -> Result<(), StoreError>;
 
     /// What there is.
     fn volume(&self) -> Result<Volume, StoreError>;

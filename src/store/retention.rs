@@ -2,10 +2,11 @@
 //! then for some milliseconds at the most, what was used longest ago in some of the folders is removed. The thorough way,
 //! over all folders, is for those who ask for it.
 
-use super::aside::{SUFFIX, random};
+use super::private;
 use super::sizes::{FOLDERS, Sizes};
+use super::store_file::{SUFFIX, random};
 use super::{StoreError, Volume};
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,7 +29,7 @@ const ABANDONED: Duration = Duration::from_secs(600);
 const BLOCK: u64 = 4096;
 
 /// A file in one of the folders.
-struct Found {
+struct StoredFile {
     used: SystemTime,
     size: u64,
     folder: u8,
@@ -73,7 +74,7 @@ impl Retention<'_> {
     /// One at a time cleans up; the others have better things to do than to wait. Who is killed leaves the lock behind.
     fn locked(&self, work: impl FnOnce()) {
         let lock = self.root.join("cleaning");
-        let take = || OpenOptions::new().write(true).create_new(true).open(&lock);
+        let take = || private::options().write(true).create_new(true).open(&lock);
         let stale = || age(&lock).is_some_and(|age| age > ABANDONED);
         if take().is_ok() || (stale() && fs::remove_file(&lock).is_ok() && take().is_ok()) {
             work();
@@ -106,7 +107,7 @@ impl Retention<'_> {
     }
 
     /// Adds the entries of a folder to `found`; puts its size right, unless the time was too short to see all of it.
-    fn look(&self, sizes: &Sizes, number: u8, end: Instant, found: &mut Vec<Found>) {
+    fn look(&self, sizes: &Sizes, number: u8, end: Instant, found: &mut Vec<StoredFile>) {
         let before = found.len();
         let Ok(entries) = fs::read_dir(folder(self.root, number)) else { return sizes.set(number, 0) };
         for (count, entry) in entries.flatten().enumerate() {
@@ -175,7 +176,7 @@ impl Retention<'_> {
         self.every(|found| visit(&found.path, found.used))
     }
 
-    fn every(&self, mut visit: impl FnMut(Found)) -> Result<(), StoreError> {
+    fn every(&self, mut visit: impl FnMut(StoredFile)) -> Result<(), StoreError> {
         for number in 0..=u8::MAX {
             let path = folder(self.root, number);
             match fs::read_dir(&path) {
@@ -189,7 +190,7 @@ impl Retention<'_> {
 }
 
 /// Removes files, the first first, until enough is freed or the time is over.
-fn remove(files: Vec<Found>, wanted: u64, end: Instant, mut removed: impl FnMut(&Found)) {
+fn remove(files: Vec<StoredFile>, wanted: u64, end: Instant, mut removed: impl FnMut(&StoredFile)) {
     let mut freed = 0;
     for file in files {
         if freed >= wanted || Instant::now() > end {
@@ -203,7 +204,7 @@ fn remove(files: Vec<Found>, wanted: u64, end: Instant, mut removed: impl FnMut(
 }
 
 /// An entry's file. What somebody is writing is none, and what nobody is writing any more is removed.
-fn examine(entry: &fs::DirEntry, folder: u8) -> Option<Found> {
+fn examine(entry: &fs::DirEntry, folder: u8) -> Option<StoredFile> {
     let metadata = entry.metadata().ok().filter(|metadata| metadata.is_file())?;
     let (path, used) = (entry.path(), metadata.modified().ok()?);
     if entry.file_name().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
@@ -212,7 +213,7 @@ fn examine(entry: &fs::DirEntry, folder: u8) -> Option<Found> {
         }
         return None;
     }
-    Some(Found { used, size: on_disk(metadata.len()), folder, path })
+    Some(StoredFile { used, size: on_disk(metadata.len()), folder, path })
 }
 
 fn age(path: &Path) -> Option<Duration> {

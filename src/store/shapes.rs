@@ -1,8 +1,8 @@
 //! The shapes of one test: up to 16 files, one shape each, so that nobody has to read, change and write a list that somebody
 //! else is changing too. A new shape claims a free place; when there is none, it takes that of the one used longest ago.
 
-use super::aside::{self, Aside};
 use super::entry::{self, LARGEST_FILE, SHAPE};
+use super::store_file::{self, TemporaryFile};
 use super::{MOST_SHAPES, StoreError};
 use crate::model::{Hash, Shape};
 use std::fs::{File, FileTimes};
@@ -37,7 +37,7 @@ struct Taken {
 fn survey(stem: &Stem, test: Hash) -> (Vec<Taken>, Vec<PathBuf>) {
     let (mut taken, mut free) = (Vec::new(), Vec::new());
     for path in (0..MOST_SHAPES).map(|number| stem.place(number)) {
-        match aside::read(&path, LARGEST_FILE) {
+        match store_file::read(&path, LARGEST_FILE) {
             Ok(None) => free.push(path),
             Ok(Some((bytes, file))) => taken.push(examine(path, test, &bytes, file)),
             Err(error) => taken.push(Taken { path, used: SystemTime::UNIX_EPOCH, content: Err(error) }),
@@ -87,14 +87,14 @@ pub fn add(stem: &Stem, test: Hash, raw: &[u8]) -> Result<u64, StoreError> {
         return Ok(0);
     }
     let content = entry::encode(&SHAPE, test, raw)?;
-    let aside = Aside::write(&stem.folder, &content)?;
+    let temporary = TemporaryFile::write(&stem.folder, &content)?;
     for place in &free {
-        if aside.claim(place)? {
+        if temporary.claim(place)? {
             return Ok(content.len() as u64);
         }
     }
     let oldest = taken.last().map_or_else(|| stem.place(0), |place| place.path.clone());
-    aside.replace(&oldest)?;
+    temporary.replace(&oldest)?;
     Ok(content.len() as u64)
 }
 

@@ -1,7 +1,8 @@
 //! About how large each of the 256 folders of entries is: a table of numbers, changed in place without any lock. Numbers that
 //! get lost between two processes are put right whenever a folder is looked through.
 
-use std::fs::{File, OpenOptions};
+use super::private;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub struct Sizes {
 impl Sizes {
     /// Opens the table, or makes an empty one.
     pub fn open(path: &Path) -> std::io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = private::options().read(true).write(true).create(true).truncate(false).open(path)?;
         Ok(Sizes { file })
     }
 

@@ -10,8 +10,11 @@ mod processes;
 use crate::workshop::{Workshop, succeed, tool};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use tasting::model::Hash;
+use tasting::observe::tracing::Tracing;
 use tasting::observe::{Kind, Use, Watch, Watched, What, watch};
+use tempfile::TempDir;
 
 /// What a watched command did, seen from the folder of its workshop.
 pub struct Seen {
@@ -21,8 +24,9 @@ pub struct Seen {
 
 /// Runs a command of the workshop under watch.
 pub fn see(shop: &Workshop, mut command: Command) -> Seen {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder can be made"));
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    let how = Watch { inherits_input: false, ..Watch::default() };
+    let how = Watch { inherits_input: false, tracing: Tracing::that_only_leads(FOLDER.path()), ..Watch::default() };
     let watched = watch(command, &how).unwrap_or_else(|error| panic!("{error:?}"));
     Seen { folder: shop.path("").canonicalize().expect("the workshop is there"), watched }
 }

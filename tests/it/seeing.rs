@@ -5,6 +5,7 @@ mod explain;
 mod init;
 mod log;
 mod settings;
+mod whole;
 
 use crate::run::Bench;
 use crate::workshop::{Outcome, TASTING, succeed};

@@ -2,6 +2,7 @@
 //! and a manifest beside each binary shows that they were there.
 
 mod build_systems;
+mod by_products;
 mod bytes;
 mod caches;
 mod cases;
@@ -13,5 +14,7 @@ mod names;
 mod objects;
 mod probes;
 mod record;
+mod sections;
 mod signals;
 mod twins;
+mod wrappers;

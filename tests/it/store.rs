@@ -63,6 +63,7 @@ fn decision_of(entry: u64) -> Decision {
         saved_ms: 0,
         audit: None,
         shared: false,
+        disturbed: None,
     }
 }
 

@@ -168,3 +168,11 @@ pub fn shims() -> &'static Path {
         folder
     })
 }
+
+/// Waits until a file is there, as long as anybody would.
+pub fn wait_for(file: &Path) {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !file.exists() && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

@@ -1,8 +1,8 @@
 //! Programs in C: several units full of small functions that call each other over files, most of them reached from `main`,
 //! most of those executed; and features of the compiler and linker in between.
 
-use super::c_features;
 use super::expression::{self, Scope};
+use super::{address_features, c_features};
 use crate::dice::Dice;
 use crate::program::{Language, Place, Program, Segment, Test, Unit};
 
@@ -160,11 +160,13 @@ pub fn program(dice: &mut Dice) -> Program {
     for _ in 0..dice.between(12, 16) {
         for _ in 0..dice.between(2, 4) {
             let unit = dice.below(count);
-            if dice.percent(40) {
-                let name = draft.function(dice, unit);
-                draft.call(dice, &name);
-            } else {
-                dice.pick(&c_features::ALL)(&mut draft, dice, unit);
+            match dice.below(100) {
+                0..38 => {
+                    let name = draft.function(dice, unit);
+                    draft.call(dice, &name);
+                }
+                38..53 => dice.pick(&address_features::ALL)(&mut draft, dice, unit),
+                _ => dice.pick(&c_features::ALL)(&mut draft, dice, unit),
             }
         }
         draft.end_test();

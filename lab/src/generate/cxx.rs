@@ -1,7 +1,7 @@
 //! Programs in C++: the same ordinary functions as in C, and what only C++ has.
 
 use super::c::Draft;
-use super::{c_features, cxx_features};
+use super::{address_features, c_features, cxx_features};
 use crate::dice::Dice;
 use crate::program::{Language, Program};
 
@@ -11,12 +11,14 @@ pub fn program(dice: &mut Dice) -> Program {
     for _ in 0..dice.between(8, 10) {
         for _ in 0..dice.between(1, 2) {
             let unit = dice.below(count);
-            match dice.below(10) {
-                0..3 => {
+            match dice.below(20) {
+                0..5 => {
                     let name = draft.function(dice, unit);
                     draft.call(dice, &name);
                 }
-                3 => dice.pick(&c_features::IN_CXX)(&mut draft, dice, unit),
+                5..7 => dice.pick(&c_features::IN_CXX)(&mut draft, dice, unit),
+                7..9 => dice.pick(&address_features::ALL)(&mut draft, dice, unit),
+                9 => dice.pick(&address_features::IN_CXX)(&mut draft, dice, unit),
                 _ => dice.pick(&cxx_features::ALL)(&mut draft, dice, unit),
             }
         }

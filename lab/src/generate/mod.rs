@@ -1,5 +1,6 @@
 //! Generators of programs: csmith's, split over files, and our own for what csmith does not make.
 
+mod address_features;
 mod c;
 mod c_features;
 mod csmith;
@@ -14,8 +15,8 @@ use std::path::Path;
 /// A program. `None` where csmith gave none that can be split.
 pub fn program(dice: &mut Dice, scratch: &Path) -> Option<Program> {
     match dice.below(100) {
-        0..60 => Some(c::program(dice)),
-        60..90 => Some(cxx::program(dice)),
+        0..38 => Some(c::program(dice)),
+        38..94 => Some(cxx::program(dice)),
         _ => csmith::program(dice, scratch),
     }
 }

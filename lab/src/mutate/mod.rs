@@ -1,5 +1,6 @@
 //! Mutations: one random small change of a program's text, of the order of its link, or of the options it is built with.
 
+mod layout_sites;
 pub mod lexer;
 mod sites;
 
@@ -42,10 +43,12 @@ pub enum Change {
     Order(Vec<usize>),
     /// The link gets more options.
     Link(Vec<String>),
+    /// All units are compiled by a wrapper that adds options.
+    Wrapper(Vec<String>),
 }
 
 /// How often each kind is tried; within a text the place is chosen among all that there are.
-const KINDS: [(&str, usize, Find); 20] = [
+const KINDS: [(&str, usize, Find); 23] = [
     ("operator", 14, sites::operators),
     ("constant", 14, sites::constants),
     ("comparison", 8, sites::comparisons),
@@ -66,6 +69,9 @@ const KINDS: [(&str, usize, Find); 20] = [
     ("return", 3, sites::returns),
     ("entries swapped", 3, sites::swapped_entries),
     ("variable", 5, sites::other_variables),
+    ("definitions exchanged", 8, layout_sites::exchanged_definitions),
+    ("line moved", 4, layout_sites::moved_lines),
+    ("blank inserted", 4, layout_sites::inserted_blanks),
 ];
 
 type Find = fn(&Source, &mut Dice) -> Vec<Edits>;
@@ -149,6 +155,11 @@ pub fn apply(text: &str, edits: &Edits) -> String {
 fn order(dice: &mut Dice, program: &Program) -> Option<Step> {
     let given: Vec<usize> = (0..program.units.len()).collect();
     let mut order = given.clone();
+    if dice.percent(50) {
+        let (one, other) = (dice.below(order.len()), dice.below(order.len()));
+        order.swap(one, other);
+        return (order != given).then_some(Step::Whole { kind: "objects exchanged", change: Change::Order(order) });
+    }
     dice.shuffle(&mut order);
     (order != given).then_some(Step::Whole { kind: "link order", change: Change::Order(order) })
 }
@@ -183,6 +194,9 @@ const COMPILER_OPTIONS: [&[&str]; 16] = [
 
 fn compiler_options(dice: &mut Dice, program: &Program) -> Step {
     let flags = dice.pick(&COMPILER_OPTIONS).iter().map(|flag| flag.to_string()).collect();
+    if dice.percent(20) {
+        return Step::Whole { kind: "wrapper", change: Change::Wrapper(flags) };
+    }
     Step::Whole { kind: "option", change: Change::Options { index: dice.below(program.units.len()), flags } }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// A text with its tokens.
 pub struct Source<'s> {
-    text: &'s str,
+    pub text: &'s str,
     tokens: Vec<Token>,
     /// Functions that can stand in each other's places.
     alike: &'s [String],
@@ -25,6 +25,33 @@ const KEPT: [&str; 22] = [
 impl<'s> Source<'s> {
     pub fn new(text: &'s str, alike: &'s [String]) -> Source<'s> {
         Source { text, tokens: tokens(text), alike }
+    }
+
+    /// Where the tokens start.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.tokens.iter().map(|token| token.range.start)
+    }
+
+    /// What stands outside of everything else, from its first word to its brace or semicolon.
+    pub fn definitions(&self) -> Vec<std::ops::Range<usize>> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        for at in 0..self.tokens.len() {
+            let is_end = match self.word(at) {
+                ";" => self.tokens[at].depth == 0,
+                "}" => self.tokens[at].depth == 0 && ![";", ",", "="].contains(&self.word(at + 1)),
+                _ => false,
+            };
+            if is_end {
+                found.push(self.tokens[start].range.start..self.tokens[at].range.end);
+                start = at + 1;
+            }
+        }
+        found
+    }
+
+    /// Two parts change places.
+    pub fn swap(&self, one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> Edits {
+        swapped(self, one, other)
     }
 
     fn word(&self, at: usize) -> &'s str {

@@ -1,7 +1,7 @@
 //! Attributes, in their three ways to be written, and the labels of symbols.
 
 use super::super::declarations::{NOTHING, Role, Traits};
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::names::FIRST_OWN;
 use super::{Parser, Result};
 
@@ -25,9 +25,9 @@ impl Parser<'_, '_> {
         let from = self.at;
         loop {
             match self.kind() {
-                Kind::Attribute | Kind::Declspec => self.attribute(traits)?,
-                Kind::OpenBracket if self.kind_at(1) == Kind::OpenBracket => self.attribute(traits)?,
-                Kind::Extension => self.next(),
+                TokenKind::Attribute | TokenKind::Declspec => self.attribute(traits)?,
+                TokenKind::OpenBracket if self.kind_at(1) == TokenKind::OpenBracket => self.attribute(traits)?,
+                TokenKind::Extension => self.next(),
                 _ => return Ok(self.at > from),
             }
         }
@@ -36,12 +36,12 @@ impl Parser<'_, '_> {
     /// Attributes, with `asm("symbol")` among them.
     pub fn attributes_and_label(&mut self, traits: &mut Traits) -> Result<()> {
         self.label = NOTHING;
-        while self.attributes(traits)? || self.kind() == Kind::Asm {
-            if self.take(Kind::Asm) {
-                self.expect(Kind::OpenParen)?;
+        while self.attributes(traits)? || self.kind() == TokenKind::Asm {
+            if self.take(TokenKind::Asm) {
+                self.expect(TokenKind::OpenParen)?;
                 self.label = self.at as u32;
-                while self.take(Kind::Text) {}
-                self.expect(Kind::CloseParen)?;
+                while self.take(TokenKind::Text) {}
+                self.expect(TokenKind::CloseParen)?;
             }
         }
         Ok(())
@@ -50,18 +50,18 @@ impl Parser<'_, '_> {
     /// `__attribute__((…))`, `[[…]]` or `__declspec(…)`.
     pub fn attribute(&mut self, traits: &mut Traits) -> Result<()> {
         let (close, twice) = match self.kind() {
-            Kind::OpenBracket => (Kind::CloseBracket, true),
+            TokenKind::OpenBracket => (TokenKind::CloseBracket, true),
             kind => {
                 self.next();
-                if self.kind() != Kind::OpenParen {
+                if self.kind() != TokenKind::OpenParen {
                     return self.unexpected();
                 }
-                (Kind::CloseParen, kind == Kind::Attribute)
+                (TokenKind::CloseParen, kind == TokenKind::Attribute)
             }
         };
         self.next();
         if twice {
-            if !matches!(self.kind(), Kind::OpenParen | Kind::OpenBracket) {
+            if !matches!(self.kind(), TokenKind::OpenParen | TokenKind::OpenBracket) {
                 return self.unexpected();
             }
             self.next();
@@ -75,13 +75,13 @@ impl Parser<'_, '_> {
 
     /// A name with its arguments, or a comma.
     fn one_attribute(&mut self, traits: &mut Traits) -> Result<()> {
-        if self.take(Kind::Comma) {
+        if self.take(TokenKind::Comma) {
             return Ok(());
         }
         let mut name = self.token();
         self.next();
         // `gnu::name`
-        while self.kind() == Kind::Colon && self.kind_at(1) == Kind::Colon {
+        while self.kind() == TokenKind::Colon && self.kind_at(1) == TokenKind::Colon {
             self.at += 2;
             name = self.token();
             self.next();
@@ -100,7 +100,7 @@ impl Parser<'_, '_> {
             _ => {}
         }
         traits.is_special |= !HARMLESS.contains(&plain);
-        if self.kind() == Kind::OpenParen { self.nested(|parser| parser.arguments(plain)) } else { Ok(()) }
+        if self.kind() == TokenKind::OpenParen { self.nested(|parser| parser.arguments(plain)) } else { Ok(()) }
     }
 
     /// `( … )` behind an attribute. Names in it are references where they are names of something.
@@ -110,17 +110,17 @@ impl Parser<'_, '_> {
         loop {
             let token = self.token();
             match token.kind {
-                Kind::OpenParen | Kind::OpenBracket | Kind::OpenBrace => depth += 1,
-                Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace => depth -= 1,
-                Kind::Identifier if has_names => self.argument_name(token.name),
-                Kind::Struct | Kind::Union | Kind::Enum if self.kind_at(1) == Kind::Identifier => {
+                TokenKind::OpenParen | TokenKind::OpenBracket | TokenKind::OpenBrace => depth += 1,
+                TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace => depth -= 1,
+                TokenKind::Identifier if has_names => self.argument_name(token.name),
+                TokenKind::Struct | TokenKind::Union | TokenKind::Enum if self.kind_at(1) == TokenKind::Identifier => {
                     if let Some(entity) = self.scope.tag(self.token_at(1).name).as_entity() {
                         self.declarations.refer(entity);
                     }
                     self.next();
                 }
-                Kind::Text if matches!(attribute, "alias" | "ifunc" | "weakref") => self.symbol(),
-                Kind::End | Kind::Semicolon => return self.unexpected(),
+                TokenKind::Text if matches!(attribute, "alias" | "ifunc" | "weakref") => self.symbol(),
+                TokenKind::End | TokenKind::Semicolon => return self.unexpected(),
                 _ => {}
             }
             self.next();

@@ -1,6 +1,6 @@
 //! Declarators: the name that a declaration gives, with `*`, `[…]` and `(…)` around it.
 
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::names::Name;
 use super::super::scope::{Binding, Bound};
 use super::{Parser, Result};
@@ -37,14 +37,14 @@ impl Parser<'_, '_> {
     fn declarator_level(&mut self, found: &mut Declarator, may_be_abstract: bool) -> Result<()> {
         let is_pointer = self.pointers()?;
         match self.kind() {
-            Kind::Identifier => {
+            TokenKind::Identifier => {
                 found.name = Some(self.token().name);
                 self.next();
             }
-            Kind::OpenParen if !(may_be_abstract && self.begins_parameters()) => {
+            TokenKind::OpenParen if !(may_be_abstract && self.begins_parameters()) => {
                 self.next();
                 self.nested(|parser| parser.declarator_level(found, may_be_abstract))?;
-                self.expect(Kind::CloseParen)?;
+                self.expect(TokenKind::CloseParen)?;
             }
             _ => {}
         }
@@ -60,13 +60,13 @@ impl Parser<'_, '_> {
         let mut is_pointer = false;
         loop {
             match self.meant(0) {
-                Kind::Star | Kind::Caret => is_pointer = true,
-                Kind::Qualifier | Kind::Atomic | Kind::Extension => {}
-                Kind::Attribute | Kind::Declspec => {
+                TokenKind::Star | TokenKind::Caret => is_pointer = true,
+                TokenKind::Qualifier | TokenKind::Atomic | TokenKind::Extension => {}
+                TokenKind::Attribute | TokenKind::Declspec => {
                     self.attribute(&mut Default::default())?;
                     continue;
                 }
-                Kind::OpenBracket if is_pointer && self.kind_at(1) == Kind::OpenBracket => {
+                TokenKind::OpenBracket if is_pointer && self.kind_at(1) == TokenKind::OpenBracket => {
                     self.attribute(&mut Default::default())?;
                     continue;
                 }
@@ -78,24 +78,24 @@ impl Parser<'_, '_> {
 
     /// Whether the bracket here holds parameters rather than a declarator.
     fn begins_parameters(&self) -> bool {
-        let storage = matches!(self.kind_at(1), Kind::Register | Kind::Ellipsis | Kind::CloseParen);
+        let storage = matches!(self.kind_at(1), TokenKind::Register | TokenKind::Ellipsis | TokenKind::CloseParen);
         // An attribute can begin either: it is a declarator's if `*` or a bracket follows, as in `(__cdecl *)`.
-        let is_attribute = matches!(self.kind_at(1), Kind::Attribute | Kind::Declspec);
+        let is_attribute = matches!(self.kind_at(1), TokenKind::Attribute | TokenKind::Declspec);
         storage || !is_attribute && self.is_type_start(1)
     }
 
     fn suffixes(&mut self, found: &mut Declarator) -> Result<()> {
         loop {
             let shape = match self.kind() {
-                Kind::OpenBracket if self.kind_at(1) == Kind::OpenBracket => {
+                TokenKind::OpenBracket if self.kind_at(1) == TokenKind::OpenBracket => {
                     self.attribute(&mut Default::default())?;
                     continue;
                 }
-                Kind::OpenBracket => {
+                TokenKind::OpenBracket => {
                     self.array()?;
                     Shape::Other
                 }
-                Kind::OpenParen => {
+                TokenKind::OpenParen => {
                     let parameters = self.nested(Self::parameters)?;
                     if found.shape == Shape::Bare && found.name.is_some() {
                         found.parameters = parameters;
@@ -114,39 +114,39 @@ impl Parser<'_, '_> {
         self.next();
         loop {
             match self.meant(0) {
-                Kind::Static | Kind::Qualifier | Kind::Atomic => self.next(),
-                Kind::Attribute => self.attribute(&mut Default::default())?,
+                TokenKind::Static | TokenKind::Qualifier | TokenKind::Atomic => self.next(),
+                TokenKind::Attribute => self.attribute(&mut Default::default())?,
                 _ => break,
             }
         }
         // `[*]`: any size.
-        if !(self.kind() == Kind::Star && self.kind_at(1) == Kind::CloseBracket) {
+        if !(self.kind() == TokenKind::Star && self.kind_at(1) == TokenKind::CloseBracket) {
             self.nested(Self::expression)?;
         } else {
             self.next();
         }
-        self.expect(Kind::CloseBracket)
+        self.expect(TokenKind::CloseBracket)
     }
 
     /// `( parameters )`, in a scope of their own; what they declare.
     fn parameters(&mut self) -> Result<Vec<Bound>> {
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.scope.open();
-        let is_list_of_names = self.kind() == Kind::Identifier && !self.is_type_start(0);
-        while self.kind() != Kind::CloseParen {
+        let is_list_of_names = self.kind() == TokenKind::Identifier && !self.is_type_start(0);
+        while self.kind() != TokenKind::CloseParen {
             if is_list_of_names {
                 let token = self.token();
-                self.expect(Kind::Identifier)?;
+                self.expect(TokenKind::Identifier)?;
                 self.bind(token.name, Binding::LOCAL);
-            } else if !self.take(Kind::Ellipsis) {
+            } else if !self.take(TokenKind::Ellipsis) {
                 self.parameter()?;
             }
             // A semicolon ends GNU's forward declarations of parameters.
-            if !self.take(Kind::Comma) && !self.take(Kind::Semicolon) {
+            if !self.take(TokenKind::Comma) && !self.take(TokenKind::Semicolon) {
                 break;
             }
         }
-        self.expect(Kind::CloseParen)?;
+        self.expect(TokenKind::CloseParen)?;
         Ok(self.scope.close_and_keep())
     }
 

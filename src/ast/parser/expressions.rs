@@ -3,7 +3,7 @@
 //! An expression is walked through token by token. What has to be known is whether an operand has just ended: then `&&` is an
 //! operator, else it takes the address of a label; then `(` begins arguments, else it can hold a type.
 
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::scope::Binding;
 use super::{Parser, Result};
 
@@ -36,68 +36,78 @@ impl Parser<'_, '_> {
         loop {
             let kind = self.kind();
             match kind {
-                Kind::Identifier if !is_operand => is_operand = self.name()?,
-                Kind::Number | Kind::Character | Kind::Text | Kind::Position | Kind::FunctionName if !is_operand => {
+                TokenKind::Identifier if !is_operand => is_operand = self.name()?,
+                TokenKind::Number
+                | TokenKind::Character
+                | TokenKind::Text
+                | TokenKind::Position
+                | TokenKind::FunctionName
+                    if !is_operand =>
+                {
                     is_operand = self.literal(kind);
                 }
-                Kind::Dot | Kind::Arrow if is_operand => {
+                TokenKind::Dot | TokenKind::Arrow if is_operand => {
                     self.next();
-                    self.expect(Kind::Identifier)?;
+                    self.expect(TokenKind::Identifier)?;
                 }
-                Kind::OpenParen => is_operand = self.nested(|parser| parser.brackets(is_operand))?,
-                Kind::OpenBracket if is_operand => {
+                TokenKind::OpenParen => is_operand = self.nested(|parser| parser.brackets(is_operand))?,
+                TokenKind::OpenBracket if is_operand => {
                     self.next();
                     self.nested(Self::expression)?;
-                    self.expect(Kind::CloseBracket)?;
+                    self.expect(TokenKind::CloseBracket)?;
                 }
-                Kind::Operator | Kind::Star | Kind::Assign | Kind::Ellipsis => {
+                TokenKind::Operator | TokenKind::Star | TokenKind::Assign | TokenKind::Ellipsis => {
                     self.next();
                     is_operand = false;
                 }
-                Kind::Extension | Kind::Part if !is_operand => self.next(),
-                Kind::Caret if !is_operand => return self.fail("a block literal"),
-                Kind::Step => self.next(),
-                Kind::AndAnd if !is_operand => {
+                TokenKind::Extension | TokenKind::Part if !is_operand => self.next(),
+                TokenKind::Caret if !is_operand => return self.fail("a block literal"),
+                TokenKind::Step => self.next(),
+                TokenKind::AndAnd if !is_operand => {
                     self.next();
-                    self.expect(Kind::Identifier)?;
+                    self.expect(TokenKind::Identifier)?;
                     self.body.has_effects = true;
                     is_operand = true;
                 }
-                Kind::Question if is_operand => {
+                TokenKind::Question if is_operand => {
                     self.next();
                     questions += 1;
                     is_operand = false;
                 }
-                Kind::Colon if questions > 0 => {
+                TokenKind::Colon if questions > 0 => {
                     self.next();
                     questions -= 1;
                     is_operand = false;
                 }
-                Kind::Caret | Kind::AndAnd => {
+                TokenKind::Caret | TokenKind::AndAnd => {
                     self.next();
                     is_operand = false;
                 }
                 // Between `?` and `:` a comma is always an operator.
-                Kind::Comma if !stops.comma || questions > 0 => {
+                TokenKind::Comma if !stops.comma || questions > 0 => {
                     self.next();
                     is_operand = false;
                 }
-                Kind::Sizeof | Kind::Alignof if !is_operand => {
+                TokenKind::Sizeof | TokenKind::Alignof if !is_operand => {
                     self.next();
                     is_operand = self.size()?;
                 }
-                Kind::Generic if !is_operand => {
+                TokenKind::Generic if !is_operand => {
                     self.next();
                     self.nested(Self::selection)?;
                     is_operand = true;
                 }
-                Kind::Offsetof if !is_operand => {
+                TokenKind::Offsetof if !is_operand => {
                     self.next();
                     self.nested(Self::offset)?;
                     is_operand = true;
                 }
-                Kind::Colon if stops.colon => return Ok(()),
-                Kind::Comma | Kind::Semicolon | Kind::CloseParen | Kind::CloseBracket | Kind::CloseBrace
+                TokenKind::Colon if stops.colon => return Ok(()),
+                TokenKind::Comma
+                | TokenKind::Semicolon
+                | TokenKind::CloseParen
+                | TokenKind::CloseBracket
+                | TokenKind::CloseBrace
                     if questions == 0 =>
                 {
                     return Ok(());
@@ -108,12 +118,12 @@ impl Parser<'_, '_> {
     }
 
     /// A literal, or several strings that make one. It ends an operand.
-    fn literal(&mut self, kind: Kind) -> bool {
-        self.body.has_effects |= kind == Kind::FunctionName;
+    fn literal(&mut self, kind: TokenKind) -> bool {
+        self.body.has_effects |= kind == TokenKind::FunctionName;
         self.next();
         // Older compilers take the name of the function for a literal.
-        while kind != Kind::Number && matches!(self.kind(), Kind::Text | Kind::FunctionName) {
-            self.body.has_effects |= self.kind() == Kind::FunctionName;
+        while kind != TokenKind::Number && matches!(self.kind(), TokenKind::Text | TokenKind::FunctionName) {
+            self.body.has_effects |= self.kind() == TokenKind::FunctionName;
             self.next();
         }
         true
@@ -148,12 +158,12 @@ impl Parser<'_, '_> {
                 let entity = self.linked(name);
                 self.declarations.refer(entity);
             }
-            Binding::LOCAL_UNCLEAR if self.kind_at(1) == Kind::OpenParen => {
+            Binding::LOCAL_UNCLEAR if self.kind_at(1) == TokenKind::OpenParen => {
                 let entity = self.linked(name);
                 self.declarations.refer(entity);
             }
             Binding::LOCAL_UNCLEAR => {}
-            _ if binding.as_word() == Some(Kind::Alignof) => {
+            _ if binding.as_word() == Some(TokenKind::Alignof) => {
                 self.next();
                 return self.size();
             }
@@ -165,13 +175,13 @@ impl Parser<'_, '_> {
 
     /// Behind `sizeof` and its like: whether an operand has ended.
     fn size(&mut self) -> Result<bool> {
-        if self.kind() != Kind::OpenParen || !self.is_type_start(1) {
+        if self.kind() != TokenKind::OpenParen || !self.is_type_start(1) {
             return Ok(false);
         }
         self.next();
         self.nested(Self::type_name)?;
-        self.expect(Kind::CloseParen)?;
-        if self.kind() == Kind::OpenBrace {
+        self.expect(TokenKind::CloseParen)?;
+        if self.kind() == TokenKind::OpenBrace {
             self.braces()?;
         }
         Ok(true)
@@ -180,14 +190,14 @@ impl Parser<'_, '_> {
     /// `( … )`: an expression, arguments, a cast, a compound literal or a statement expression. Whether it ends an operand.
     fn brackets(&mut self, is_call: bool) -> Result<bool> {
         self.next();
-        if self.kind() == Kind::OpenBrace {
+        if self.kind() == TokenKind::OpenBrace {
             self.block()?;
-            self.expect(Kind::CloseParen)?;
+            self.expect(TokenKind::CloseParen)?;
             return Ok(true);
         }
         let mut is_type = false;
         let mut count = 0;
-        while self.kind() != Kind::CloseParen {
+        while self.kind() != TokenKind::CloseParen {
             count += 1;
             is_type = self.is_storage_of_literal() || self.is_type_start(0);
             if is_type {
@@ -199,15 +209,15 @@ impl Parser<'_, '_> {
             } else {
                 self.expression_to_comma()?;
             }
-            if !self.take(Kind::Comma) {
+            if !self.take(TokenKind::Comma) {
                 break;
             }
         }
-        self.expect(Kind::CloseParen)?;
+        self.expect(TokenKind::CloseParen)?;
         if !(is_type && count == 1 && !is_call) {
             return Ok(true);
         }
-        if self.kind() == Kind::OpenBrace {
+        if self.kind() == TokenKind::OpenBrace {
             self.braces()?;
             return Ok(true);
         }
@@ -216,92 +226,92 @@ impl Parser<'_, '_> {
 
     /// C23's `(static const T){…}`.
     fn is_storage_of_literal(&self) -> bool {
-        matches!(self.meant(0), Kind::Static | Kind::Register | Kind::Constexpr | Kind::Thread)
+        matches!(self.meant(0), TokenKind::Static | TokenKind::Register | TokenKind::Constexpr | TokenKind::Thread)
     }
 
     /// Behind `_Generic`.
     fn selection(&mut self) -> Result<()> {
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         if self.is_type_start(0) {
             self.type_name()?
         } else {
             self.expression_to_comma()?
         }
-        while self.take(Kind::Comma) {
-            if !self.take(Kind::Default) {
+        while self.take(TokenKind::Comma) {
+            if !self.take(TokenKind::Default) {
                 self.type_name()?;
             }
-            self.expect(Kind::Colon)?;
+            self.expect(TokenKind::Colon)?;
             self.expression_to_comma()?;
         }
-        self.expect(Kind::CloseParen)
+        self.expect(TokenKind::CloseParen)
     }
 
     /// Behind `__builtin_offsetof`: a type and a path of members.
     fn offset(&mut self) -> Result<()> {
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.type_name()?;
-        self.expect(Kind::Comma)?;
-        self.expect(Kind::Identifier)?;
+        self.expect(TokenKind::Comma)?;
+        self.expect(TokenKind::Identifier)?;
         loop {
             match self.kind() {
-                Kind::Dot | Kind::Arrow => {
+                TokenKind::Dot | TokenKind::Arrow => {
                     self.next();
-                    self.expect(Kind::Identifier)?;
+                    self.expect(TokenKind::Identifier)?;
                 }
-                Kind::OpenBracket => {
+                TokenKind::OpenBracket => {
                     self.next();
                     self.expression()?;
-                    self.expect(Kind::CloseBracket)?;
+                    self.expect(TokenKind::CloseBracket)?;
                 }
-                _ => return self.expect(Kind::CloseParen),
+                _ => return self.expect(TokenKind::CloseParen),
             }
         }
     }
 
     /// An initialiser.
     pub fn initialiser(&mut self) -> Result<()> {
-        if self.kind() == Kind::OpenBrace { self.braces() } else { self.expression_to_comma() }
+        if self.kind() == TokenKind::OpenBrace { self.braces() } else { self.expression_to_comma() }
     }
 
     /// `{ … }` in an initialiser.
     fn braces(&mut self) -> Result<()> {
         self.nested(|parser| {
             parser.next();
-            while parser.kind() != Kind::CloseBrace {
+            while parser.kind() != TokenKind::CloseBrace {
                 parser.designators()?;
                 parser.initialiser()?;
-                if !parser.take(Kind::Comma) {
+                if !parser.take(TokenKind::Comma) {
                     break;
                 }
             }
-            parser.expect(Kind::CloseBrace)
+            parser.expect(TokenKind::CloseBrace)
         })
     }
 
     /// `.member`, `[index]`, `[from ... to]`, and GNU's `member:`.
     fn designators(&mut self) -> Result<()> {
-        if self.kind() == Kind::Identifier && self.kind_at(1) == Kind::Colon {
+        if self.kind() == TokenKind::Identifier && self.kind_at(1) == TokenKind::Colon {
             self.at += 2;
             return Ok(());
         }
         let from = self.at;
         loop {
             match self.kind() {
-                Kind::Dot => {
+                TokenKind::Dot => {
                     self.next();
-                    self.expect(Kind::Identifier)?;
+                    self.expect(TokenKind::Identifier)?;
                 }
-                Kind::OpenBracket => {
+                TokenKind::OpenBracket => {
                     self.next();
                     self.expression()?;
-                    self.expect(Kind::CloseBracket)?;
+                    self.expect(TokenKind::CloseBracket)?;
                 }
                 _ => break,
             }
         }
         if self.at > from {
-            self.take(Kind::Assign);
+            self.take(TokenKind::Assign);
         }
         Ok(())
     }

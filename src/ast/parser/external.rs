@@ -1,7 +1,7 @@
 //! Declarations at file scope.
 
 use super::super::declarations::{Definition, EntityId, NOTHING, Part, Piece, Role, Sort, Traits};
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::names::Name;
 use super::super::scope::Binding;
 use super::declarators::Declarator;
@@ -14,16 +14,16 @@ impl Parser<'_, '_> {
     /// One declaration, definition or assertion, or assembler.
     pub fn external(&mut self) -> Result<()> {
         self.meet_pragmas();
-        while self.kind() == Kind::Extension {
+        while self.kind() == TokenKind::Extension {
             self.next();
         }
         match self.meant(0) {
-            Kind::Semicolon => {
+            TokenKind::Semicolon => {
                 self.next();
                 Ok(())
             }
-            Kind::Asm => self.alone(Sort::Assembler, Self::assembler),
-            Kind::StaticAssert => self.alone(Sort::Assertion, Self::assertion),
+            TokenKind::Asm => self.alone(Sort::Assembler, Self::assembler),
+            TokenKind::StaticAssert => self.alone(Sort::Assertion, Self::assertion),
             _ => self.external_declaration(),
         }
     }
@@ -51,25 +51,25 @@ impl Parser<'_, '_> {
     /// `_Static_assert(condition, "text");`
     pub fn assertion(&mut self) -> Result<()> {
         self.next();
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.expression()?;
-        self.expect(Kind::CloseParen)?;
+        self.expect(TokenKind::CloseParen)?;
         // Within structures the last semicolon may be missing.
-        if self.take(Kind::Semicolon) || self.kind() == Kind::CloseBrace { Ok(()) } else { self.unexpected() }
+        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace { Ok(()) } else { self.unexpected() }
     }
 
     fn external_declaration(&mut self) -> Result<()> {
         self.body = Body::default();
         let specifiers = self.specifiers()?;
-        if self.take(Kind::Semicolon) {
+        if self.take(TokenKind::Semicolon) {
             return Ok(());
         }
         loop {
             if self.external_declarator(&specifiers)? {
                 return Ok(());
             }
-            if !self.take(Kind::Comma) {
-                return self.expect(Kind::Semicolon);
+            if !self.take(TokenKind::Comma) {
+                return self.expect(TokenKind::Semicolon);
             }
         }
     }
@@ -84,7 +84,8 @@ impl Parser<'_, '_> {
         let Some(name) = declarator.name else { return self.unexpected() };
         self.attributes_and_label(&mut traits)?;
         let is_function = is_function(specifiers, &declarator);
-        if is_function && !specifiers.is_typedef && (self.kind() == Kind::OpenBrace || self.is_declaration_start()) {
+        if is_function && !specifiers.is_typedef && (self.kind() == TokenKind::OpenBrace || self.is_declaration_start())
+        {
             self.function(specifiers, &declarator, name, traits, mark)?;
             return Ok(true);
         }
@@ -119,7 +120,7 @@ impl Parser<'_, '_> {
         let role = if is_function { Role::Function } else { Role::Variable };
         let (entity, piece) = self.declare_linked(name, role, traits, specifiers.part, own);
         let mut is_defined = !is_function && !traits.is_extern;
-        if self.take(Kind::Assign) {
+        if self.take(TokenKind::Assign) {
             let mark = self.declarations.begin(self.at);
             self.initialiser()?;
             let initialiser = self.declarations.end(mark, self.at);

@@ -1,7 +1,7 @@
 //! Declarations within functions.
 
 use super::super::declarations::{NOTHING, Part, Piece, Role};
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::names::Name;
 use super::super::scope::{Binding, Bound};
 use super::declarators::{Declarator, Shape};
@@ -11,23 +11,23 @@ use super::{Parser, Result};
 impl Parser<'_, '_> {
     /// A declaration in a block, with its semicolon, or the definition of a nested function.
     pub fn local_declaration(&mut self) -> Result<()> {
-        while self.kind() == Kind::Extension {
+        while self.kind() == TokenKind::Extension {
             self.next();
         }
-        if self.meant(0) == Kind::StaticAssert {
+        if self.meant(0) == TokenKind::StaticAssert {
             return self.assertion();
         }
         let specifiers = self.specifiers()?;
         self.body.has_effects |= specifiers.traits.is_static || specifiers.traits.is_extern;
-        if self.take(Kind::Semicolon) {
+        if self.take(TokenKind::Semicolon) {
             return Ok(());
         }
         loop {
             if self.local_declarator(&specifiers)? {
                 return Ok(());
             }
-            if !self.take(Kind::Comma) {
-                return self.expect(Kind::Semicolon);
+            if !self.take(TokenKind::Comma) {
+                return self.expect(TokenKind::Semicolon);
             }
             // Attributes may stand before each declarator.
             self.attributes(&mut Default::default())?;
@@ -43,7 +43,7 @@ impl Parser<'_, '_> {
         self.attributes_and_label(&mut traits)?;
         let own = self.declarations.end(mark, self.at);
         let is_function = is_function(specifiers, &declarator);
-        if is_function && (self.kind() == Kind::OpenBrace || self.is_declaration_start()) {
+        if is_function && (self.kind() == TokenKind::OpenBrace || self.is_declaration_start()) {
             self.bind(name, Binding::LOCAL);
             self.body.has_effects = true;
             self.function_body(&declarator.parameters)?;
@@ -56,13 +56,13 @@ impl Parser<'_, '_> {
             self.linked_declaration(name, is_function, specifiers.part, own);
         } else if specifiers.type_is == TypeIs::Unclear
             && declarator.shape == Shape::Bare
-            && self.kind() != Kind::Assign
+            && self.kind() != TokenKind::Assign
         {
             self.bind(name, Binding::LOCAL_UNCLEAR);
         } else {
             self.bind(name, Binding::LOCAL);
         }
-        if self.take(Kind::Assign) {
+        if self.take(TokenKind::Assign) {
             self.initialiser()?;
         }
         Ok(false)
@@ -112,25 +112,25 @@ impl Parser<'_, '_> {
 
     /// What stands between the names of parameters and the body in the old style.
     pub fn old_parameters(&mut self) -> Result<()> {
-        while self.kind() != Kind::OpenBrace {
+        while self.kind() != TokenKind::OpenBrace {
             if !self.is_declaration_start() {
                 return self.unexpected();
             }
             let specifiers = self.specifiers()?;
-            while self.kind() != Kind::Semicolon {
+            while self.kind() != TokenKind::Semicolon {
                 let declarator = self.declarator(false)?;
                 self.attributes_and_label(&mut Default::default())?;
                 if let Some(name) = declarator.name {
                     self.bind(name, Binding::LOCAL);
                 }
-                if !self.take(Kind::Comma) {
+                if !self.take(TokenKind::Comma) {
                     break;
                 }
             }
             if specifiers.part.is_empty() {
                 return self.unexpected();
             }
-            self.expect(Kind::Semicolon)?;
+            self.expect(TokenKind::Semicolon)?;
         }
         Ok(())
     }

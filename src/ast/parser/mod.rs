@@ -14,7 +14,7 @@ mod statements;
 mod tags;
 
 use super::declarations::{Declarations, EntityId, NOTHING, Part, Role};
-use super::kinds::{Kind, VECTOR_TYPES};
+use super::kinds::{TokenKind, VECTOR_TYPES};
 use super::lexer::{Token, Tokens, readable};
 use super::names::Name;
 use super::pragmas::Pragmas;
@@ -48,7 +48,7 @@ pub fn parse(all: &Tokens) -> Result<Parsed> {
         body: Body::default(),
         label: NOTHING,
     };
-    while parser.kind() != Kind::End {
+    while parser.kind() != TokenKind::End {
         parser.external()?;
     }
     parser.meet_pragmas();
@@ -92,12 +92,12 @@ impl<'a> Parser<'_, 'a> {
     }
 
     #[inline]
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> TokenKind {
         self.token().kind
     }
 
     #[inline]
-    fn kind_at(&self, ahead: usize) -> Kind {
+    fn kind_at(&self, ahead: usize) -> TokenKind {
         self.token_at(ahead).kind
     }
 
@@ -108,7 +108,7 @@ impl<'a> Parser<'_, 'a> {
 
     /// Takes a token if it is of this kind.
     #[inline]
-    fn take(&mut self, kind: Kind) -> bool {
+    fn take(&mut self, kind: TokenKind) -> bool {
         if self.kind() != kind {
             return false;
         }
@@ -117,7 +117,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     #[inline]
-    fn expect(&mut self, kind: Kind) -> Result<()> {
+    fn expect(&mut self, kind: TokenKind) -> Result<()> {
         if self.take(kind) { Ok(()) } else { self.unexpected() }
     }
 
@@ -126,7 +126,7 @@ impl<'a> Parser<'_, 'a> {
     fn unexpected<T>(&self) -> Result<T> {
         let token = self.token();
         match token.kind {
-            Kind::End => self.fail("the text ends within a declaration"),
+            TokenKind::End => self.fail("the text ends within a declaration"),
             _ => self.fail(format!("`{}` is not expected here", readable(self.all.spelling(&token)))),
         }
     }
@@ -149,10 +149,10 @@ impl<'a> Parser<'_, 'a> {
 
     /// The kind of a token, where a name that is a word of a newer standard counts as that word.
     #[inline]
-    fn meant(&self, ahead: usize) -> Kind {
+    fn meant(&self, ahead: usize) -> TokenKind {
         let token = self.token_at(ahead);
         match token.kind {
-            Kind::Identifier => self.scope.ordinary(token.name).as_word().unwrap_or(Kind::Identifier),
+            TokenKind::Identifier => self.scope.ordinary(token.name).as_word().unwrap_or(TokenKind::Identifier),
             kind => kind,
         }
     }
@@ -176,20 +176,20 @@ impl<'a> Parser<'_, 'a> {
     #[inline]
     fn is_type_start(&self, ahead: usize) -> bool {
         match self.meant(ahead) {
-            Kind::Identifier => self.is_type_name(self.token_at(ahead)),
-            Kind::Qualifier
-            | Kind::BasicType
-            | Kind::Atomic
-            | Kind::BitInt
-            | Kind::Struct
-            | Kind::Union
-            | Kind::Enum
-            | Kind::Typeof
-            | Kind::AutoType
-            | Kind::Alignas
-            | Kind::Attribute
-            | Kind::Declspec => true,
-            Kind::Extension => self.is_type_start(ahead + 1),
+            TokenKind::Identifier => self.is_type_name(self.token_at(ahead)),
+            TokenKind::Qualifier
+            | TokenKind::BasicType
+            | TokenKind::Atomic
+            | TokenKind::BitInt
+            | TokenKind::Struct
+            | TokenKind::Union
+            | TokenKind::Enum
+            | TokenKind::Typeof
+            | TokenKind::AutoType
+            | TokenKind::Alignas
+            | TokenKind::Attribute
+            | TokenKind::Declspec => true,
+            TokenKind::Extension => self.is_type_start(ahead + 1),
             _ => false,
         }
     }
@@ -197,21 +197,24 @@ impl<'a> Parser<'_, 'a> {
     /// Whether a declaration begins here.
     fn is_declaration_start(&self) -> bool {
         match self.meant(0) {
-            Kind::Typedef
-            | Kind::Extern
-            | Kind::Static
-            | Kind::Auto
-            | Kind::Register
-            | Kind::Thread
-            | Kind::Inline
-            | Kind::Noreturn
-            | Kind::Constexpr
-            | Kind::StaticAssert => true,
-            Kind::OpenBracket => self.kind_at(1) == Kind::OpenBracket,
-            Kind::Extension => {
-                let past = (1..).find(|&ahead| self.kind_at(ahead) != Kind::Extension).unwrap_or(1);
+            TokenKind::Typedef
+            | TokenKind::Extern
+            | TokenKind::Static
+            | TokenKind::Auto
+            | TokenKind::Register
+            | TokenKind::Thread
+            | TokenKind::Inline
+            | TokenKind::Noreturn
+            | TokenKind::Constexpr
+            | TokenKind::StaticAssert => true,
+            TokenKind::OpenBracket => self.kind_at(1) == TokenKind::OpenBracket,
+            TokenKind::Extension => {
+                let past = (1..).find(|&ahead| self.kind_at(ahead) != TokenKind::Extension).unwrap_or(1);
                 self.is_type_start(past)
-                    || matches!(self.kind_at(past), Kind::Static | Kind::Extern | Kind::Typedef | Kind::Inline)
+                    || matches!(
+                        self.kind_at(past),
+                        TokenKind::Static | TokenKind::Extern | TokenKind::Typedef | TokenKind::Inline
+                    )
             }
             _ => self.is_type_start(0),
         }

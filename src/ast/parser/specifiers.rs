@@ -1,7 +1,7 @@
 //! The specifiers that begin a declaration or the name of a type.
 
 use super::super::declarations::{Part, Traits};
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::scope::Binding;
 use super::{Parser, Result};
 
@@ -41,58 +41,64 @@ impl Parser<'_, '_> {
     /// Reads one of them, if there is one.
     fn specifier(&mut self, found: &mut Specifiers) -> Result<bool> {
         match self.meant(0) {
-            Kind::Typedef => found.is_typedef = true,
-            Kind::Extern => found.traits.is_extern = true,
-            Kind::Static => found.traits.is_static = true,
-            Kind::Inline => found.traits.is_inline = true,
-            Kind::Register => found.is_register = true,
-            Kind::Auto => found.is_auto = true,
-            Kind::Qualifier | Kind::Noreturn | Kind::Constexpr | Kind::Thread | Kind::Extension => {}
-            Kind::BasicType | Kind::AutoType => found.has_type = true,
-            Kind::Attribute | Kind::Declspec => {
+            TokenKind::Typedef => found.is_typedef = true,
+            TokenKind::Extern => found.traits.is_extern = true,
+            TokenKind::Static => found.traits.is_static = true,
+            TokenKind::Inline => found.traits.is_inline = true,
+            TokenKind::Register => found.is_register = true,
+            TokenKind::Auto => found.is_auto = true,
+            TokenKind::Qualifier
+            | TokenKind::Noreturn
+            | TokenKind::Constexpr
+            | TokenKind::Thread
+            | TokenKind::Extension => {}
+            TokenKind::BasicType | TokenKind::AutoType => found.has_type = true,
+            TokenKind::Attribute | TokenKind::Declspec => {
                 self.attribute(&mut found.traits)?;
                 return Ok(true);
             }
-            Kind::OpenBracket if self.kind_at(1) == Kind::OpenBracket => {
+            TokenKind::OpenBracket if self.kind_at(1) == TokenKind::OpenBracket => {
                 self.attribute(&mut found.traits)?;
                 return Ok(true);
             }
-            Kind::Atomic => {
+            TokenKind::Atomic => {
                 self.next();
-                if self.kind() == Kind::OpenParen {
+                if self.kind() == TokenKind::OpenParen {
                     self.type_or_expression()?;
                     found.has_type = true;
                 }
                 return Ok(true);
             }
-            Kind::BitInt => {
+            TokenKind::BitInt => {
                 self.next();
                 self.type_or_expression()?;
                 found.has_type = true;
                 return Ok(true);
             }
-            Kind::Alignas => {
+            TokenKind::Alignas => {
                 self.next();
                 self.type_or_expression()?;
                 return Ok(true);
             }
-            Kind::Typeof => {
+            TokenKind::Typeof => {
                 self.next();
                 found.type_is = self.type_of()?;
                 found.has_type = true;
                 return Ok(true);
             }
-            Kind::Struct | Kind::Union => {
+            TokenKind::Struct | TokenKind::Union => {
                 self.structure()?;
                 found.has_type = true;
                 return Ok(true);
             }
-            Kind::Enum => {
+            TokenKind::Enum => {
                 self.enumeration()?;
                 found.has_type = true;
                 return Ok(true);
             }
-            Kind::Identifier if !found.has_type && self.is_type_name(self.token()) => self.type_name_specifier(found),
+            TokenKind::Identifier if !found.has_type && self.is_type_name(self.token()) => {
+                self.type_name_specifier(found)
+            }
             _ => return Ok(false),
         }
         self.next();
@@ -112,14 +118,14 @@ impl Parser<'_, '_> {
 
     /// `( type )` or `( expression )`.
     pub fn type_or_expression(&mut self) -> Result<()> {
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.nested(|parser| if parser.is_type_start(0) { parser.type_name() } else { parser.expression() })?;
-        self.expect(Kind::CloseParen)
+        self.expect(TokenKind::CloseParen)
     }
 
     /// Behind `typeof`.
     fn type_of(&mut self) -> Result<TypeIs> {
-        let names_one = self.kind_at(1) == Kind::Identifier && self.kind_at(2) == Kind::CloseParen;
+        let names_one = self.kind_at(1) == TokenKind::Identifier && self.kind_at(2) == TokenKind::CloseParen;
         let binding = self.scope.ordinary(self.token_at(1).name);
         let is_expression = !self.is_type_start(1);
         self.type_or_expression()?;

@@ -1,6 +1,6 @@
 //! Statements and blocks.
 
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::{Parser, Result};
 
 impl Parser<'_, '_> {
@@ -14,8 +14,8 @@ impl Parser<'_, '_> {
 
     /// `{ … }` in the scope that is open.
     pub fn block_in_scope(&mut self) -> Result<()> {
-        self.expect(Kind::OpenBrace)?;
-        while self.kind() != Kind::CloseBrace {
+        self.expect(TokenKind::OpenBrace)?;
+        while self.kind() != TokenKind::CloseBrace {
             self.item()?;
         }
         self.next();
@@ -33,17 +33,18 @@ impl Parser<'_, '_> {
     }
 
     fn is_label(&self) -> bool {
-        self.kind() == Kind::Identifier && self.kind_at(1) == Kind::Colon
+        self.kind() == TokenKind::Identifier && self.kind_at(1) == TokenKind::Colon
     }
 
     /// Attributes of a label or an empty statement: `__attribute__((fallthrough));`. Those of a declaration are its own.
     fn skip_statement_attributes(&mut self) -> Result<()> {
         let from = self.at;
-        while self.kind() == Kind::Attribute || self.kind() == Kind::OpenBracket && self.kind_at(1) == Kind::OpenBracket
+        while self.kind() == TokenKind::Attribute
+            || self.kind() == TokenKind::OpenBracket && self.kind_at(1) == TokenKind::OpenBracket
         {
             self.attribute(&mut Default::default())?;
         }
-        if self.at > from && !self.begins_statement() && self.kind() != Kind::Semicolon {
+        if self.at > from && !self.begins_statement() && self.kind() != TokenKind::Semicolon {
             self.at = from;
         }
         Ok(())
@@ -53,19 +54,19 @@ impl Parser<'_, '_> {
     fn begins_statement(&self) -> bool {
         matches!(
             self.kind(),
-            Kind::If
-                | Kind::While
-                | Kind::Do
-                | Kind::For
-                | Kind::Switch
-                | Kind::Case
-                | Kind::Default
-                | Kind::Goto
-                | Kind::Continue
-                | Kind::Break
-                | Kind::Return
-                | Kind::OpenBrace
-                | Kind::CloseBrace
+            TokenKind::If
+                | TokenKind::While
+                | TokenKind::Do
+                | TokenKind::For
+                | TokenKind::Switch
+                | TokenKind::Case
+                | TokenKind::Default
+                | TokenKind::Goto
+                | TokenKind::Continue
+                | TokenKind::Break
+                | TokenKind::Return
+                | TokenKind::OpenBrace
+                | TokenKind::CloseBrace
         ) || self.is_label()
     }
 
@@ -86,45 +87,45 @@ impl Parser<'_, '_> {
 
     fn statement(&mut self) -> Result<()> {
         match self.kind() {
-            Kind::OpenBrace => self.block(),
-            Kind::If => self.choice(),
-            Kind::While | Kind::Switch => {
+            TokenKind::OpenBrace => self.block(),
+            TokenKind::If => self.choice(),
+            TokenKind::While | TokenKind::Switch => {
                 self.next();
                 self.condition()?;
                 self.inner_statement()
             }
-            Kind::Do => {
+            TokenKind::Do => {
                 self.next();
                 self.inner_statement()?;
-                self.expect(Kind::While)?;
+                self.expect(TokenKind::While)?;
                 self.condition()?;
-                self.expect(Kind::Semicolon)
+                self.expect(TokenKind::Semicolon)
             }
-            Kind::For => self.loop_over(),
-            Kind::Case => {
+            TokenKind::For => self.loop_over(),
+            TokenKind::Case => {
                 self.next();
                 self.expression_to_colon()?;
-                self.expect(Kind::Colon)
+                self.expect(TokenKind::Colon)
             }
-            Kind::Default => {
+            TokenKind::Default => {
                 self.next();
-                self.expect(Kind::Colon)
+                self.expect(TokenKind::Colon)
             }
-            Kind::Goto => self.jump(),
-            Kind::Continue | Kind::Break => {
+            TokenKind::Goto => self.jump(),
+            TokenKind::Continue | TokenKind::Break => {
                 self.next();
-                self.expect(Kind::Semicolon)
+                self.expect(TokenKind::Semicolon)
             }
-            Kind::Return => {
+            TokenKind::Return => {
                 self.next();
                 self.initialiser()?;
                 self.rest_of_expression()
             }
-            Kind::Asm => self.assembler(),
-            Kind::LabelDeclaration => {
+            TokenKind::Asm => self.assembler(),
+            TokenKind::LabelDeclaration => {
                 self.next();
-                while self.take(Kind::Identifier) || self.take(Kind::Comma) {}
-                self.expect(Kind::Semicolon)
+                while self.take(TokenKind::Identifier) || self.take(TokenKind::Comma) {}
+                self.expect(TokenKind::Semicolon)
             }
             _ => self.rest_of_expression(),
         }
@@ -132,13 +133,13 @@ impl Parser<'_, '_> {
 
     fn rest_of_expression(&mut self) -> Result<()> {
         self.expression()?;
-        self.expect(Kind::Semicolon)
+        self.expect(TokenKind::Semicolon)
     }
 
     fn condition(&mut self) -> Result<()> {
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.nested(Self::expression)?;
-        self.expect(Kind::CloseParen)
+        self.expect(TokenKind::CloseParen)
     }
 
     /// `if`, with as many `else if` as there are: chains of them can be long.
@@ -147,10 +148,10 @@ impl Parser<'_, '_> {
             self.next();
             self.condition()?;
             self.labelled()?;
-            if !self.take(Kind::Else) {
+            if !self.take(TokenKind::Else) {
                 return Ok(());
             }
-            if self.kind() != Kind::If {
+            if self.kind() != TokenKind::If {
                 return self.labelled();
             }
         }
@@ -158,7 +159,7 @@ impl Parser<'_, '_> {
 
     /// An inner statement, with the `case`s before it, which are statements of their own here.
     fn labelled(&mut self) -> Result<()> {
-        while matches!(self.kind(), Kind::Case | Kind::Default) {
+        while matches!(self.kind(), TokenKind::Case | TokenKind::Default) {
             self.statement()?;
         }
         self.inner_statement()
@@ -166,7 +167,7 @@ impl Parser<'_, '_> {
 
     fn loop_over(&mut self) -> Result<()> {
         self.next();
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         self.scope.open();
         if self.is_declaration_start() {
             self.local_declaration()?;
@@ -175,7 +176,7 @@ impl Parser<'_, '_> {
         }
         self.rest_of_expression()?;
         self.expression()?;
-        self.expect(Kind::CloseParen)?;
+        self.expect(TokenKind::CloseParen)?;
         self.inner_statement()?;
         self.scope.close();
         Ok(())
@@ -183,45 +184,45 @@ impl Parser<'_, '_> {
 
     fn jump(&mut self) -> Result<()> {
         self.next();
-        if self.take(Kind::Identifier) { self.expect(Kind::Semicolon) } else { self.rest_of_expression() }
+        if self.take(TokenKind::Identifier) { self.expect(TokenKind::Semicolon) } else { self.rest_of_expression() }
     }
 
     /// `asm volatile ("…" : outputs : inputs : clobbers : labels);`
     pub fn assembler(&mut self) -> Result<()> {
         self.next();
         self.body.has_assembler = true;
-        while matches!(self.kind(), Kind::Qualifier | Kind::Goto | Kind::Inline) {
+        while matches!(self.kind(), TokenKind::Qualifier | TokenKind::Goto | TokenKind::Inline) {
             self.next();
         }
-        self.expect(Kind::OpenParen)?;
+        self.expect(TokenKind::OpenParen)?;
         let mut colons = 0;
         loop {
             match self.kind() {
-                Kind::Text => self.symbols_in_text(),
-                Kind::Colon => colons += 1,
-                Kind::Comma => {}
+                TokenKind::Text => self.symbols_in_text(),
+                TokenKind::Colon => colons += 1,
+                TokenKind::Comma => {}
                 // The name of an operand.
-                Kind::OpenBracket if colons > 0 && self.kind_at(1) == Kind::Identifier => {
+                TokenKind::OpenBracket if colons > 0 && self.kind_at(1) == TokenKind::Identifier => {
                     self.at += 2;
-                    if self.kind() != Kind::CloseBracket {
+                    if self.kind() != TokenKind::CloseBracket {
                         return self.unexpected();
                     }
                 }
-                Kind::OpenParen if colons > 0 => {
+                TokenKind::OpenParen if colons > 0 => {
                     self.next();
                     self.nested(Self::expression)?;
-                    if self.kind() != Kind::CloseParen {
+                    if self.kind() != TokenKind::CloseParen {
                         return self.unexpected();
                     }
                 }
-                Kind::Identifier if colons == 4 => {}
-                Kind::CloseParen => break,
+                TokenKind::Identifier if colons == 4 => {}
+                TokenKind::CloseParen => break,
                 _ => return self.unexpected(),
             }
             self.next();
         }
         self.next();
-        self.expect(Kind::Semicolon)
+        self.expect(TokenKind::Semicolon)
     }
 
     /// Words of assembler that are names of functions or variables.

@@ -2,7 +2,7 @@
 
 use super::super::constants;
 use super::super::declarations::{EntityId, NOTHING, Part, Piece, Role};
-use super::super::kinds::Kind;
+use super::super::kinds::TokenKind;
 use super::super::names::Name;
 use super::super::scope::{Binding, Space};
 use super::{Parser, Result};
@@ -14,14 +14,14 @@ impl Parser<'_, '_> {
         self.next();
         self.attributes(&mut Default::default())?;
         let tag = self.tag();
-        if self.kind() != Kind::OpenBrace {
+        if self.kind() != TokenKind::OpenBrace {
             let part = self.declarations.end(mark, self.at);
             return self.tag_use(tag, Role::Structure, part);
         }
         let entity = tag.and_then(|tag| self.tag_definition(tag, Role::Structure));
         self.next();
         self.nested(Self::members)?;
-        self.expect(Kind::CloseBrace)?;
+        self.expect(TokenKind::CloseBrace)?;
         self.attributes(&mut Default::default())?;
         let part = self.declarations.end(mark, self.at);
         if let Some(entity) = entity {
@@ -32,7 +32,7 @@ impl Parser<'_, '_> {
 
     fn tag(&mut self) -> Option<Name> {
         let token = self.token();
-        (token.kind == Kind::Identifier).then(|| {
+        (token.kind == TokenKind::Identifier).then(|| {
             self.next();
             token.name
         })
@@ -58,7 +58,7 @@ impl Parser<'_, '_> {
         let Some(tag) = tag else { return self.unexpected() };
         let binding = self.scope.tag(tag);
         // `struct tag;` alone declares another one in a block.
-        let stands_alone = self.kind() == Kind::Semicolon && part.tokens.0 as usize + 2 == self.at;
+        let stands_alone = self.kind() == TokenKind::Semicolon && part.tokens.0 as usize + 2 == self.at;
         match binding.as_entity() {
             Some(entity) if self.scope.is_file() || !stands_alone => self.declarations.refer(entity),
             None if binding == Binding::LOCAL && !stands_alone => {}
@@ -88,10 +88,10 @@ impl Parser<'_, '_> {
     }
 
     fn members(&mut self) -> Result<()> {
-        while self.kind() != Kind::CloseBrace {
+        while self.kind() != TokenKind::CloseBrace {
             match self.meant(0) {
-                Kind::Semicolon => self.next(),
-                Kind::StaticAssert => self.assertion()?,
+                TokenKind::Semicolon => self.next(),
+                TokenKind::StaticAssert => self.assertion()?,
                 _ => self.member()?,
             }
         }
@@ -103,20 +103,20 @@ impl Parser<'_, '_> {
         if specifiers.part.is_empty() {
             return self.unexpected();
         }
-        while !matches!(self.kind(), Kind::Semicolon | Kind::CloseBrace) {
-            if self.kind() != Kind::Colon {
+        while !matches!(self.kind(), TokenKind::Semicolon | TokenKind::CloseBrace) {
+            if self.kind() != TokenKind::Colon {
                 self.declarator(false)?;
             }
-            if self.take(Kind::Colon) {
+            if self.take(TokenKind::Colon) {
                 self.expression_to_comma()?;
             }
             self.attributes(&mut Default::default())?;
-            if !self.take(Kind::Comma) {
+            if !self.take(TokenKind::Comma) {
                 break;
             }
         }
         // The last semicolon is often forgotten, and compilers let it pass.
-        if self.take(Kind::Semicolon) || self.kind() == Kind::CloseBrace { Ok(()) } else { self.unexpected() }
+        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace { Ok(()) } else { self.unexpected() }
     }
 
     /// `enum tag`, `enum tag { … }`, `enum { … }`, and C23's `enum tag : type`.
@@ -126,7 +126,7 @@ impl Parser<'_, '_> {
         let mut is_plain = !self.attributes(&mut Default::default())?;
         let tag = self.tag();
         // In a structure, a colon can be that of a bit-field.
-        if self.kind() == Kind::Colon && self.is_type_start(1) {
+        if self.kind() == TokenKind::Colon && self.is_type_start(1) {
             self.next();
             is_plain = false;
             let specifiers = self.specifiers()?;
@@ -134,7 +134,7 @@ impl Parser<'_, '_> {
                 return self.unexpected();
             }
         }
-        if self.kind() != Kind::OpenBrace {
+        if self.kind() != TokenKind::OpenBrace {
             let part = self.declarations.end(mark, self.at);
             return self.tag_use(tag, Role::Enumeration, part);
         }
@@ -143,7 +143,7 @@ impl Parser<'_, '_> {
         let first = self.declarations.entities.len();
         let mut enumerators = Vec::new();
         is_plain &= self.nested(|parser| parser.enumerators(&mut enumerators))?;
-        self.expect(Kind::CloseBrace)?;
+        self.expect(TokenKind::CloseBrace)?;
         is_plain &= !self.attributes(&mut Default::default())?;
         let part = self.declarations.end(mark, self.at);
         debug_assert!(first <= self.declarations.entities.len());
@@ -164,11 +164,11 @@ impl Parser<'_, '_> {
     fn enumerators(&mut self, found: &mut Vec<EntityId>) -> Result<bool> {
         let mut is_plain = true;
         let mut value = Some(-1i32);
-        while self.kind() != Kind::CloseBrace {
+        while self.kind() != TokenKind::CloseBrace {
             let token = self.token();
-            self.expect(Kind::Identifier)?;
+            self.expect(TokenKind::Identifier)?;
             is_plain &= !self.attributes(&mut Default::default())?;
-            value = match self.take(Kind::Assign) {
+            value = match self.take(TokenKind::Assign) {
                 true => self.enumerator_value()?,
                 false => value.and_then(|value| value.checked_add(1)),
             };
@@ -181,7 +181,7 @@ impl Parser<'_, '_> {
             } else {
                 self.bind(token.name, Binding::LOCAL);
             }
-            if !self.take(Kind::Comma) {
+            if !self.take(TokenKind::Comma) {
                 break;
             }
         }

@@ -5,10 +5,10 @@ mod constructs;
 mod declarations;
 mod lines;
 mod order;
+mod prototypes;
 mod references;
 mod refusals;
 mod scopes;
-mod spare;
 
 use super::{Definition, Unit, read};
 

@@ -1,7 +1,7 @@
 //! What definitions refer to, also where no expression names it.
 
 use super::*;
-use crate::ast::{Kind, Linkage};
+use crate::ast::{DefinitionKind, Linkage};
 
 #[test]
 fn attributes_that_name_others() {
@@ -9,7 +9,10 @@ fn attributes_that_name_others() {
         references("int real(void) { return 1; } int second(void) __attribute__((alias(\"real\")));", "second"),
         ["real"]
     );
-    assert_eq!(definition("int real; extern int second __attribute__((alias(\"real\")));", "second").kind, Kind::Alias);
+    assert_eq!(
+        definition("int real; extern int second __attribute__((alias(\"real\")));", "second").kind,
+        DefinitionKind::Alias
+    );
     let text = "static void *pick(void) { return 0; } int chosen(int) __attribute__((ifunc(\"pick\")));";
     assert_eq!(references(text, "chosen"), ["pick"]);
     let text = "static int weak(void) __attribute__((weakref(\"other\"))); int f(void) { return weak(); }";
@@ -23,7 +26,7 @@ fn attributes_that_name_others() {
 fn symbols() {
     let text = "int other(void) asm(\"real_name\"); int f(void) { return other(); } int named(void) asm(\"label\"); int named(void) { return 1; }";
     assert_eq!(references(text, "f"), ["real_name"]);
-    assert_eq!(definition(text, "label").kind, Kind::Function);
+    assert_eq!(definition(text, "label").kind, DefinitionKind::Function);
 }
 
 #[test]

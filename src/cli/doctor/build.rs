@@ -1,7 +1,9 @@
 //! What lies in the project: was it built with the shims, and are there launchers that get into each other's way?
 
+use crate::model::manifest::Manifest;
 use crate::process::{Settings, manifest_file, probe};
 use crate::report::findings::Finding;
+use crate::report::stats::TakenWhole;
 use crate::run::config::FILE;
 use crate::run::project::Project;
 use std::fs::{self, File};
@@ -18,17 +20,43 @@ const MOST_NAMED: usize = 3;
 const SKIPPED: [&str; 5] = [".git", ".hg", ".svn", "node_modules", "CMakeFiles"];
 
 pub fn examine(settings: &Settings) -> Vec<Finding> {
-    let Ok(working) = std::env::current_dir() else { return Vec::new() };
-    let root = Project::root(&working, settings);
+    let (root, seen) = look(settings);
+    let mut found: Vec<Finding> = manifests(&root, &seen.linked, settings).into_iter().collect();
+    for TakenWhole { binary, reason } in taken_whole(&root, &seen.linked, settings) {
+        found.push(Finding::note(binary, format!("counts as a whole, every change of it shows: {reason}")));
+    }
+    found.extend(seen.caches.iter().filter_map(|cache| two_in_cmake(&root, cache)));
+    found.extend(["CC", "CXX"].iter().filter_map(|name| two_in_variable(name)));
+    found
+}
+
+/// The programs and libraries of this project that are described as a whole.
+pub fn whole_binaries(settings: &Settings) -> Vec<TakenWhole> {
+    let (root, seen) = look(settings);
+    taken_whole(&root, &seen.linked, settings)
+}
+
+fn taken_whole(root: &Path, linked: &[PathBuf], settings: &Settings) -> Vec<TakenWhole> {
+    let reason = |path: &PathBuf| {
+        let bytes = fs::read(manifest_file::beside(settings, path)?).ok()?;
+        let reason = Manifest::decode(&bytes).ok()?.whole_because()?.to_owned();
+        Some(TakenWhole { binary: path.strip_prefix(root).unwrap_or(path).display().to_string(), reason })
+    };
+    let mut whole: Vec<TakenWhole> = linked.iter().filter_map(reason).collect();
+    whole.sort_by(|one, other| one.binary.cmp(&other.binary));
+    whole
+}
+
+/// The project's root, and what lies below.
+fn look(settings: &Settings) -> (PathBuf, Seen) {
     let mut seen = Seen::default();
+    let Ok(working) = std::env::current_dir() else { return (PathBuf::new(), seen) };
+    let root = Project::root(&working, settings);
     // Where nothing says that it is a project, it may be somebody's home.
     if [FILE, ".git"].iter().any(|mark| root.join(mark).exists()) {
         seen.look(&root, &mut MOST_FILES.clone());
     }
-    let mut found: Vec<Finding> = manifests(&root, &seen.linked, settings).into_iter().collect();
-    found.extend(seen.caches.iter().filter_map(|cache| two_in_cmake(&root, cache)));
-    found.extend(["CC", "CXX"].iter().filter_map(|name| two_in_variable(name)));
-    found
+    (root, seen)
 }
 
 /// What was found below a folder.

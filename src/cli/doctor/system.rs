@@ -39,10 +39,10 @@ fn kernel() -> Finding {
     }
 }
 
-/// Watches a shell that reads a file.
+/// Watches a program that reads a file.
 fn watching() -> Finding {
     match try_watching() {
-        Ok(()) => Finding::works("watching", "a shell that reads a file was seen to read it"),
+        Ok(()) => Finding::works("watching", "a program that reads a file was seen to read it"),
         Err(problem) => Finding::broken("watching", format!("{problem}: {UNWATCHED}")),
     }
 }
@@ -51,26 +51,22 @@ fn try_watching() -> Result<(), String> {
     let scratch = Scratch::new().map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let file = scratch.path("file");
     fs::write(&file, "x\n").map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
-    let mut shell = Command::new("/bin/sh");
-    shell
-        .args(["-c", "read line < \"$0\""])
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    // Not a shell: those have signal handlers, and calls of programs that are not led can be interrupted.
+    let mut reader = Command::new("cat");
+    reader.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let how = Watch { inherits_input: false, ..Watch::default() };
-    let Watched { status, used, refusals, .. } = observe::watch(shell, &how).map_err(|error| match error {
+    let Watched { status, used, refusals, .. } = observe::watch(reader, &how).map_err(|error| match error {
         CannotWatch::Unavailable { reason, .. } => reason,
-        CannotWatch::CannotRun(error) => format!("/bin/sh cannot be run: {error}"),
+        CannotWatch::CannotRun(error) => format!("cat cannot be run: {error}"),
     })?;
     if let Some(refusal) = refusals.first() {
-        return Err(format!("a plain shell is refused: {refusal}"));
+        return Err(format!("a plain program is refused: {refusal}"));
     }
     let is_seen = used.iter().any(|used| matches!(used, Use::Read { path, .. } if *path == file));
     match status.success() {
         true if is_seen => Ok(()),
         true => Err("a file that was read was not seen".to_owned()),
-        false => Err(format!("a watched shell ended with {status}")),
+        false => Err(format!("a watched program ended with {status}")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lines that are added to a project's files: never twice, and never in place of what is there.
 
-use crate::report::setup::{State, WrittenFile};
+use crate::report::setup::{SetupState, WrittenFile};
 use anyhow::Context;
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ pub fn settle(folder: &Path, file: &mut WrittenFile, write: bool) -> anyhow::Res
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     file.state = match &present {
-        Some(text) if text.contains(file.knows) => State::Present,
+        Some(text) if text.contains(file.knows) => SetupState::Present,
         // Nothing can be added behind the end of JSON, nor a second table of the same name.
-        Some(text) if file.path.ends_with(".json") || has_table(text, &file.lines) => State::ByHand,
-        _ if write => State::Written,
-        _ => State::Suggested,
+        Some(text) if file.path.ends_with(".json") || has_table(text, &file.lines) => SetupState::ByHand,
+        _ if write => SetupState::Written,
+        _ => SetupState::Suggested,
     };
-    if file.state == State::Written {
+    if file.state == SetupState::Written {
         let before = present.map(|text| if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" });
         let text = before.map_or(file.lines.clone(), |before| format!("{before}\n{}", file.lines));
         let write = || {

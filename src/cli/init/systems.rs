@@ -1,7 +1,7 @@
 //! The build systems: how they are told, and the lines for each.
 
-use super::{CMAKE_FILE, Place};
-use crate::report::setup::{State, System, WrittenFile};
+use super::{CMAKE_FILE, ProjectFolder};
+use crate::report::setup::{SetupState, System, WrittenFile};
 use std::fs;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 struct Known {
     name: &'static str,
     marks: &'static [&'static str],
-    lines: fn(&Path, &Place) -> Lines,
+    lines: fn(&Path, &ProjectFolder) -> Lines,
 }
 
 /// What to type, and what could be written.
@@ -39,7 +39,7 @@ const RUNNERS: [&str; 8] =
     ["TEST_RUNNER", "RUNNER", "TEST_WRAPPER", "WRAPPER", "EMULATOR", "TEST_LAUNCHER", "RUN_TEST", "VALGRIND"];
 
 /// The build systems of a folder; the masquerade folder where there is none that we know.
-pub fn all(folder: &Path, place: &Place) -> Vec<System> {
+pub fn all(folder: &Path, place: &ProjectFolder) -> Vec<System> {
     let found = |known: &[Known]| known.iter().filter_map(|known| known.system(folder, place)).collect::<Vec<_>>();
     let mut systems = found(&KNOWN);
     if systems.is_empty() {
@@ -60,7 +60,7 @@ pub fn all(folder: &Path, place: &Place) -> Vec<System> {
 }
 
 impl Known {
-    fn system(&self, folder: &Path, place: &Place) -> Option<System> {
+    fn system(&self, folder: &Path, place: &ProjectFolder) -> Option<System> {
         let mark = self.marks.iter().find(|mark| folder.join(mark).is_file())?;
         let Lines { build, test, files } = (self.lines)(folder, place);
         Some(System { system: self.name, because: format!("{mark} is there"), build, test, files })
@@ -72,10 +72,10 @@ fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
 }
 
 fn file(path: &str, text: String, knows: &'static str) -> WrittenFile {
-    WrittenFile { path: path.to_owned(), lines: text, knows, state: State::Suggested }
+    WrittenFile { path: path.to_owned(), lines: text, knows, state: SetupState::Suggested }
 }
 
-fn cmake(_: &Path, place: &Place) -> Lines {
+fn cmake(_: &Path, place: &ProjectFolder) -> Lines {
     let module = place.file(CMAKE_FILE);
     let presets = format!(
         r#"{{
@@ -102,7 +102,7 @@ fn cmake(_: &Path, place: &Place) -> Lines {
     }
 }
 
-fn meson(folder: &Path, place: &Place) -> Lines {
+fn meson(folder: &Path, place: &ProjectFolder) -> Lines {
     let text = fs::read_to_string(folder.join("meson.build")).unwrap_or_default();
     let setup = match (text.contains("add_test_setup('tasting'"), project_name(&text)) {
         (true, Some(name)) => format!("meson test -C build --setup {name}:tasting"),
@@ -127,7 +127,7 @@ fn project_name(text: &str) -> Option<&str> {
     rest.trim_start().strip_prefix('\'')?.split('\'').next()
 }
 
-fn autotools(folder: &Path, _: &Place) -> Lines {
+fn autotools(folder: &Path, _: &ProjectFolder) -> Lines {
     let mut build = lines(["./configure CC=tasting-cc CXX=tasting-c++", "make"]);
     if !folder.join("configure").exists() {
         build.insert(0, "autoreconf -i".to_owned());
@@ -151,12 +151,12 @@ fn interpreter(makefile: &str, name: &str) -> String {
     set.next_back().map(|value| format!(" {}", value.trim())).unwrap_or_default()
 }
 
-fn configure(folder: &Path, place: &Place) -> Lines {
+fn configure(folder: &Path, place: &ProjectFolder) -> Lines {
     let build = lines(["CC=tasting-cc CXX=tasting-c++ ./configure", "make"]);
     Lines { build, ..make(folder, place) }
 }
 
-fn make(folder: &Path, _: &Place) -> Lines {
+fn make(folder: &Path, _: &ProjectFolder) -> Lines {
     let names = MAKEFILES.iter().chain(&["Makefile.in"]);
     let text = names.filter_map(|name| fs::read_to_string(folder.join(name)).ok()).next().unwrap_or_default();
     let is_target = |name: &&&str| text.lines().any(|line| line.starts_with(&format!("{name}:")));
@@ -172,7 +172,7 @@ fn make(folder: &Path, _: &Place) -> Lines {
     Lines { build: lines(["make CC=tasting-cc CXX=tasting-c++"]), test: vec![test], files: Vec::new() }
 }
 
-fn cargo(_: &Path, _: &Place) -> Lines {
+fn cargo(_: &Path, _: &ProjectFolder) -> Lines {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let variable = format!("CARGO_TARGET_{}", triple.to_uppercase().replace('-', "_"));
     let text = format!("[target.{triple}]\nlinker = \"tasting-cc\"\nrunner = [\"tasting\", \"run\", \"--\"]\n");
@@ -183,7 +183,7 @@ fn cargo(_: &Path, _: &Place) -> Lines {
     }
 }
 
-fn bazel(_: &Path, place: &Place) -> Lines {
+fn bazel(_: &Path, place: &ProjectFolder) -> Lines {
     // What is linked in a sandbox leaves its manifest outside of it, and tests keep their results there.
     let manifests = "/var/tmp/tasting-manifests";
     let (compiler, tasting) = (place.file("bin/tasting-cc"), place.file("bin/tasting"));
@@ -200,12 +200,12 @@ fn bazel(_: &Path, place: &Place) -> Lines {
     }
 }
 
-fn ninja(_: &Path, place: &Place) -> Lines {
+fn ninja(_: &Path, place: &ProjectFolder) -> Lines {
     let Lines { test, files, .. } = scripts(place);
     Lines { build: vec![format!("PATH={}:$PATH ninja", place.file("lib/tasting"))], test, files }
 }
 
-fn scripts(place: &Place) -> Lines {
+fn scripts(place: &ProjectFolder) -> Lines {
     let masquerade = place.file("lib/tasting");
     Lines {
         build: vec![format!("PATH={masquerade}:$PATH ./build     # cc, gcc, clang++, ld … are the shims there")],

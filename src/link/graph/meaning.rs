@@ -68,7 +68,7 @@ impl<'a> Builder<'a> {
             }
             _ if !self.options.wrapped.contains(name) => self.named(name_hash, name, weak),
             _ if is_undefined => self.named(wrapper_hash, &wrapper, weak),
-            _ if self.options.wraps_at_home => {
+            _ if self.options.wraps_own_references => {
                 let plain = self.named(name_hash, name, weak)?;
                 let wrapped = self.named(wrapper_hash, &wrapper, true)?;
                 Ok(self.either(name, plain, wrapped))
@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
 
     /// Notes what most names mean, all at once and in the order in which things lie: a definition without a rival, at
     /// the address that the symbol table gives. What `resolve` would treat in any other way is left to it.
-    pub(super) fn know_the_obvious(&mut self) {
+    pub(super) fn resolve_unique_names(&mut self) {
         if self.is_library || !self.options.assigned.is_empty() {
             return;
         }
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
             let found = self.symbols.get(self.definitions.name(number));
             if found == Some(Final::Address(start.wrapping_add(offset))) && !input.label.ends_with(START_UP) {
                 let node = self.node_of[definition.input as usize][atom as usize];
-                self.known[number as usize] = Some(Edge { node, offset: offset as i64 });
+                self.known[number as usize] = Some(Edge { node, offset: offset as i64, takes_address: false });
             }
         }
     }
@@ -167,7 +167,11 @@ impl<'a> Builder<'a> {
         let described = &input.record.atoms[atom as usize];
         let address = input.addresses[atom as usize].map(|start| start.wrapping_add(offset));
         let by_rule = |builder: &mut Self| {
-            let edge = Edge { node: builder.node_of_atom(definition.input, atom), offset: offset as i64 };
+            let edge = Edge {
+                node: builder.node_of_atom(definition.input, atom),
+                offset: offset as i64,
+                takes_address: false,
+            };
             if is_indirect { chosen(edge) } else { edge }
         };
         let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
@@ -282,14 +286,14 @@ impl<'a> Builder<'a> {
         };
         let output = String::from_utf8_lossy(section.name);
         let node = self.range(&output, 0).unwrap_or_else(|| self.residue(section)).node;
-        Ok(Edge { node, offset: (address - section.address) as i64 })
+        Ok(Edge { node, offset: (address - section.address) as i64, takes_address: false })
     }
 
     /// A symbol that means one of two things, and it cannot be told which.
     pub(super) fn either(&mut self, name: &str, one: Edge, other: Edge) -> Edge {
         let key = (AtomKind::Value, Hasher::new("either").bytes(name.as_bytes()).finish());
         if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
+            return Edge { node, offset: 0, takes_address: false };
         }
         let hash = Hasher::new("either").finish();
         let edge = self.new_special(AtomKind::Value, name, hash, Origin::Either(one, other));
@@ -311,7 +315,11 @@ impl<'a> Builder<'a> {
         for symbol in self.dynamic_symbols(name) {
             hasher.bytes(symbol.version.unwrap_or_default());
         }
-        self.special(AtomKind::Import, plain, hasher.finish(), Origin::Leaf)
+        let edge = self.special(AtomKind::Import, plain, hasher.finish(), Origin::Leaf);
+        // A copy of a variable, or a function whose address is that of its entry in the procedure linkage table.
+        let address = self.dynamic_symbols(name).map(|symbol| symbol.value).find(|value| *value != 0);
+        self.nodes[edge.node as usize].address = address.unwrap_or(0);
+        edge
     }
 
     pub(super) fn common(&mut self, name: &str) -> Edge {
@@ -320,10 +328,13 @@ impl<'a> Builder<'a> {
         let identity = Hasher::new("common").bytes(name.as_bytes()).finish();
         let key = (AtomKind::Common, identity);
         if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
+            return Edge { node, offset: 0, takes_address: false };
         }
         let hash = Hasher::new("common").number(size).number(align).finish();
         let edge = self.new_special(AtomKind::Common, name, hash, Origin::Leaf);
+        if let Some(Final::Address(address)) = self.symbols.get(Symbol::hash_of(name)) {
+            self.nodes[edge.node as usize].address = address;
+        }
         self.specials.insert(key, edge.node);
         edge
     }
@@ -333,14 +344,16 @@ impl<'a> Builder<'a> {
         let first = *self.first_member.get(output.as_bytes())?;
         let hash = Hasher::new("range").bytes(output.as_bytes()).finish();
         let edge = self.special(AtomKind::Range, output, hash, Origin::Members(first));
-        Some(Edge { node: edge.node, offset: side })
+        let section = self.binary.sections.iter().find(|section| section.name == output.as_bytes());
+        self.nodes[edge.node as usize].address = section.map_or(0, |section| section.address);
+        Some(Edge { node: edge.node, offset: side, takes_address: false })
     }
 
     /// A node for something that is no atom, made once.
     pub(super) fn special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
         let key = (kind, hash);
         if let Some(&node) = self.specials.get(&key) {
-            return Edge { node, offset: 0 };
+            return Edge { node, offset: 0, takes_address: false };
         }
         let edge = self.new_special(kind, name, hash, origin);
         self.specials.insert(key, edge.node);
@@ -361,6 +374,6 @@ impl<'a> Builder<'a> {
             line: 0,
             references: 0,
         };
-        Edge { node: self.add(node, origin), offset: 0 }
+        Edge { node: self.add(node, origin), offset: 0, takes_address: false }
     }
 }

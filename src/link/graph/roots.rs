@@ -33,11 +33,15 @@ impl<'a> Builder<'a> {
             roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
         }
         let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
-        roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge { node, offset: 0 }));
+        roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge {
+            node,
+            offset: 0,
+            takes_address: false,
+        }));
         for number in (0..self.inputs.len()).filter(|number| self.optimised[*number]).collect::<Vec<_>>() {
             let atoms = self.inputs[number].record.atoms.iter().zip(0..);
             for (_, atom) in atoms.filter(|(atom, _)| atom.kind == AtomKind::Resolver) {
-                roots.push(Edge { node: self.node_of_atom(number as u32, atom), offset: 0 });
+                roots.push(Edge { node: self.node_of_atom(number as u32, atom), offset: 0, takes_address: false });
             }
         }
         Ok(roots)

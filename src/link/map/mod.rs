@@ -29,21 +29,12 @@ mod zoo;
 use thiserror::Error;
 
 use crate::model::Placement;
+use crate::process::linker::LinkerKind;
 use feed::Feed;
 use text::Lines;
 
 /// The file of what comes from no file: merged strings, `.got`, `.dynsym`. lld's own spelling, used for all.
 pub const INTERNAL: &[u8] = b"<internal>";
-
-/// The linkers whose maps are understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapKind {
-    /// GNU ld, also called ld.bfd.
-    Gnu,
-    Gold,
-    Lld,
-    Mold,
-}
 
 /// Why a map cannot be used. None of these loses a section silently.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -66,32 +57,32 @@ pub fn parse(text: &[u8]) -> Result<Placement<'_>, MapError> {
 }
 
 /// Parses a map that may still be written, to its end.
-pub fn read<'a>(feed: &'a Feed<'a>) -> Result<(MapKind, Placement<'a>), MapError> {
+pub fn read<'a>(feed: &'a Feed<'a>) -> Result<(LinkerKind, Placement<'a>), MapError> {
     parse_lines(Lines::of(feed))
 }
 
-fn parse_lines(lines: Lines<'_>) -> Result<(MapKind, Placement<'_>), MapError> {
+fn parse_lines(lines: Lines<'_>) -> Result<(LinkerKind, Placement<'_>), MapError> {
     let (kind, lines) = locate(lines)?;
     let placement = match kind {
-        MapKind::Gnu => gnu::parse(lines),
-        MapKind::Gold => gold::parse(lines),
-        MapKind::Lld => lld::parse(lines),
-        MapKind::Mold => mold::parse(lines),
+        LinkerKind::GnuLd => gnu::parse(lines),
+        LinkerKind::Gold => gold::parse(lines),
+        LinkerKind::Lld => lld::parse(lines),
+        LinkerKind::Mold => mold::parse(lines),
     };
     Ok((kind, placement?))
 }
 
 /// The writer, and the lines behind the title. lld and mold open with a table's head; GNU ld and gold tell first which
 /// members they took, which sections they discarded (in the layout of those that they kept!) and more.
-fn locate(mut lines: Lines<'_>) -> Result<(MapKind, Lines<'_>), MapError> {
+fn locate(mut lines: Lines<'_>) -> Result<(LinkerKind, Lines<'_>), MapError> {
     let mut first = true;
     let mut behind_empty = true;
     let mut behind_memory = None;
     while let Some(line) = lines.next() {
         match line {
             _ if line.starts_with(b"*default* ") => behind_memory = Some(lines),
-            b"Memory map" if behind_empty => return Ok((MapKind::Gold, lines)),
-            b"Linker script and memory map" if behind_empty => return Ok((MapKind::Gnu, lines)),
+            b"Memory map" if behind_empty => return Ok((LinkerKind::Gold, lines)),
+            b"Linker script and memory map" if behind_empty => return Ok((LinkerKind::GnuLd, lines)),
             _ if first => {
                 if let Some(kind) = table(line) {
                     return Ok((kind, lines));
@@ -107,21 +98,21 @@ fn locate(mut lines: Lines<'_>) -> Result<(MapKind, Lines<'_>), MapError> {
 
 /// GNU ld speaks the user's language in its titles. The table of memory regions, which ends with `*default*`, stands
 /// before the one that is looked for.
-fn translated(mut lines: Lines<'_>) -> Option<(MapKind, Lines<'_>)> {
+fn translated(mut lines: Lines<'_>) -> Option<(LinkerKind, Lines<'_>)> {
     let title = lines.find(|line| !line.is_empty())?;
-    (!title.starts_with(b" ")).then_some((MapKind::Gnu, lines))
+    (!title.starts_with(b" ")).then_some((LinkerKind::GnuLd, lines))
 }
 
 /// The writer of a table with this head.
-fn table(head: &[u8]) -> Option<MapKind> {
+fn table(head: &[u8]) -> Option<LinkerKind> {
     let words = |expected: &[&str]| {
         let found = head.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         found.eq(expected.iter().map(|word| word.as_bytes()))
     };
     if words(&["VMA", "LMA", "Size", "Align", "Out", "In", "Symbol"]) {
-        Some(MapKind::Lld)
+        Some(LinkerKind::Lld)
     } else if words(&["VMA", "Size", "Align", "Out", "In", "Symbol"]) {
-        Some(MapKind::Mold)
+        Some(LinkerKind::Mold)
     } else {
         None
     }

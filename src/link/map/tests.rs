@@ -172,7 +172,7 @@ fn link_time_optimisation() {
 
 #[test]
 fn the_text_tells_the_linker() {
-    use MapKind::{Gnu, Gold, Lld, Mold};
+    use LinkerKind::{GnuLd as Gnu, Gold, Lld, Mold};
     assert_eq!(FIXTURES.map(kind), [Gnu, Gold, Lld, Mold, Gnu, Gold, Lld].map(Some));
     assert_eq!(parse(b""), Err(MapError::Unknown));
     assert_eq!(parse(b"no map\n"), Err(MapError::Unknown));
@@ -209,7 +209,7 @@ fn odd_paths() {
     }
 }
 
-fn kind(map: &[u8]) -> Option<MapKind> {
+fn kind(map: &[u8]) -> Option<LinkerKind> {
     Some(locate(Lines::new(map).ok()?).ok()?.0)
 }
 

@@ -1,9 +1,9 @@
 //! A remote store in one file, for places where a request for each test is too much, such as the cache of GitHub's actions: filled by
 //! `tasting push FILE`, read by `tasting pull FILE`.
 
-use super::{Backend, Fetched, Kind, Listed, Name};
+use super::{Backend, Fetched, Listed, Name, ValueKind};
 use crate::model::Hash;
-use crate::store::aside::Aside;
+use crate::store::store_file::TemporaryFile;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ const START: &str = "tasting archive 1";
 /// The first line is not longer.
 const LONGEST_START: usize = 256;
 
-/// Kind (1), hash (16), length (4).
+/// ValueKind (1), hash (16), length (4).
 const HEADER: usize = 21;
 
 /// A file that is larger is not read.
@@ -57,7 +57,7 @@ pub fn values(bytes: &[u8]) -> Option<(&str, BTreeMap<Name, Vec<u8>>)> {
     let mut values = BTreeMap::new();
     while !rest.is_empty() {
         let (header, after) = rest.split_at_checked(HEADER)?;
-        let kind = Kind::ALL.into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
+        let kind = ValueKind::ALL.into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
         let hash = Hash(header[1..17].try_into().ok()?);
         let length = u32::from_le_bytes(header[17..].try_into().ok()?) as usize;
         let (value, after) = after.split_at_checked(length)?;
@@ -109,7 +109,7 @@ impl Backend for Archive {
             bytes.extend_from_slice(value);
         }
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let written = Aside::write(folder, &bytes).and_then(|aside| aside.replace(&self.path));
+        let written = TemporaryFile::write_public(folder, &bytes).and_then(|file| file.replace(&self.path));
         written.map_err(|error| error.to_string())
     }
 }

@@ -1,7 +1,7 @@
 //! Leaving a server alone that has failed: a file that all processes of this machine share says until when, and why. The first one
 //! to ask afterwards asks for all; the others wait for what comes of it.
 
-use crate::store::aside::{self, Aside};
+use crate::store::store_file::{self, TemporaryFile};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ impl Breaker {
 
     /// What is known, whether the pause has ended or not.
     pub fn state(&self) -> Option<Open> {
-        let (bytes, _) = aside::read(&self.path, LARGEST).ok()??;
+        let (bytes, _) = store_file::read(&self.path, LARGEST).ok()??;
         let text = String::from_utf8_lossy(&bytes);
         let (until, reason) = text.split_once(' ')?;
         let until = until.parse().ok()?;
@@ -63,7 +63,7 @@ impl Breaker {
     fn write(&self, open: &Open) {
         let Some(folder) = self.path.parent() else { return };
         let text = format!("{} {}", open.until, open.reason);
-        let _ = Aside::write(folder, text.as_bytes()).and_then(|aside| aside.replace(&self.path));
+        let _ = TemporaryFile::write(folder, text.as_bytes()).and_then(|file| file.replace(&self.path));
     }
 }
 

@@ -2,10 +2,10 @@
 //! cluster that does not have a key says who does, and is taken at its word; so nobody has to be told that it is a cluster.
 
 use super::location::Attributes;
-use super::redis::{Command, Connection, Manner, Server};
+use super::redis::{Command, ConnectOptions, Connection, Server};
 use super::resp::Reply;
 use super::url::Url;
-use super::{Backend, Fetched, Listed, Name, Pace, VERSION};
+use super::{Backend, Fetched, Listed, Name, Timeouts, VERSION};
 use std::collections::BTreeMap;
 
 /// How often a key may be said to be elsewhere.
@@ -14,7 +14,7 @@ const MOST_TURNS: usize = 6;
 pub struct Cluster {
     home: Server,
     nodes: BTreeMap<String, Connection>,
-    manner: Manner,
+    connect_options: ConnectOptions,
     prefix: String,
     attributes: Attributes,
     touches: bool,
@@ -30,15 +30,15 @@ struct Open {
 }
 
 impl Cluster {
-    pub fn new(home: Server, url: &Url, attributes: &Attributes, pace: Pace) -> Result<Cluster, String> {
+    pub fn new(home: Server, url: &Url, attributes: &Attributes, timeouts: Timeouts) -> Result<Cluster, String> {
         let password = attributes.password.as_ref().map_or(Ok(url.password.clone()), |secret| secret.text())?;
         let user = attributes.user.clone().unwrap_or_else(|| url.user.clone());
         let database = database(&home, url)?;
         let Attributes { ca_file, largest, namespace, .. } = attributes.clone();
-        let manner = Manner { user, password, database, ca_file, largest, pace };
+        let connect_options = ConnectOptions { user, password, database, ca_file, largest, timeouts };
         let prefix = format!("tasting:{VERSION}:{namespace}:");
         let touches = attributes.read_only != Some(true);
-        Ok(Cluster { home, nodes: BTreeMap::new(), manner, prefix, attributes: attributes.clone(), touches })
+        Ok(Cluster { home, nodes: BTreeMap::new(), connect_options, prefix, attributes: attributes.clone(), touches })
     }
 
     fn key(&self, name: Name) -> Vec<u8> {
@@ -105,7 +105,7 @@ impl Cluster {
     fn node(&mut self, node: &str) -> Result<&mut Connection, String> {
         if !self.nodes.contains_key(node) {
             let server = self.server(node)?;
-            self.nodes.insert(node.to_owned(), Connection::open(&server, &self.manner)?);
+            self.nodes.insert(node.to_owned(), Connection::open(&server, &self.connect_options)?);
         }
         self.nodes.get_mut(node).ok_or_else(|| "there is no connection".to_owned())
     }

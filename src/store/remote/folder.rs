@@ -1,9 +1,9 @@
-//! A remote store in a folder that machines share, for instance on NFS. Files are written aside and renamed; there is no lock, so
+//! A remote store in a folder that machines share, for instance on NFS. Files are written under another name and renamed; there is no lock, so
 //! none that a dead host could hold.
 
 use super::location::{Attributes, Layout};
 use super::{Backend, Fetched, Listed, Name};
-use crate::store::aside::{self, Aside, SUFFIX};
+use crate::store::store_file::{self, SUFFIX, TemporaryFile};
 use std::fs::{self, FileTimes, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ impl Folder {
 
     fn read(&self, name: Name) -> Result<Fetched, String> {
         let path = self.path(name);
-        match aside::read(&path, self.largest) {
+        match store_file::read(&path, self.largest) {
             Ok(None) => Ok(Fetched::Missing),
             Ok(Some((bytes, file))) => {
                 if self.attributes.lifetime(name.kind).is_some() && !self.is_read_only {
@@ -74,14 +74,14 @@ impl Folder {
         }
         let folder = path.parent().unwrap_or(&self.root);
         let is_new = self.umask.is_some() && !folder.exists();
-        let aside = Aside::write(folder, value).map_err(|error| error.to_string())?;
+        let temporary = TemporaryFile::write_public(folder, value).map_err(|error| error.to_string())?;
         if let Some(mask) = self.umask {
-            let _ = fs::set_permissions(aside.path(), Permissions::from_mode(0o666 & !mask));
+            let _ = fs::set_permissions(temporary.path(), Permissions::from_mode(0o666 & !mask));
             if is_new {
                 let _ = fs::set_permissions(folder, Permissions::from_mode(0o777 & !mask));
             }
         }
-        aside.replace(&path).map_err(|error| error.to_string())
+        temporary.replace(&path).map_err(|error| error.to_string())
     }
 
     /// Every file below the root, with its length and the time of its last use.
@@ -110,11 +110,11 @@ impl Folder {
 }
 
 impl Backend for Folder {
-    fn get(&mut self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, String> {
+    fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String> {
         let mut fetched = Vec::with_capacity(names.len());
         for name in names {
             fetched.push(self.read(*name)?);
-            if enough_is_one && matches!(fetched.last(), Some(Fetched::Value(_))) {
+            if first_hit_only && matches!(fetched.last(), Some(Fetched::Value(_))) {
                 break;
             }
         }
@@ -138,7 +138,7 @@ impl Backend for Folder {
 
     fn touch(&mut self, names: &[Name]) -> Result<(), String> {
         for name in names {
-            if let Ok(file) = aside::open(&self.path(*name)) {
+            if let Ok(file) = store_file::open(&self.path(*name)) {
                 let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
             }
         }

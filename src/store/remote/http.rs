@@ -3,7 +3,7 @@
 
 use super::location::{Attributes, Layout};
 use super::url::{self, Url};
-use super::{Backend, Fetched, Listed, Name, Pace, tls};
+use super::{Backend, Fetched, Listed, Name, Timeouts, tls};
 use crate::model::Hasher;
 use std::io::Read;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub struct Http {
 }
 
 /// A client with these limits.
-pub fn agent(pace: Pace, ca_file: Option<&std::path::Path>, is_secure: bool) -> Result<Agent, String> {
+pub fn agent(timeouts: Timeouts, ca_file: Option<&std::path::Path>, is_secure: bool) -> Result<Agent, String> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_connect(Some(pace.connect))
-        .timeout_global(Some(pace.operation))
+        .timeout_connect(Some(timeouts.connect))
+        .timeout_global(Some(timeouts.operation))
         .user_agent(concat!("tasting/", env!("CARGO_PKG_VERSION")))
         .accept_encoding("identity");
     if is_secure {
@@ -112,7 +112,7 @@ pub fn fetched(answer: Answer, what: &str) -> Result<Fetched, String> {
 }
 
 impl Http {
-    pub fn new(url: &Url, attributes: &Attributes, pace: Pace) -> Result<Http, String> {
+    pub fn new(url: &Url, attributes: &Attributes, timeouts: Timeouts) -> Result<Http, String> {
         let mut headers = attributes.headers.clone();
         let password = attributes.password.as_ref().map_or(Ok(url.password.clone()), |secret| secret.text())?;
         let user = attributes.user.clone().unwrap_or_else(|| url.user.clone());
@@ -126,7 +126,7 @@ impl Http {
         }
         let path = url::encoded(url.path.trim_end_matches('/'), "/");
         Ok(Http {
-            agent: agent(pace, attributes.ca_file.as_deref(), url.is_secure())?,
+            agent: agent(timeouts, attributes.ca_file.as_deref(), url.is_secure())?,
             base: format!("{}://{}{path}", url.scheme, url.authority()),
             layout: attributes.layout,
             namespace: attributes.namespace.clone(),
@@ -160,11 +160,11 @@ impl Http {
 }
 
 impl Backend for Http {
-    fn get(&mut self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, String> {
+    fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String> {
         let mut all = Vec::with_capacity(names.len());
         for name in names {
             all.push(fetched(self.request(Method::GET, *name, Vec::new())?, "GET")?);
-            if enough_is_one && matches!(all.last(), Some(Fetched::Value(_))) {
+            if first_hit_only && matches!(all.last(), Some(Fetched::Value(_))) {
                 break;
             }
         }
@@ -220,7 +220,7 @@ mod tests {
         let location = Location::parse(text).unwrap();
         let Endpoint::Http(url) = location.endpoint else { panic!() };
         let second = Duration::from_secs(1);
-        Http::new(&url, &location.attributes, Pace { connect: second, operation: second }).unwrap()
+        Http::new(&url, &location.attributes, Timeouts { connect: second, operation: second }).unwrap()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! which word is wrong. Nothing is opened or looked up here, and no error repeats a secret.
 
 use super::url::{self, Url};
-use super::{Kind, value};
+use super::{ValueKind, keys};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -249,13 +249,13 @@ impl Attributes {
     }
 
     /// How long values of a kind are kept that nobody uses.
-    pub fn lifetime(&self, kind: Kind) -> Option<Duration> {
-        if kind == Kind::Object { self.expire_objects.or(self.expire) } else { self.expire }
+    pub fn lifetime(&self, kind: ValueKind) -> Option<Duration> {
+        if kind == ValueKind::Object { self.expire_objects.or(self.expire) } else { self.expire }
     }
 }
 
 fn trusted_key(text: String) -> Result<String, String> {
-    value::public_key(&text).map(|_| text)
+    keys::public_key(&text).map(|_| text)
 }
 
 /// Whether objects are shared, and how large ones: `objects`, `objects=8M`, `objects=no`.
@@ -442,10 +442,10 @@ mod tests {
         assert_eq!((objects(" objects"), objects(" objects=1")), (Some(LARGEST_OBJECT), Some(LARGEST_OBJECT)));
         assert_eq!(objects(" objects=300K"), Some(300 << 10));
         let attributes = parsed("redis://h expire=9d").attributes;
-        assert_eq!(attributes.lifetime(Kind::Object), attributes.expire);
+        assert_eq!(attributes.lifetime(ValueKind::Object), attributes.expire);
         let attributes = parsed("redis://h expire=9d expire-objects=2d").attributes;
-        assert_eq!(attributes.lifetime(Kind::Object), Some(Duration::from_secs(2 * 24 * 3600)));
-        assert_eq!(attributes.lifetime(Kind::Outcome), attributes.expire);
+        assert_eq!(attributes.lifetime(ValueKind::Object), Some(Duration::from_secs(2 * 24 * 3600)));
+        assert_eq!(attributes.lifetime(ValueKind::Outcome), attributes.expire);
         let key = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=";
         assert_eq!(parsed(&format!("redis://h trusted-key={key}")).attributes.trusted_keys, [key]);
     }

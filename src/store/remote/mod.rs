@@ -8,9 +8,10 @@
 
 pub mod archive;
 pub mod breaker;
-pub mod harm;
+pub mod keys;
 pub mod location;
 pub mod objects;
+pub mod outcome_safety;
 pub mod resp;
 pub mod spool;
 pub mod transfer;
@@ -53,7 +54,7 @@ pub struct Trouble {
 
 /// What something in a remote store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ValueKind {
     /// The shapes of a test.
     Shapes,
     /// An outcome.
@@ -65,33 +66,33 @@ pub enum Kind {
 /// The name of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub hash: Hash,
 }
 
-impl Kind {
-    const ALL: [Kind; 3] = [Kind::Shapes, Kind::Outcome, Kind::Object];
+impl ValueKind {
+    const ALL: [ValueKind; 3] = [ValueKind::Shapes, ValueKind::Outcome, ValueKind::Object];
 
     fn letter(self) -> char {
         match self {
-            Kind::Shapes => 's',
-            Kind::Outcome => 'o',
-            Kind::Object => 'c',
+            ValueKind::Shapes => 's',
+            ValueKind::Outcome => 'o',
+            ValueKind::Object => 'c',
         }
     }
 }
 
 impl Name {
     pub fn shapes(test: Hash) -> Name {
-        Name { kind: Kind::Shapes, hash: test }
+        Name { kind: ValueKind::Shapes, hash: test }
     }
 
     pub fn outcome(key: Hash) -> Name {
-        Name { kind: Kind::Outcome, hash: key }
+        Name { kind: ValueKind::Outcome, hash: key }
     }
 
     pub fn object(key: Hash) -> Name {
-        Name { kind: Kind::Object, hash: key }
+        Name { kind: ValueKind::Object, hash: key }
     }
 
     /// The name as the last part of a path: 32 digits, a dot, the kind and the version.
@@ -102,7 +103,7 @@ impl Name {
     /// The other way round; `None` for what is no name of ours.
     fn of_file(text: &str) -> Option<Name> {
         let (digits, ending) = text.split_once('.')?;
-        let kind = Kind::ALL.into_iter().find(|kind| ending == format!("{}{VERSION}", kind.letter()))?;
+        let kind = ValueKind::ALL.into_iter().find(|kind| ending == format!("{}{VERSION}", kind.letter()))?;
         Some(Name { kind, hash: Hash::from_text(digits)? })
     }
 }
@@ -125,9 +126,9 @@ pub struct Listed {
 
 /// A server, or what stands for one. Errors are texts without secrets, and mean that it is of no use just now.
 pub(super) trait Backend: Send {
-    /// The values of these names, in their order. With `enough_is_one`, those after the first that is there may be left out
+    /// The values of these names, in their order. With `first_hit_only`, those after the first that is there may be left out
     /// (as missing) where asking for each costs a turn.
-    fn get(&mut self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, String>;
+    fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String>;
 
     /// Writes values: all, or only those that are not there yet.
     fn put(&mut self, values: &[(Name, Vec<u8>)], replace: bool) -> Result<(), String>;
@@ -220,9 +221,9 @@ impl Remote {
     }
 
     /// Asks for values; only as long as this may take.
-    pub(super) fn get(&self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, Trouble> {
+    pub(super) fn get(&self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, Trouble> {
         let names = names.to_vec();
-        self.with(move |server| server.get(&names, enough_is_one))
+        self.with(move |server| server.get(&names, first_hit_only))
     }
 
     /// Lets the server do something, within the time that it has.
@@ -289,7 +290,7 @@ fn within<T: Send + 'static>(
 }
 
 fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Backend>, String> {
-    let pace = Pace {
+    let timeouts = Timeouts {
         connect: patience.map_or(location.attributes.connect_timeout, |patience| patience / 3),
         operation: patience.unwrap_or(location.attributes.operation_timeout),
     };
@@ -297,20 +298,20 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
     Ok(match location.endpoint.clone() {
         Endpoint::Folder(path) => Box::new(folder::Folder::new(path, &location.attributes)),
         Endpoint::Redis(url) => {
-            Box::new(cluster::Cluster::new(redis::Server::at(&url), &url, &location.attributes, pace)?)
+            Box::new(cluster::Cluster::new(redis::Server::at(&url), &url, &location.attributes, timeouts)?)
         }
         Endpoint::RedisSocket { path, url } => {
-            Box::new(cluster::Cluster::new(redis::Server::Socket(path), &url, &location.attributes, pace)?)
+            Box::new(cluster::Cluster::new(redis::Server::Socket(path), &url, &location.attributes, timeouts)?)
         }
-        Endpoint::Http(url) => Box::new(http::Http::new(&url, &location.attributes, pace)?),
-        Endpoint::S3 { bucket, prefix } => Box::new(s3::S3::new(&bucket, &prefix, &location.attributes, pace)?),
+        Endpoint::Http(url) => Box::new(http::Http::new(&url, &location.attributes, timeouts)?),
+        Endpoint::S3 { bucket, prefix } => Box::new(s3::S3::new(&bucket, &prefix, &location.attributes, timeouts)?),
         Endpoint::Archive(path) => Box::new(archive::Archive::open(path, &location.attributes.namespace)?),
     })
 }
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct Timeouts {
     connect: Duration,
     operation: Duration,
 }
@@ -325,7 +326,7 @@ fn identity(location: &Location) -> Hash {
     let attributes = &location.attributes;
     let mut hasher = Hasher::new("remote store");
     hasher.bytes(location.url().as_bytes()).bytes(attributes.namespace.as_bytes());
-    // Who signs with another key does not do other people's errands.
+    // Who signs with another key does not do other people's jobs.
     hasher.bytes(format!("{:?}", attributes.sign_key).as_bytes());
     hasher.bytes(attributes.endpoint.as_deref().unwrap_or_default().as_bytes());
     hasher.bytes(format!("{:?}", attributes.layout).as_bytes()).finish()

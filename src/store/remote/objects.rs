@@ -21,17 +21,17 @@ fn folder(cache: &Path, location: &Location) -> PathBuf {
 }
 
 /// What a shim needs to know.
-pub struct Desk {
+pub struct ShimRemoteState {
     pub reading: Breaker,
     pub writing: Breaker,
     pub spool: Spool,
 }
 
-impl Desk {
-    pub fn new(cache: &Path, location: &Location) -> Desk {
+impl ShimRemoteState {
+    pub fn new(cache: &Path, location: &Location) -> ShimRemoteState {
         let folder = folder(cache, location);
         let [reading, writing] = breakers_in(&folder, location);
-        Desk { reading, writing, spool: Spool::new(folder.join("spool")) }
+        ShimRemoteState { reading, writing, spool: Spool::new(folder.join("spool")) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::resp::{self, Reply};
 use super::url::Url;
-use super::{Pace, left, tls};
+use super::{Timeouts, left, tls};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -20,13 +20,13 @@ pub enum Server {
 
 /// How to log in, and how long things may take.
 #[derive(Clone)]
-pub struct Manner {
+pub struct ConnectOptions {
     pub user: String,
     pub password: String,
     pub database: u32,
     pub ca_file: Option<PathBuf>,
     pub largest: usize,
-    pub pace: Pace,
+    pub timeouts: Timeouts,
 }
 
 enum Stream {
@@ -38,7 +38,7 @@ enum Stream {
 /// An open connection.
 pub struct Connection {
     stream: BufReader<Stream>,
-    manner: Manner,
+    connect_options: ConnectOptions,
     is_logged_in: bool,
 }
 
@@ -52,8 +52,8 @@ impl Server {
 }
 
 impl Connection {
-    pub fn open(server: &Server, manner: &Manner) -> Result<Connection, String> {
-        let Pace { connect, operation } = manner.pace;
+    pub fn open(server: &Server, connect_options: &ConnectOptions) -> Result<Connection, String> {
+        let Timeouts { connect, operation } = connect_options.timeouts;
         let limited = |stream: &TcpStream| {
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(operation))?;
@@ -64,7 +64,7 @@ impl Connection {
                 let stream = reach(host, *port, Instant::now() + connect)?;
                 limited(&stream).map_err(|error| error.to_string())?;
                 match is_secure {
-                    true => Stream::Secure(Box::new(tls::wrap(stream, host, manner.ca_file.as_deref())?)),
+                    true => Stream::Secure(Box::new(tls::wrap(stream, host, connect_options.ca_file.as_deref())?)),
                     false => Stream::Plain(stream),
                 }
             }
@@ -78,7 +78,7 @@ impl Connection {
         };
         Ok(Connection {
             stream: BufReader::with_capacity(64 << 10, stream),
-            manner: manner.clone(),
+            connect_options: connect_options.clone(),
             is_logged_in: false,
         })
     }
@@ -102,7 +102,7 @@ impl Connection {
     }
 
     fn reply(&mut self) -> Result<Reply, String> {
-        let reply = resp::reply(&mut self.stream, self.manner.largest).map_err(|error| told(&error))?;
+        let reply = resp::reply(&mut self.stream, self.connect_options.largest).map_err(|error| told(&error))?;
         match reply {
             Reply::Error(error) if error.starts_with("NOAUTH") => Err(format!("a password is needed: {error}")),
             reply => Ok(reply),
@@ -110,7 +110,7 @@ impl Connection {
     }
 
     fn login(&self) -> Vec<Command> {
-        let Manner { user, password, database, .. } = &self.manner;
+        let ConnectOptions { user, password, database, .. } = &self.connect_options;
         let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Command>();
         let mut commands = Vec::new();
         match (user.as_str(), password.as_str()) {

@@ -7,7 +7,7 @@ use super::http::{self, Answer};
 use super::location::{Attributes, Layout};
 use super::sign_s3::{self, Credentials, Signed};
 use super::url::{self, Url};
-use super::{Backend, Fetched, Listed, Name, Pace};
+use super::{Backend, Fetched, Listed, Name, Timeouts};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use ureq::Agent;
@@ -31,7 +31,7 @@ pub struct S3 {
 }
 
 impl S3 {
-    pub fn new(bucket: &str, prefix: &str, attributes: &Attributes, pace: Pace) -> Result<S3, String> {
+    pub fn new(bucket: &str, prefix: &str, attributes: &Attributes, timeouts: Timeouts) -> Result<S3, String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let region =
             attributes.region.clone().or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
@@ -56,7 +56,7 @@ impl S3 {
         let base = url::encoded(url.path.trim_end_matches('/'), "/");
         let start = if in_path { format!("{base}/{}/", url::encoded(bucket, "")) } else { format!("{base}/") };
         Ok(S3 {
-            agent: http::agent(pace, attributes.ca_file.as_deref(), url.is_secure())?,
+            agent: http::agent(timeouts, attributes.ca_file.as_deref(), url.is_secure())?,
             scheme: url.scheme.clone(),
             host: url.authority(),
             start,
@@ -156,11 +156,11 @@ fn tagged<'a>(text: &'a str, tag: &str) -> impl Iterator<Item = &'a str> {
 }
 
 impl Backend for S3 {
-    fn get(&mut self, names: &[Name], enough_is_one: bool) -> Result<Vec<Fetched>, String> {
+    fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String> {
         let mut all = Vec::with_capacity(names.len());
         for name in names {
             all.push(http::fetched(self.request("GET", &self.object(*name), &[], b"", self.largest)?, "GET")?);
-            if enough_is_one && matches!(all.last(), Some(Fetched::Value(_))) {
+            if first_hit_only && matches!(all.last(), Some(Fetched::Value(_))) {
                 break;
             }
         }

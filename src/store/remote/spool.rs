@@ -2,9 +2,9 @@
 //! twice is one file, and whoever comes next can go on: a process that was started for it, the next run, or `tasting push`.
 
 use crate::model::Hash;
-use crate::store::StoreError;
+use crate::store::{StoreError, private};
 use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 50_000;
 
 /// Something to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Errand {
+pub enum UploadJob {
     /// An execution is to be written: the test, the hash of its shape, the key of its outcome.
     Put { test: Hash, shape: Hash, key: Hash, replace: bool },
     /// An outcome was used.
@@ -27,35 +27,35 @@ pub enum Errand {
     Object { key: Hash, replace: bool },
 }
 
-impl Errand {
+impl UploadJob {
     fn file(&self) -> String {
         match self {
-            Errand::Put { test, shape, key, replace: false } => format!("put-{test}-{shape}-{key}"),
-            Errand::Put { test, shape, key, replace: true } => format!("replace-{test}-{shape}-{key}"),
-            Errand::Used { test, key } => format!("used-{test}-{key}"),
-            Errand::Drop { key } => format!("drop-{key}"),
-            Errand::Object { key, replace: false } => format!("object-{key}"),
-            Errand::Object { key, replace: true } => format!("reobject-{key}"),
+            UploadJob::Put { test, shape, key, replace: false } => format!("put-{test}-{shape}-{key}"),
+            UploadJob::Put { test, shape, key, replace: true } => format!("replace-{test}-{shape}-{key}"),
+            UploadJob::Used { test, key } => format!("used-{test}-{key}"),
+            UploadJob::Drop { key } => format!("drop-{key}"),
+            UploadJob::Object { key, replace: false } => format!("object-{key}"),
+            UploadJob::Object { key, replace: true } => format!("reobject-{key}"),
         }
     }
 
-    fn of_file(name: &str) -> Option<Errand> {
+    fn of_file(name: &str) -> Option<UploadJob> {
         let mut parts = name.split('-');
         let word = parts.next()?;
         let hashes = parts.map(Hash::from_text).collect::<Option<Vec<_>>>()?;
         match (word, hashes.as_slice()) {
-            ("put", &[test, shape, key]) => Some(Errand::Put { test, shape, key, replace: false }),
-            ("replace", &[test, shape, key]) => Some(Errand::Put { test, shape, key, replace: true }),
-            ("used", &[test, key]) => Some(Errand::Used { test, key }),
-            ("drop", &[key]) => Some(Errand::Drop { key }),
-            ("object", &[key]) => Some(Errand::Object { key, replace: false }),
-            ("reobject", &[key]) => Some(Errand::Object { key, replace: true }),
+            ("put", &[test, shape, key]) => Some(UploadJob::Put { test, shape, key, replace: false }),
+            ("replace", &[test, shape, key]) => Some(UploadJob::Put { test, shape, key, replace: true }),
+            ("used", &[test, key]) => Some(UploadJob::Used { test, key }),
+            ("drop", &[key]) => Some(UploadJob::Drop { key }),
+            ("object", &[key]) => Some(UploadJob::Object { key, replace: false }),
+            ("reobject", &[key]) => Some(UploadJob::Object { key, replace: true }),
             _ => None,
         }
     }
 }
 
-/// The errands in one folder.
+/// The jobs in one folder.
 pub struct Spool {
     folder: PathBuf,
 }
@@ -70,33 +70,33 @@ impl Spool {
         Spool { folder }
     }
 
-    /// Adds an errand.
-    pub fn add(&self, errand: Errand) -> Result<(), StoreError> {
-        let path = self.folder.join(errand.file());
-        let create = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let made = create().or_else(|_| fs::create_dir_all(&self.folder).and_then(|()| create()));
+    /// Adds an job.
+    pub fn add(&self, job: UploadJob) -> Result<(), StoreError> {
+        let path = self.folder.join(job.file());
+        let create = || private::options().write(true).create(true).truncate(false).open(&path);
+        let made = create().or_else(|_| private::create_folder(&self.folder).and_then(|()| create()));
         made.map(|_| ()).map_err(|error| StoreError::io("write", &path, error))
     }
 
     /// What is to be done, the oldest first.
-    pub fn errands(&self) -> Vec<Errand> {
+    pub fn jobs(&self) -> Vec<UploadJob> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let mut found: Vec<(SystemTime, Errand, PathBuf)> = entries
+        let mut found: Vec<(SystemTime, UploadJob, PathBuf)> = entries
             .flatten()
             .filter_map(|entry| {
-                let errand = Errand::of_file(entry.file_name().to_str()?)?;
-                Some((entry.metadata().ok()?.modified().ok()?, errand, entry.path()))
+                let job = UploadJob::of_file(entry.file_name().to_str()?)?;
+                Some((entry.metadata().ok()?.modified().ok()?, job, entry.path()))
             })
             .collect();
         found.sort();
         let too_many = found.len().saturating_sub(MOST_WAITING);
         let is_old = |time: &SystemTime| time.elapsed().is_ok_and(|age| age > LONGEST_WAIT);
         let mut kept = Vec::with_capacity(found.len());
-        for (number, (time, errand, path)) in found.into_iter().enumerate() {
+        for (number, (time, job, path)) in found.into_iter().enumerate() {
             if number < too_many || is_old(&time) {
                 let _ = fs::remove_file(path);
             } else {
-                kept.push(errand);
+                kept.push(job);
             }
         }
         kept
@@ -104,23 +104,23 @@ impl Spool {
 
     /// Whether there is nothing to be done.
     pub fn is_empty(&self) -> bool {
-        self.errands().is_empty()
+        self.jobs().is_empty()
     }
 
-    /// An errand is done.
-    pub fn done(&self, errand: &Errand) {
-        let _ = fs::remove_file(self.folder.join(errand.file()));
+    /// An job is done.
+    pub fn done(&self, job: &UploadJob) {
+        let _ = fs::remove_file(self.folder.join(job.file()));
     }
 
-    /// The right to do errands, which is waited for.
+    /// The right to do jobs, which is waited for.
     pub fn turn(&self) -> Option<Held> {
         let lock = self.lock_file("turn")?;
         flock(&lock, FlockOperation::LockExclusive).ok()?;
         Some(Held { _lock: lock })
     }
 
-    /// The duty to do errands that come up, unless somebody else has it. Who gives it up looks again afterwards.
-    pub fn duty(&self) -> Option<Held> {
+    /// Held by the process that does the jobs which come up; nothing if somebody else holds it. Who gives it up looks again afterwards.
+    pub fn uploader_lock(&self) -> Option<Held> {
         let lock = self.lock_file("duty")?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Held { _lock: lock })
@@ -128,8 +128,8 @@ impl Spool {
 
     fn lock_file(&self, name: &str) -> Option<File> {
         let path = self.folder.parent().unwrap_or(Path::new("/")).join(name);
-        let open = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        open().or_else(|_| fs::create_dir_all(&self.folder).and_then(|()| open())).ok()
+        let open = || private::options().write(true).create(true).truncate(false).open(&path);
+        open().or_else(|_| private::create_folder(&self.folder).and_then(|()| open())).ok()
     }
 }
 
@@ -142,24 +142,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().join("a/spool"));
         let hash = |name: &[u8]| Hash::of(name);
-        let put = |replace| Errand::Put { test: hash(b"t"), shape: hash(b"s"), key: hash(b"k"), replace };
+        let put = |replace| UploadJob::Put { test: hash(b"t"), shape: hash(b"s"), key: hash(b"k"), replace };
         let all = [
             put(false),
             put(true),
-            Errand::Used { test: hash(b"t"), key: hash(b"k") },
-            Errand::Drop { key: hash(b"k") },
-            Errand::Object { key: hash(b"k"), replace: false },
-            Errand::Object { key: hash(b"k"), replace: true },
+            UploadJob::Used { test: hash(b"t"), key: hash(b"k") },
+            UploadJob::Drop { key: hash(b"k") },
+            UploadJob::Object { key: hash(b"k"), replace: false },
+            UploadJob::Object { key: hash(b"k"), replace: true },
         ];
         assert!(spool.is_empty());
-        for errand in all.iter().chain(&all) {
-            spool.add(*errand).unwrap();
+        for job in all.iter().chain(&all) {
+            spool.add(*job).unwrap();
         }
         fs::write(folder.path().join("a/spool/put-nonsense"), "").unwrap();
-        let mut found = spool.errands();
+        let mut found = spool.jobs();
         found.sort();
         assert_eq!(found, all);
-        all.iter().for_each(|errand| spool.done(errand));
+        all.iter().for_each(|job| spool.done(job));
         assert!(spool.is_empty());
     }
 
@@ -167,10 +167,10 @@ mod tests {
     fn one_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().join("spool"));
-        let duty = spool.duty().unwrap();
-        assert!(Spool::new(folder.path().join("spool")).duty().is_none());
-        assert!(spool.turn().is_some(), "who is on duty does not keep others from doing errands");
-        drop(duty);
-        assert!(spool.duty().is_some());
+        let uploader_lock = spool.uploader_lock().unwrap();
+        assert!(Spool::new(folder.path().join("spool")).uploader_lock().is_none());
+        assert!(spool.turn().is_some(), "who holds it does not keep others from doing jobs");
+        drop(uploader_lock);
+        assert!(spool.uploader_lock().is_some());
     }
 }

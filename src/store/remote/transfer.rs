@@ -1,13 +1,13 @@
-//! Moving results between this machine's store and a remote one, where nobody waits for it: errands of the spool, `tasting push`,
+//! Moving results between this machine's store and a remote one, where nobody waits for it: jobs of the spool, `tasting push`,
 //! `tasting pull`.
 //!
 //! In: a store, a remote store. Out: how much was moved, what was not and why.
 
 use super::location::Endpoint;
-use super::spool::Errand;
-use super::{Fetched, Kind, Listed, Name, Remote, Trouble, harm};
+use super::spool::UploadJob;
+use super::{Fetched, Listed, Name, Remote, Trouble, ValueKind, outcome_safety};
 use crate::model::{Hash, Outcome, Shape};
-use crate::store::aside::random;
+use crate::store::store_file::random;
 use crate::store::{FileStore, MOST_SHAPES, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,7 +21,7 @@ const MOST_ATTEMPTS: usize = 4;
 /// How many reasons are kept.
 const MOST_REASONS: usize = 5;
 
-/// How often, and how long each time, whoever does errands waits for more of them.
+/// How often, and how long each time, whoever does jobs waits for more of them.
 const IDLE_ROUNDS: usize = 10;
 const IDLE: Duration = Duration::from_millis(100);
 
@@ -90,7 +90,7 @@ impl Remote {
 
     /// The value of an outcome as others get it: without the folder that it came about in. Or the reason why they do not.
     fn shared_value(&self, name: Name, outcome: &Outcome) -> Result<Vec<u8>, String> {
-        if let Some(reason) = harm::of(outcome) {
+        if let Some(reason) = outcome_safety::of(outcome) {
             return Err(reason);
         }
         let mut shared = outcome.clone();
@@ -101,7 +101,7 @@ impl Remote {
     /// Does what waits in the spool, and for a while what comes to wait there. For a process that nobody waits for.
     pub fn serve(&self, near: &FileStore) -> Result<(), Trouble> {
         while !self.spool.is_empty() {
-            let Some(_duty) = self.spool.duty() else { break };
+            let Some(_lock) = self.spool.uploader_lock() else { break };
             let mut idle = 0;
             while idle < IDLE_ROUNDS {
                 if self.spool.is_empty() {
@@ -131,32 +131,32 @@ impl Remote {
     pub fn do_errands(&self, near: &FileStore) -> Result<Moved, Trouble> {
         let _turn = self.spool.turn();
         let mut moved = Moved::default();
-        for errands in self.spool.errands().chunks(BATCH) {
-            let done = self.do_batch(near, errands, &mut moved);
+        for jobs in self.spool.jobs().chunks(BATCH) {
+            let done = self.do_batch(near, jobs, &mut moved);
             match &done {
                 Ok(()) => self.writing.succeeded(),
                 Err(trouble) => self.writing.failed(&trouble.reason),
             }
             done?;
-            errands.iter().for_each(|errand| self.spool.done(errand));
+            jobs.iter().for_each(|job| self.spool.done(job));
         }
         Ok(moved)
     }
 
-    fn do_batch(&self, near: &FileStore, errands: &[Errand], moved: &mut Moved) -> Result<(), Trouble> {
+    fn do_batch(&self, near: &FileStore, jobs: &[UploadJob], moved: &mut Moved) -> Result<(), Trouble> {
         let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
         let (mut used, mut dropped, mut objects) = (BTreeSet::new(), Vec::new(), Vec::new());
-        for errand in errands {
-            match *errand {
-                Errand::Put { test, shape, key, replace } => {
+        for job in jobs {
+            match *job {
+                UploadJob::Put { test, shape, key, replace } => {
                     let shapes = near.shapes(test).unwrap_or_default();
                     let meant = shapes.into_iter().find(|known| known.hash() == Ok(shape));
                     cargo.outcomes.push((key, replace));
                     cargo.tests.entry(test).or_default().extend(meant);
                 }
-                Errand::Used { test, key } => used.extend([Name::shapes(test), Name::outcome(key)]),
-                Errand::Drop { key } => dropped.push(Name::outcome(key)),
-                Errand::Object { key, replace } => objects.push((key, replace)),
+                UploadJob::Used { test, key } => used.extend([Name::shapes(test), Name::outcome(key)]),
+                UploadJob::Drop { key } => dropped.push(Name::outcome(key)),
+                UploadJob::Object { key, replace } => objects.push((key, replace)),
             }
         }
         if !dropped.is_empty() {
@@ -244,10 +244,10 @@ impl Remote {
             let mut cargo = Cargo::default();
             for name in names {
                 match name.kind {
-                    Kind::Outcome => cargo.outcomes.push((name.hash, false)),
-                    Kind::Shapes => _ = cargo.tests.insert(name.hash, near.shapes(name.hash).unwrap_or_default()),
+                    ValueKind::Outcome => cargo.outcomes.push((name.hash, false)),
+                    ValueKind::Shapes => _ = cargo.tests.insert(name.hash, near.shapes(name.hash).unwrap_or_default()),
                     // They do not lie in this store.
-                    Kind::Object => {}
+                    ValueKind::Object => {}
                 }
             }
             self.send(near, &cargo, &mut moved)?;
@@ -263,9 +263,9 @@ impl Remote {
         // Outcomes before the shapes that lead to them.
         names.sort_by_key(|listed| std::cmp::Reverse(listed.name.kind));
         let is_wanted = |listed: &&Listed| match listed.name.kind {
-            Kind::Shapes => true,
-            Kind::Outcome => !near.has_outcome(listed.name.hash),
-            Kind::Object => false,
+            ValueKind::Shapes => true,
+            ValueKind::Outcome => !near.has_outcome(listed.name.hash),
+            ValueKind::Object => false,
         };
         let names: Vec<Name> = names.iter().filter(is_wanted).map(|listed| listed.name).collect();
         for names in names.chunks(BATCH) {
@@ -279,9 +279,9 @@ impl Remote {
                     }
                 }
                 match name.kind {
-                    Kind::Outcome => moved.outcomes += 1,
-                    Kind::Shapes => moved.tests += 1,
-                    Kind::Object => moved.objects += 1,
+                    ValueKind::Outcome => moved.outcomes += 1,
+                    ValueKind::Shapes => moved.tests += 1,
+                    ValueKind::Object => moved.objects += 1,
                 }
             }
         }
@@ -290,17 +290,17 @@ impl Remote {
 
     fn keep(&self, near: &FileStore, name: Name, bytes: &[u8]) -> Result<(), String> {
         match name.kind {
-            Kind::Outcome => {
+            ValueKind::Outcome => {
                 let outcome = self.read_outcome(name, bytes)?;
                 near.put_outcome(name.hash, &outcome).map_err(|error| error.to_string())
             }
-            Kind::Shapes => {
+            ValueKind::Shapes => {
                 let shapes = self.keys.read_shapes(name, bytes)?;
                 // The latest is added last.
                 let added = shapes.iter().rev().try_for_each(|shape| near.put_shape(name.hash, shape));
                 added.map_err(|error| error.to_string())
             }
-            Kind::Object => Err("it is no result".to_owned()),
+            ValueKind::Object => Err("it is no result".to_owned()),
         }
     }
 
@@ -309,7 +309,7 @@ impl Remote {
         let mut outcome = self.keys.read_outcome(name, bytes)?;
         // It marks what comes from elsewhere.
         outcome.origin.root.clear();
-        match harm::of(&outcome) {
+        match outcome_safety::of(&outcome) {
             Some(reason) => Err(reason),
             None => Ok(outcome),
         }
@@ -334,9 +334,9 @@ impl Remote {
         for listed in self.list()? {
             volume.bytes += listed.bytes;
             match listed.name.kind {
-                Kind::Outcome => volume.outcomes += 1,
-                Kind::Shapes => volume.tests += 1,
-                Kind::Object => volume.objects += 1,
+                ValueKind::Outcome => volume.outcomes += 1,
+                ValueKind::Shapes => volume.tests += 1,
+                ValueKind::Object => volume.objects += 1,
             }
         }
         Ok(volume)

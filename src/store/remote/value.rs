@@ -3,14 +3,13 @@
 //!
 //! In: a name and what belongs to it. Out: bytes; and the other way round, or the reason why the bytes are not believed.
 
+use super::keys::{key_pair, public_key};
 use super::location::Attributes;
-use super::{Kind, Name};
+use super::{Name, ValueKind};
 use crate::model::envelope::Format;
 use crate::model::{FormatError, Outcome, Shape};
 use crate::store::{MOST_SHAPES, entry};
-use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
-use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject;
+use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -24,9 +23,6 @@ const OBJECT: Format = Format { magic: *b"TASTESOB", version: 1 };
 
 /// A list of shapes has no more bytes than this before it is packed; every machine that looks for the test reads all of it.
 const LONGEST_LIST: usize = 4 << 20;
-
-/// What stands before a public key in DER (RFC 8410).
-const PUBLIC_KEY_START: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 #[derive(Serialize, Deserialize)]
 struct Value<'a> {
@@ -149,46 +145,12 @@ impl Keys {
     }
 }
 
-fn format(kind: Kind) -> &'static Format {
+fn format(kind: ValueKind) -> &'static Format {
     match kind {
-        Kind::Shapes => &SHAPES,
-        Kind::Outcome => &entry::OUTCOME,
-        Kind::Object => &OBJECT,
+        ValueKind::Shapes => &SHAPES,
+        ValueKind::Outcome => &entry::OUTCOME,
+        ValueKind::Object => &OBJECT,
     }
-}
-
-/// A private key, as `openssl genpkey -algorithm ed25519` writes it.
-fn key_pair(path: &std::path::Path) -> Result<Ed25519KeyPair, String> {
-    let wrong = |reason: String| format!("the key {} cannot be used: {reason}", path.display());
-    let key = PrivateKeyDer::from_pem_file(path).map_err(|error| wrong(error.to_string()))?;
-    let PrivateKeyDer::Pkcs8(key) = key else { return Err(wrong("it is not in PKCS#8".to_owned())) };
-    Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der())
-        .map_err(|_| wrong("it is no Ed25519 key".to_owned()))
-}
-
-/// A public key in base64: bare, or as `openssl pkey -pubout` writes it between the lines of dashes.
-pub fn public_key(text: &str) -> Result<[u8; 32], String> {
-    let wrong = || format!("{text:?} is no public Ed25519 key in base64");
-    let bytes = base64(text.trim()).ok_or_else(wrong)?;
-    let bare = bytes.strip_prefix(&PUBLIC_KEY_START).unwrap_or(&bytes);
-    bare.try_into().map_err(|_| wrong())
-}
-
-/// The bytes that base64 stands for.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let value = LETTERS.iter().position(|known| *known == letter)?;
-        bits = (bits << 6 | value as u32) & 0xffff;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
@@ -259,7 +221,6 @@ mod tests {
         let path = folder.path().join("key");
         std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
         assert!(Keys { sign_key: Some(path), ..keys("") }.shapes(Name::shapes(Hash::of(b"t")), &[]).is_err());
-        assert_eq!(base64("aGVsbG8="), Some(b"hello".to_vec()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use tasting::observe::tracing::Tracing;
 use tasting::observe::{CannotWatch, Watch, start, watch};
 
 /// This test binary as a process of its own that watches a line of shell, if it is told one. What it found it
@@ -18,7 +19,9 @@ fn as_a_process() {
     let (Ok(line), Some(report)) = (std::env::var(LINE), std::env::var_os(REPORT)) else { return };
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &line]).env_remove(LINE);
-    let text = match watch(command, &Watch::default()) {
+    let folder = tempfile::tempdir().unwrap();
+    let how = Watch { tracing: Tracing::that_only_leads(folder.path()), ..Watch::default() };
+    let text = match watch(command, &how) {
         Ok(watched) => format!("{:?}\n{:?}\n{:?}", watched.status, watched.input, watched.refusals),
         Err(error) => format!("{error:?}"),
     };

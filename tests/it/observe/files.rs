@@ -5,7 +5,6 @@ use crate::workshop::Workshop;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
-use std::time::Duration;
 use tasting::model::Hash;
 use tasting::observe::{Contents, Details, Forgetful, Kind, Use, What};
 
@@ -43,7 +42,7 @@ fn a_file_that_is_only_asked_about_counts_by_its_attributes_and_what_they_stand_
     let shop = Workshop::new();
     let file = shop.write("data.txt", "12345");
     let seen = see_shell(&shop, "test -s data.txt && test ! -x data.txt");
-    let what = What { kind: Kind::File, details: Some(Details { size: 5, executable: false }) };
+    let what = What { kind: Kind::File, details: Some(Details { size: 5, executable: false, modified: None }) };
     assert!(seen.is_fine() && seen.has(&Use::Exists { path: seen.path("data.txt"), what }));
     fs::write(&file, "54321").unwrap();
     assert!(!hold(&seen.watched.used), "the time was seen, which tells that the content is another");
@@ -193,12 +192,12 @@ fn opened_for_writing_and_left_alone_is_not_written() {
 #[test]
 fn an_input_that_others_change_meanwhile_is_refused() {
     let shop = Workshop::new();
-    let file = shop.write("data.txt", "x");
+    let (file, ready) = (shop.write("data.txt", "x"), shop.path("ready"));
     let changer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        crate::workshop::wait_for(&ready);
         fs::write(file, "y").unwrap();
     });
-    let seen = see_shell(&shop, "cat data.txt; sleep 1");
+    let seen = see_shell(&shop, "cat data.txt; : > ready; sleep 1");
     changer.join().unwrap();
     assert!(seen.refused("changed while the test ran"));
 }

@@ -134,6 +134,7 @@ const CALLS: &[(&str, &str)] = &[
       struct sock_fprog program = {1, &allow}; prctl(PR_SET_SECCOMP, 2, &program);", ""),
     ("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); struct sock_filter allow = {6, 0, 0, 0x7fff0000};\
       struct sock_fprog program = {1, &allow}; syscall(SYS_seccomp, 1, 8, &program);", "below another watcher"),
+    ("syscall(600);", "makes system call 600, which is unknown"),
 ];
 
 const HEADERS: &str = "#include <linux/filter.h>\n#include <netinet/in.h>\n#include <sched.h>\n#include <signal.h>\n\

@@ -6,19 +6,23 @@ use super::servers;
 
 const FUNCTIONS: usize = 8;
 
-/// A library of functions, some of them edited, and a test for each; test N also uses the function before N.
+/// A library of functions, some of them edited, and a test for each; test N also uses the function before N. With numbers of 32 bits
+/// some functions would be of 4 bytes, which are too short to be traced.
 fn suite(edited: &[usize]) -> String {
     let body = |number: usize| {
         let change =
             edited.iter().filter(|edit| *edit % FUNCTIONS == number).map(|edit| format!(" x += {};", edit + 1));
         let change: String = change.collect();
         let feature = format!("#ifdef FEATURE{}\n x ^= {number};\n#endif\n", number % 3);
-        format!("__attribute__((noinline)) int f{number}(int x) {{\n{feature}{change} return x * {}; }}\n", number + 3)
+        format!(
+            "__attribute__((noinline)) long f{number}(long x) {{\n{feature}{change} return x * {}; }}\n",
+            number + 3
+        )
     };
     let functions: String = (0..FUNCTIONS).map(body).collect();
     let case = |number: usize| {
         let before = number.checked_sub(1).map_or(String::new(), |before| format!(" + f{before}(n)"));
-        format!("case {number}: printf(\"%d\\n\", f{number}(n){before}); break;\n")
+        format!("case {number}: printf(\"%ld\\n\", f{number}(n){before}); break;\n")
     };
     let cases: String = (0..FUNCTIONS).map(case).collect();
     format!(

@@ -73,7 +73,7 @@ fn values_that_do_harm() {
     ] {
         is_refused("behind", |value| {
             forged(value, |outcome| {
-                let left = Left::File { mode: 0o755, content: b"harm".to_vec() };
+                let left = Left::File { mode: 0o755, content: b"outcome_safety".to_vec(), modified: (0, 0) };
                 outcome.files = vec![LeftFile { place: Place { base, path: path.into() }, left }];
             });
         });

@@ -489,6 +489,7 @@ fn another_machine() {
         site.build(&[]);
         assert!(site.bench.path("build/a.tasting").exists());
         site.expects(&[], &[("a", "run")], 1, 0);
+        // The emulator is static, and has handlers that would interrupt calls, but nobody sends a signal.
         site.expects(&[], &[("a", "run")], 0, 1);
         site.bench.write("answer.c", ANSWER.replace("42", "41"));
         site.build(&[]);

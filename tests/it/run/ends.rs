@@ -86,7 +86,7 @@ fn a_test_that_hangs_and_is_killed() {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGKILL] {
         // Whoever runs us in the background has us ignore SIGINT.
         let mut command = bench.command("env");
-        command.args(["--default-signal=INT,TERM", TASTING, "run", "sh", "-c", "echo begun; sleep 60; echo done"]);
+        command.args(["--default-signal=INT,TERM", TASTING, "run", "sh", "-c", "echo begun; exec sleep 60"]);
         let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();

@@ -28,6 +28,8 @@ struct Suite {
     head: &'static str,
     /// What makes the program execute one case only.
     filter: fn(&str) -> String,
+    /// An edit leaves the order in memory of what the cases refer to by address as it was.
+    keeps_order: bool,
 }
 
 impl Suite {
@@ -47,7 +49,11 @@ impl Suite {
     #[track_caller]
     fn decides(&self, expected: [Option<Step>; 3]) {
         let steps = ["repeats", "throws", "has_an_area"].map(|case| self.run(case).decision.step);
-        assert_eq!(steps, expected);
+        match self.keeps_order {
+            true => assert_eq!(steps, expected),
+            // What has to run runs; what need not may run.
+            false => assert!(steps.iter().zip(&expected).all(|(step, it)| it.is_some() || step.is_none()), "{steps:?}"),
+        }
     }
 
     fn goes_round(&self) {
@@ -79,7 +85,7 @@ fn googletest() {
     succeed(command.arg("-I").arg(source.join("include")).arg(source.join("src/gtest-all.cc"))).unwrap();
     let head = "#include <gtest/gtest.h>\n#define CASE(name) TEST(Suite, name)\n#define EXPECT(x) EXPECT_TRUE(x)\n\
                 int main(int argc, char **argv) { testing::InitGoogleTest(&argc, argv); return RUN_ALL_TESTS(); }";
-    Suite { bench, head, filter: |case| format!("--gtest_filter=Suite.{case}") }.goes_round();
+    Suite { bench, head, filter: |case| format!("--gtest_filter=Suite.{case}"), keeps_order: true }.goes_round();
 }
 
 #[test]
@@ -92,5 +98,5 @@ fn doctest() {
         bench.write("framework.cc", "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n");
     succeed(bench.command(TASTING_CXX).args(["-O1", "-c", "-o", "framework.o"]).arg(framework)).unwrap();
     let head = "#include <doctest/doctest.h>\n#define CASE(name) TEST_CASE(#name)\n#define EXPECT(x) CHECK((x))";
-    Suite { bench, head, filter: |case| format!("--test-case={case}") }.goes_round();
+    Suite { bench, head, filter: |case| format!("--test-case={case}"), keeps_order: false }.goes_round();
 }

@@ -126,11 +126,11 @@ fn a_file_that_others_change_meanwhile() {
     let bench = Bench::new();
     bench.write("data", "1");
     // The harness changes it while the test sleeps.
-    let path = bench.path("data");
+    let (path, ready) = (bench.path("data"), bench.path("ready"));
     let other = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        crate::workshop::wait_for(&ready);
         fs::write(path, "22").unwrap();
     });
-    bench.runs(&["sh", "-c", "cat data; sleep 1"]).not_kept("changed while the test ran");
+    bench.runs(&["sh", "-c", "cat data; : > ready; sleep 1"]).not_kept("changed while the test ran");
     other.join().unwrap();
 }

@@ -124,11 +124,11 @@ fn another_machine() {
     succeed(command(&bench, "meson").args(["setup", "--cross-file", "cross.ini", "build"])).unwrap();
     let wrapper: &[&str] = &["--wrapper", "tasting run --"];
     let results = |end: &str| BTreeMap::from([("t".to_owned(), end.to_owned())]);
-    for (text, end, executed) in
-        [(ANSWER.to_owned(), "OK", 1), (ANSWER.to_owned(), "OK", 0), (ANSWER.replace("42", "41"), "FAIL", 1)]
-    {
+    // The emulator is static, and has handlers that would interrupt calls, but nobody sends a signal.
+    let states = [(ANSWER.to_owned(), "OK", 0), (ANSWER.to_owned(), "OK", 1), (ANSWER.replace("42", "41"), "FAIL", 0)];
+    for (text, end, reused) in states {
         bench.write("answer.c", text);
         build(&bench);
-        assert_eq!(tests(&bench, wrapper, "testlog-tasting.json"), (results(end), executed, 1 - executed));
+        assert_eq!(tests(&bench, wrapper, "testlog-tasting.json"), (results(end), 1 - reused, reused));
     }
 }

@@ -3,10 +3,30 @@
 mod code;
 mod edits;
 mod failures;
+mod libcs;
 mod libraries;
+mod order;
+mod preload;
+mod raw_signals;
+mod sanitizers;
+mod signals;
+mod stacks;
 
 use super::Bench;
+use crate::workshop::{Outcome, TASTING};
 use tasting::model::{Step, Verdict};
+
+/// Runs a test plainly and twice with `tasting run`: it ends and prints alike.
+#[track_caller]
+fn is_unnoticed(bench: &Bench, words: &[&str]) -> Outcome {
+    let limit = ["--kill-after=5", "60"];
+    let plain = Outcome::of(bench.command("timeout").args(limit).args(words));
+    for attempt in ["first", "second"] {
+        let watched = Outcome::of(bench.command("timeout").args(limit).args([TASTING, "run", "--"]).args(words));
+        assert_eq!(watched, plain, "{words:?}, the {attempt} time: {:?}", bench.last());
+    }
+    plain
+}
 
 /// A program, before and after an edit. The part before the arrow is replaced by the part behind it.
 struct Edit<'a> {
@@ -49,11 +69,12 @@ fn edit<'a>(source: &'a str, from: &'a str, to: &'a str) -> Edit<'a> {
     Edit { source, edit: (from, to), flags: &["-O1"], arguments: &[] }
 }
 
+/// Numbers of 64 bits: with 32 the functions would be of 4 bytes, which are too short to be traced.
 const BRANCHES: &str = r#"
 #include <stdio.h>
-__attribute__((noinline)) int used(int x) { return x + 10; }
-__attribute__((noinline)) int unused(int x) { return x + 20; }
-int main(int argc, char **argv) { printf("%d\n", argc > 1 ? unused(argc) : used(argc)); return 0; }
+__attribute__((noinline)) long used(long x) { return x + 10; }
+__attribute__((noinline)) long unused(long x) { return x + 20; }
+int main(int argc, char **argv) { printf("%ld\n", argc > 1 ? unused(argc) : used(argc)); return 0; }
 "#;
 
 #[test]

@@ -34,7 +34,7 @@ fn the_log_has_the_names_of_the_contract() {
     let text = bench.says(&["log"]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3);
-    contains(lines[1], &["Z  reused  ", "saved 1", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"]);
+    contains(lines[1], &["Z  reused  ", "saved ", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"]);
     contains(lines[2], &["Z  executed  ", " ms  sh -c 'exit 3' (exit 3)", "it has not run before"]);
     assert!(!text.contains('\x1b'), "no colours where there is no terminal");
 }

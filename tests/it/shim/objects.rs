@@ -94,6 +94,26 @@ fn lines_count_with_debug_information_unless_they_are_said_not_to() {
     }
 }
 
+/// The preprocessor does not keep columns; compilers do.
+#[test]
+fn columns_count_with_debug_information_and_sanitizers() {
+    let edits = [
+        "sed -i 's/return it->one/return  it->one/' main.c",
+        "sed -i '1s/$/ \\/* Things. *\\//' things.h",
+        "sed -i '3i \\\\n' main.c",
+    ];
+    for compiler in compilers() {
+        for (flags, edit) in
+            ["-g", "-fsanitize=undefined"].into_iter().flat_map(|flags| edits.map(|edit| (flags, edit)))
+        {
+            let compile = format!("$CC -O1 {flags} -c main.c");
+            let lines = [compile.clone(), edit.to_owned(), compile.clone(), "rm main.o".to_owned(), compile];
+            let twins = scene(compiler).run(&lines).same_and_well();
+            assert_eq!(reused(&twins), 1, "{} {flags} {edit}: {}", compiler.name, log(&twins));
+        }
+    }
+}
+
 /// Debug information names the folder as the shell does, links and all.
 #[test]
 fn the_name_of_the_folder_counts_with_debug_information() {
@@ -241,7 +261,7 @@ fn dependency_files_are_of_the_headers_that_are_there() {
 #[test]
 fn what_cannot_be_reused_is_refused_with_a_reason() {
     let calls = [
-        ("--coverage -frandom-seed=1 -c main.c", "coverage"),
+        ("--coverage -frandom-seed=1 -c main.c", "a profile"),
         ("-save-temps -c main.c", "further files"),
         ("-g -gsplit-dwarf -c main.c", "debug information"),
         ("-fstack-usage -c main.c", "further files"),

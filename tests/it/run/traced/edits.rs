@@ -34,8 +34,8 @@ fn a_table_of_functions() {
     edit(TABLE, "return 2", "return 7").is_reused();
     edit(TABLE, "return 1", "return 7").runs();
     edit(TABLE, "{ one, two, three }", "{ two, one, three }").runs();
-    // Neither of them is executed, so that it does not matter which of them is where.
-    edit(TABLE, "{ one, two, three }", "{ one, three, two }").is_reused();
+    // Neither of them is executed, but the table has their addresses in another order.
+    edit(TABLE, "{ one, two, three }", "{ one, three, two }").runs();
     edit(TABLE, "{ one, two, three }", "{ one, two, two }").runs();
     edit(TABLE, "{ one, two, three }", "{ one, two, one }").runs();
 }
@@ -141,7 +141,9 @@ fn signals_threads_children_jumps_and_callbacks() {
         let executed = Edit { source: ENDS, edit: (ENDS, &edited), flags: &["-O1", "-pthread"], arguments: &[] };
         assert_eq!(executed.decide(), (Verdict::Executed, None), "{from}");
     }
-    Edit { flags: &["-O1", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.is_reused();
+    // With all signals blocked, functions that cannot have a gate count as executed: short ones that others follow at once.
+    Edit { flags: &["-O2", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.is_reused();
+    Edit { flags: &["-O1", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.runs();
 }
 
 const CLASSES: &str = r#"
@@ -186,10 +188,11 @@ __attribute__((noinline)) int risky(int x) {
 int main(int argc, char **argv) { printf("%d\n", risky(argc > 1 ? 9 : 1)); return 0; }
 "#;
 
+/// The parts that compilers put aside are entered by jumps to any place. They count with their function, but what they call does not.
 #[test]
 fn cold_parts() {
     Edit { flags: &["-O2"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.is_reused();
-    Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.is_reused();
+    Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
     Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
     Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.runs();
 }

@@ -1,4 +1,4 @@
-//! Writing aside: a file is written under another name in the same folder and renamed into place, so that
+//! Atomic writes: a file is written under another name in the same folder and renamed into place, so that
 //! nobody ever reads half of it, and so that a file which is hard-linked elsewhere (into a compiler cache's
 //! store) is replaced here without being edited there.
 //!
@@ -19,11 +19,11 @@ pub fn write(
     parts: &[impl AsRef<[u8]>],
 ) -> io::Result<()> {
     let target = behind_links(path)?;
-    let (file, aside) = create(&target)?;
-    let written = fill(file, like, modified, parts).and_then(|()| fs::rename(&aside, &target));
+    let (file, temporary) = create(&target)?;
+    let written = fill(file, like, modified, parts).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
         // The first error is the one to tell; a file that is left behind is the lesser problem.
-        let _ = fs::remove_file(&aside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
@@ -31,14 +31,14 @@ pub fn write(
 /// Makes `path` a copy of `source`, whose content is `content`: one that shares its blocks, where the file system can do that.
 pub fn write_from(path: &Path, source: &File, content: &[u8]) -> io::Result<()> {
     let target = behind_links(path)?;
-    let (file, aside) = create(&target)?;
+    let (file, temporary) = create(&target)?;
     let copy = |mut file: File| match rustix::fs::ioctl_ficlone(&file, source) {
         Ok(()) => Ok(()),
         Err(_) => file.write_all(content),
     };
-    let written = copy(file).and_then(|()| fs::rename(&aside, &target));
+    let written = copy(file).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
-        let _ = fs::remove_file(&aside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
@@ -46,7 +46,7 @@ pub fn write_from(path: &Path, source: &File, content: &[u8]) -> io::Result<()> 
 /// Whether `path` could be written that way: its folder may be closed, or its name too long for a longer one.
 pub fn is_possible(path: &Path) -> bool {
     let made = behind_links(path).and_then(|target| create(&target));
-    made.is_ok_and(|(_, aside)| fs::remove_file(aside).is_ok())
+    made.is_ok_and(|(_, temporary)| fs::remove_file(temporary).is_ok())
 }
 
 /// A symbolic link stays one: what it points at is replaced, as a tool that writes through it would do.
@@ -63,16 +63,16 @@ fn create(target: &Path) -> io::Result<(File, PathBuf)> {
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let mut name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     name.push(format!(".{}-{call}.tmp", std::process::id()));
-    let aside = target.with_file_name(name);
-    let file = match OpenOptions::new().write(true).create_new(true).open(&aside) {
+    let temporary = target.with_file_name(name);
+    let file = match OpenOptions::new().write(true).create_new(true).open(&temporary) {
         // Left by a process of the same number that was killed; nobody living uses this name.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(&aside)?;
-            OpenOptions::new().write(true).create_new(true).open(&aside)?
+            fs::remove_file(&temporary)?;
+            OpenOptions::new().write(true).create_new(true).open(&temporary)?
         }
         other => other?,
     };
-    Ok((file, aside))
+    Ok((file, temporary))
 }
 
 fn fill(

@@ -1,11 +1,11 @@
 //! Declarations that a unit could do without.
 
-use super::super::read_with_spare;
+use super::super::read_with_prototypes;
 
 /// The declarations that the unit could do without, as they are written.
-fn spare(text: &str) -> Vec<String> {
-    let unit = read_with_spare(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem} in:\n{text}"));
-    unit.spare.iter().map(|spare| text[spare.place.clone()].to_owned()).collect()
+fn prototypes(text: &str) -> Vec<String> {
+    let unit = read_with_prototypes(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem} in:\n{text}"));
+    unit.removable_prototypes.iter().map(|prototype| text[prototype.place.clone()].to_owned()).collect()
 }
 
 const TYPES: &str = "# 1 \"x.c\"\ntypedef struct pair pair;\nstruct tag { int x; };\nint y1;\n";
@@ -22,8 +22,8 @@ fn plain_prototypes() {
         "int f(void);\n#pragma GCC diagnostic ignored \"-Wshadow\"\n",
     ] {
         let text = format!("{TYPES}{declaration}int z;\n");
-        assert_eq!(spare(&text).concat(), declaration.split('#').next().unwrap_or_default());
-        super::same(&text, &text.replace(&spare(&text).concat(), ""));
+        assert_eq!(prototypes(&text).concat(), declaration.split('#').next().unwrap_or_default());
+        super::same(&text, &text.replace(&prototypes(&text).concat(), ""));
     }
 }
 
@@ -62,13 +62,13 @@ fn what_may_be_one_to_warn_of_here_and_not_there() {
         "int f(int *);\nextern int *_Nonnull g;\n",
         "int\n# 1 \"y.h\" 1\nf(int);\n",
     ] {
-        assert_eq!(spare(&format!("{TYPES}{text}")), [""; 0], "{text}");
+        assert_eq!(prototypes(&format!("{TYPES}{text}")), [""; 0], "{text}");
     }
 }
 
 #[test]
 fn its_hash_covers_its_types() {
-    let hash = |text: &str| read_with_spare(text.as_bytes()).unwrap().spare[0].hash;
+    let hash = |text: &str| read_with_prototypes(text.as_bytes()).unwrap().removable_prototypes[0].hash;
     let plain = hash("typedef int T;\nint f(T);\n");
     assert_eq!(plain, hash("int g;\n\ntypedef int T;\n  int  f( T ) ;\n"));
     assert_ne!(plain, hash("typedef long T;\nint f(T);\n"));

@@ -2,7 +2,7 @@
 //! depend on what else the unit is made of.
 //!
 //! What a compiler says of a prototype follows from its words, from the types that it names, and from the options; and from the rest
-//! of the unit by way of names, pragmas and the words for nullability only. So a spare declaration has nothing but plain words, stands outside of
+//! of the unit by way of names, pragmas and the words for nullability only. So a removable prototype has nothing but plain words, stands outside of
 //! system headers and before all pragmas, its types were declared before it, its own name stands nowhere else, and its
 //! parameters are called like nothing at file scope. Functions that compilers know by themselves are compared with each
 //! other, and are left out.
@@ -10,7 +10,7 @@
 use super::closure::Closure;
 use super::declarations::{EntityId, NOTHING, Piece, Role, Traits};
 use super::hashing::Hashing;
-use super::kinds::Kind;
+use super::kinds::TokenKind;
 use super::lexer::{Pragma, Tokens};
 use super::library;
 use super::names::FIRST_OWN;
@@ -19,7 +19,7 @@ use std::ops::Range;
 
 /// A declaration that the unit could do without.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spare {
+pub struct RemovablePrototype {
     /// The whole lines of the text that it takes.
     pub place: Range<usize>,
     /// It, and the types that it uses.
@@ -33,17 +33,17 @@ pub struct Spare {
 const NULLABILITY: [&[u8]; 4] = [b"_Nonnull", b"_Nullable", b"_Null_unspecified", b"_Nullable_result"];
 
 /// All of a unit, in the order of the text.
-pub fn find(hashing: &mut Hashing, closure: &mut Closure) -> Vec<Spare> {
+pub fn find(hashing: &mut Hashing, closure: &mut Closure) -> Vec<RemovablePrototype> {
     let all = hashing.all;
     let Some(finder) = Finder::new(hashing) else { return Vec::new() };
-    let mut found: Vec<Spare> = Vec::new();
+    let mut found: Vec<RemovablePrototype> = Vec::new();
     for id in 0..hashing.declarations().entities.len() as EntityId {
         if let Some((first, place)) = finder.place(hashing, id) {
             let (file, line) = (super::lexer::readable(all.file(first)), all.tokens[first].line);
-            found.push(Spare { place, hash: closure.of(hashing, id), file, line });
+            found.push(RemovablePrototype { place, hash: closure.of(hashing, id), file, line });
         }
     }
-    found.sort_unstable_by_key(|spare| spare.place.start);
+    found.sort_unstable_by_key(|prototype| prototype.place.start);
     found
 }
 
@@ -67,11 +67,11 @@ impl Finder {
             if depth == 0 && is_start {
                 finder.starts.push(index);
             }
-            is_start = matches!(token.kind, Kind::Semicolon | Kind::CloseBrace);
+            is_start = matches!(token.kind, TokenKind::Semicolon | TokenKind::CloseBrace);
             match token.kind {
-                Kind::OpenBrace => depth += 1,
-                Kind::CloseBrace => depth = depth.saturating_sub(1),
-                Kind::Qualifier if NULLABILITY.contains(&all.spelling(token)) => return None,
+                TokenKind::OpenBrace => depth += 1,
+                TokenKind::CloseBrace => depth = depth.saturating_sub(1),
+                TokenKind::Qualifier if NULLABILITY.contains(&all.spelling(token)) => return None,
                 _ if token.name >= FIRST_OWN => {
                     let times = &mut finder.times[token.name as usize];
                     *times = (*times + 1).min(2);
@@ -100,7 +100,7 @@ impl Finder {
         let is_whole = piece.specifiers.tokens.1 == piece.own.tokens.0 && self.starts.binary_search(&first).is_ok();
         let traits = Traits { is_extern: entity.traits.is_extern, ..Traits::default() };
         let is_plain = is_whole && entity.traits == traits && entity.label == NOTHING;
-        if !is_plain || all.is_system(first as usize) || all.tokens[last as usize].kind != Kind::Semicolon {
+        if !is_plain || all.is_system(first as usize) || all.tokens[last as usize].kind != TokenKind::Semicolon {
             return None;
         }
         // Those behind it say something of names at the most.
@@ -120,13 +120,17 @@ impl Finder {
         let (all, declarations) = (hashing.all, hashing.declarations());
         let token = all.tokens[index];
         match token.kind {
-            Kind::Extern | Kind::Qualifier | Kind::BasicType | Kind::Struct | Kind::Union => return true,
-            Kind::Star | Kind::OpenParen | Kind::CloseParen | Kind::Comma | Kind::Ellipsis => return true,
-            Kind::Identifier => {}
+            TokenKind::Extern | TokenKind::Qualifier | TokenKind::BasicType | TokenKind::Struct | TokenKind::Union => {
+                return true;
+            }
+            TokenKind::Star | TokenKind::OpenParen | TokenKind::CloseParen | TokenKind::Comma | TokenKind::Ellipsis => {
+                return true;
+            }
+            TokenKind::Identifier => {}
             _ => return false,
         }
         let before = (index > piece.specifiers.tokens.0 as usize).then(|| all.tokens[index - 1].kind);
-        let is_tag = matches!(before, Some(Kind::Struct | Kind::Union));
+        let is_tag = matches!(before, Some(TokenKind::Struct | TokenKind::Union));
         if !self.is_taken[token.name as usize] {
             return !is_tag;
         }
@@ -135,8 +139,11 @@ impl Finder {
         }
         let role = if is_tag { Role::Structure } else { Role::Type };
         // Behind another type it would be a parameter's name.
-        let is_type =
-            is_tag || matches!(before, None | Some(Kind::OpenParen | Kind::Comma | Kind::Qualifier | Kind::Extern));
+        let is_type = is_tag
+            || matches!(
+                before,
+                None | Some(TokenKind::OpenParen | TokenKind::Comma | TokenKind::Qualifier | TokenKind::Extern)
+            );
         let is_such = |used: EntityId| {
             let used = &declarations.entities[used as usize];
             let first = declarations.pieces.get(used.first as usize);

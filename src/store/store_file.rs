@@ -1,6 +1,6 @@
-//! One file of the store: written aside and put into its place whole; read only if it is a plain file of a sensible size.
+//! One file of the store: written under another name and renamed into place; read only if it is a plain file of a sensible size.
 
-use super::StoreError;
+use super::{StoreError, private};
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
@@ -12,23 +12,38 @@ use std::path::{Path, PathBuf};
 pub const SUFFIX: &str = ".tmp";
 
 /// A file under a name that nobody else uses. It is removed again unless it is put into its place.
-pub struct Aside {
+pub struct TemporaryFile {
     path: PathBuf,
 }
 
-impl Aside {
-    /// Writes a file into `folder`, which is made if need be.
+impl TemporaryFile {
+    /// Writes a file that is its owner's alone into `folder`, which is made if need be.
     pub fn write(folder: &Path, content: &[u8]) -> Result<Self, StoreError> {
+        Self::write_with(private::options(), private::create_folder, folder, content)
+    }
+
+    /// The same for a file that others may read, as the umask has it.
+    pub fn write_public(folder: &Path, content: &[u8]) -> Result<Self, StoreError> {
+        Self::write_with(OpenOptions::new(), |folder| fs::create_dir_all(folder), folder, content)
+    }
+
+    fn write_with(
+        mut options: OpenOptions,
+        create_folder: impl FnOnce(&Path) -> io::Result<()>,
+        folder: &Path,
+        content: &[u8],
+    ) -> Result<Self, StoreError> {
         let path = folder.join(format!("{:016x}{SUFFIX}", random()));
-        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
+        options.write(true).create_new(true);
+        let create = || options.open(&path);
         let file = create().or_else(|error| match error.kind() {
-            ErrorKind::NotFound => fs::create_dir_all(folder).and_then(|()| create()),
+            ErrorKind::NotFound => create_folder(folder).and_then(|()| create()),
             _ => Err(error),
         });
         let mut file = file.map_err(|error| StoreError::io("write into", folder, error))?;
-        let aside = Aside { path };
+        let temporary = TemporaryFile { path };
         file.write_all(content).map_err(|error| StoreError::io("write into", folder, error))?;
-        Ok(aside)
+        Ok(temporary)
     }
 
     /// Where it is until then.
@@ -57,7 +72,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         // What stays behind is cleaned away later.
         let _ = fs::remove_file(&self.path);
@@ -102,10 +117,10 @@ mod tests {
     fn a_place_is_claimed_once_and_nothing_stays_behind() {
         let folder = tempfile::tempdir().unwrap();
         let (inside, target) = (folder.path().join("a/b"), folder.path().join("a/b/c"));
-        assert!(Aside::write(&inside, b"one").unwrap().claim(&target).unwrap());
-        assert!(!Aside::write(&inside, b"two").unwrap().claim(&target).unwrap());
+        assert!(TemporaryFile::write(&inside, b"one").unwrap().claim(&target).unwrap());
+        assert!(!TemporaryFile::write(&inside, b"two").unwrap().claim(&target).unwrap());
         assert_eq!(fs::read(&target).unwrap(), b"one");
-        Aside::write(&inside, b"three").unwrap().replace(&target).unwrap();
+        TemporaryFile::write(&inside, b"three").unwrap().replace(&target).unwrap();
         assert_eq!(read(&target, 100).unwrap().unwrap().0, b"three");
         assert_eq!(fs::read_dir(inside).unwrap().count(), 1);
     }

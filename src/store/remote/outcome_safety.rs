@@ -22,6 +22,9 @@ pub fn of(outcome: &Outcome) -> Option<String> {
             Left::File { mode, .. } | Left::Folder { mode } if mode & SPECIAL != 0 => {
                 return Some(format!("it leaves {shown:?} behind, with special rights"));
             }
+            Left::Link { target } if leads_out(&file.place, target) => {
+                return Some(format!("it leaves the link {shown:?} behind, which leads out of its folder"));
+            }
             Left::Link { .. } => _ = links.insert((file.place.base, file.place.path.clone())),
             _ => {}
         }
@@ -36,7 +39,7 @@ fn of_place(place: &Place) -> Option<&'static str> {
             Some(path) => path,
             None => return Some("which is none of the project's files"),
         },
-        Base::Home | Base::Runtime => return Some("which is none of the project's files"),
+        Base::Home | Base::Runtime | Base::Job => return Some("which is none of the project's files"),
     };
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
     let is_plain = |part: &&[u8]| !part.is_empty() && ![&b"."[..], b".."].contains(part) && !part.contains(&0);
@@ -45,6 +48,18 @@ fn of_place(place: &Place) -> Option<&'static str> {
     }
     let is_of_git = |part: &&[u8]| part.eq_ignore_ascii_case(b".git");
     parts.iter().any(is_of_git).then_some("which belongs to git")
+}
+
+/// Whether a link leads, or may lead, out of the project or the folder for temporary files that it lies in. Somebody who
+/// writes through it later would write elsewhere. Behind a name, `..` means the folder that contains whatever that name
+/// is a link to.
+fn leads_out(place: &Place, target: &[u8]) -> bool {
+    let start = if place.base == Base::None { b"/tmp/".len() } else { 0 };
+    let depth = place.path[start.min(place.path.len())..].iter().filter(|byte| **byte == b'/').count();
+    let parts = || target.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    let ups = parts().take_while(|part| *part == b"..").count();
+    let is_plain = parts().skip(ups).all(|part| part != b".." && !part.eq_ignore_ascii_case(b".git"));
+    target.is_empty() || target.starts_with(b"/") || target.contains(&0) || ups > depth || !is_plain
 }
 
 fn is_below(place: &Place, links: &BTreeSet<(Base, Vec<u8>)>) -> bool {
@@ -71,7 +86,10 @@ mod tests {
     }
 
     fn file(base: Base, path: &str) -> LeftFile {
-        LeftFile { place: Place { base, path: path.into() }, left: Left::File { mode: 0o644, content: Vec::new() } }
+        LeftFile {
+            place: Place { base, path: path.into() },
+            left: Left::File { mode: 0o644, content: Vec::new(), modified: (0, 0) },
+        }
     }
 
     #[test]
@@ -96,16 +114,41 @@ mod tests {
         ] {
             assert!(of(&outcome(vec![file(base, path)])).is_some(), "{base:?} {path}");
         }
-        let left = Left::File { mode: 0o4755, content: Vec::new() };
+        let left = Left::File { mode: 0o4755, content: Vec::new(), modified: (0, 0) };
         assert!(of(&outcome(vec![LeftFile { left, ..file(Base::Root, "x") }])).is_some());
     }
 
+    fn link(path: &str, target: &str) -> LeftFile {
+        LeftFile { left: Left::Link { target: target.into() }, ..file(Base::Root, path) }
+    }
+
     #[test]
-    fn a_link_is_no_way_out() {
-        let link = LeftFile { left: Left::Link { target: b"/etc".to_vec() }, ..file(Base::Root, "a") };
+    fn nothing_is_left_below_a_link() {
+        let (link, through) = (link("a", "d"), file(Base::Root, "a/b/c"));
         assert_eq!(of(&outcome(vec![link.clone()])), None);
-        let through = file(Base::Root, "a/b/c");
         assert!(of(&outcome(vec![link.clone(), through.clone()])).is_some());
         assert!(of(&outcome(vec![through, link])).is_some());
+    }
+
+    #[test]
+    fn links_have_to_stay_inside() {
+        for (path, target) in [("a", "b"), ("a", "./b/c"), ("x/a", "../b"), ("x/y/a", "../../b"), ("x/a", "..")] {
+            assert_eq!(of(&outcome(vec![link(path, target)])), None, "{path} {target}");
+        }
+        for (path, target) in [
+            ("a", "/etc"),
+            ("a", ".."),
+            ("x/a", "../../b"),
+            ("a", "b/../c"),
+            ("a", ".git/hooks"),
+            ("x/a", "../.git"),
+            ("a", ""),
+            ("a", "b\0c"),
+        ] {
+            assert!(of(&outcome(vec![link(path, target)])).is_some(), "{path} {target}");
+        }
+        let temporary = |path: &str, target: &str| LeftFile { place: Place::absolute(path), ..link("", target) };
+        assert_eq!(of(&outcome(vec![temporary("/tmp/x/a", "../b")])), None);
+        assert!(of(&outcome(vec![temporary("/tmp/x/a", "../../etc")])).is_some());
     }
 }

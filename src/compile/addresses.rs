@@ -1,0 +1,69 @@
+//! Whose addresses an object uses as values, where its sections hold many definitions each. In: the object. Out: the places
+//! and symbols of which that is so, anywhere in the object: what is inlined somewhere uses addresses there.
+
+use crate::elf::addresses;
+use crate::elf::labels::labels;
+use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
+use crate::model::record::Usage;
+use object::elf;
+
+/// A target of an object's relocations, and how it is used.
+pub enum Used {
+    /// A symbol that other objects see, by its index.
+    Symbol(u32, Usage),
+    /// A place in a section: section and offset.
+    SymbolPlace(usize, u64, Usage),
+}
+
+/// All addresses that are used as values. `None`: of this machine that is not known.
+pub fn used(object: &ObjectFile) -> Option<Vec<Used>> {
+    let machine = elf::Machine(object.machine);
+    if machine != elf::EM_X86_64 && machine != elf::EM_AARCH64 {
+        return None;
+    }
+    let labels = labels(object);
+    let mut used = Vec::new();
+    for (index, section) in object.sections.iter().enumerate() {
+        if !section.is_allocated() || section.is_unwind() {
+            continue;
+        }
+        for relocation in &section.relocations {
+            let usage = addresses::usage(object, &labels, index, relocation);
+            if usage != Usage::Access {
+                add(object, relocation, usage, &mut used);
+            }
+        }
+        if section.is_code() && machine == elf::EM_X86_64 {
+            let places = without_relocation(section).map(|place| Used::SymbolPlace(index, place, Usage::Address));
+            used.extend(places);
+        }
+    }
+    Some(used)
+}
+
+fn add(object: &ObjectFile, relocation: &Relocation, usage: Usage, used: &mut Vec<Used>) {
+    let symbol = &object.symbols[relocation.symbol as usize];
+    if !symbol.is_local() {
+        used.push(Used::Symbol(relocation.symbol, usage));
+    }
+    let SymbolPlace::Section(section) = symbol.place else { return };
+    // A field that counts from its own end is 4 bytes further on; and the end of a thing may be meant.
+    let addend = if symbol.is_local() { relocation.addend } else { 0 };
+    for bias in [-1, 0, 3, 4] {
+        let place = symbol.value.checked_add_signed(addend.saturating_add(bias));
+        used.extend(place.map(|place| Used::SymbolPlace(section, place, usage)));
+    }
+}
+
+/// Where a `lea` leads that the assembler could complete by itself, since its target is in the same section. Every byte is
+/// looked at as if an instruction were there: some that are found are none.
+fn without_relocation(section: &Section) -> impl Iterator<Item = u64> {
+    const LEA: u8 = 0x8d;
+    const LENGTH: u64 = 6;
+    let bytes = section.data;
+    memchr::memchr_iter(LEA, bytes).filter_map(move |at| {
+        let [mod_rm, field @ ..]: [u8; 5] = bytes.get(at + 1..at + 6)?.try_into().ok()?;
+        let target = (at as u64 + LENGTH).checked_add_signed(i32::from_le_bytes(field).into())?;
+        (mod_rm & 0xc7 == 0x05 && target < section.size).then_some(target)
+    })
+}

@@ -1,0 +1,75 @@
+//! Symbols by which a program gets at its own headers, and from there at all that is loaded: program headers, notes with
+//! the build ID, tags for the dynamic loader. In: a reference to one. Out: a reference to everything that can be seen.
+
+use super::{Builder, GraphError, Origin};
+use crate::link::symbols::Definitions;
+use crate::model::manifest::Edge;
+use crate::model::{AtomKind, Symbol};
+
+/// Those symbols. The functions among them tell of the other modules as well (`IMAGE_FINDERS`).
+const HEADERS: [&str; 6] = ["_DYNAMIC", "__GNU_EH_FRAME_HDR", "__ehdr_start", "_r_debug", "dl_iterate_phdr", "dlinfo"];
+
+/// Archives and objects of the runtime, which use them to unwind the stack, to relocate the program, to find variables of threads
+/// or debug information: what they find there are the places of things that count by themselves.
+const RUNTIME: [&str; 9] = [
+    "libc.a",
+    "libgcc.a",
+    "libgcc_eh.a",
+    "libunwind.a",
+    "libstdc++.a",
+    "libsupc++.a",
+    "rcrt1.o",
+    "crt1.o",
+    "crtbeginT.o",
+];
+const SANITIZERS: &str = "libclang_rt.";
+
+/// The numbers that the names of those symbols have in a link.
+pub(super) fn names(definitions: &Definitions) -> Vec<u32> {
+    HEADERS.iter().filter_map(|name| definitions.number(Symbol::hash_of(name))).collect()
+}
+
+impl<'a> Builder<'a> {
+    /// Adds the reference of an atom to one of those symbols.
+    pub(super) fn add_headers(&mut self, input: u32, number: u32, symbol: &Symbol<'a>) -> Result<(), GraphError> {
+        if is_of_runtime(&self.inputs[input as usize].label) {
+            let edge = match self.meant(number, symbol)? {
+                edge if self.nodes[edge.node as usize].kind == AtomKind::Import => self.layout(symbol.name),
+                edge => edge,
+            };
+            self.edges.push(edge);
+            return Ok(());
+        }
+        let edge = self.meant(number, symbol)?;
+        let image = self.loaded_image();
+        self.edges.extend([edge, image]);
+        Ok(())
+    }
+
+    /// Everything that is loaded, the name of the build too.
+    fn loaded_image(&mut self) -> Edge {
+        let hash = self.binary.loaded_digest();
+        self.special(AtomKind::Residue, "(the whole binary, with its build ID)", hash, Origin::Leaf)
+    }
+}
+
+/// Whether an object, or the archive that it is a member of, is part of the runtime.
+fn is_of_runtime(label: &str) -> bool {
+    let file = label.split('(').next().unwrap_or(label);
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_of_rust = name.starts_with("libstd-") && name.ends_with(".rlib");
+    RUNTIME.contains(&name) || name.starts_with(SANITIZERS) || is_of_rust
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_runtime;
+
+    #[test]
+    fn the_runtime_is_told_by_its_files() {
+        assert!(is_of_runtime("/usr/lib/gcc/x86_64-linux-gnu/12/libgcc_eh.a(unwind-dw2-fde-dip.o)"));
+        assert!(is_of_runtime("/usr/lib/x86_64-linux-gnu/libc.a(libc-start.o)"));
+        assert!(!is_of_runtime("main.o"));
+        assert!(!is_of_runtime("out/libmine.a(libc.a.o)"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Descriptors that the test has from outside, wherever they turn up: under their own number, put aside under a higher one, by
+//! a path, or handed to another process.
+//!
+//! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is asked for its size.
+
+use super::call::Call;
+use super::content::device_and_inode;
+use super::facts::Fact;
+use super::inherited::{Foreign, PUT_ASIDE};
+use super::memory;
+use super::supervisor::Supervisor;
+use std::fs::{self, Metadata};
+use std::io;
+
+const USED: &str = "is used, and comes from outside the test";
+
+/// Of `struct cmsghdr`: its length, level and kind.
+const CONTROL_HEADER: usize = 16;
+/// More is not read of what goes along with a message.
+const LONGEST_CONTROL: u64 = 4096;
+
+impl Supervisor {
+    /// A descriptor is used that may be one from outside.
+    pub(super) fn uses_descriptor(&mut self, call: &Call, index: usize) {
+        let number = call.int(index);
+        let is_watched = PUT_ASIDE.contains(&number) || self.foreign.iter().any(|foreign| foreign.number == number);
+        if !is_watched {
+            return;
+        }
+        let Some(foreign) = self.foreign_at(call, number) else { return };
+        if self.is_harmless(call, &foreign) {
+            return;
+        }
+        self.ledger.refuse(foreign.name, USED);
+    }
+
+    /// The descriptor from outside that a number of the caller's means by now, if it is one.
+    fn foreign_at(&self, call: &Call, number: i32) -> Option<Foreign> {
+        let now = fs::metadata(format!("/proc/{}/fd/{number}", call.thread())).ok()?;
+        let file = device_and_inode(&now);
+        self.foreign.iter().find(|foreign| foreign.file == file).cloned()
+    }
+
+    /// Whether a call tells nothing of what is behind a descriptor but its kind, which counts anyway.
+    fn is_harmless(&mut self, call: &Call, foreign: &Foreign) -> bool {
+        match call.notification.number {
+            libc::SYS_fcntl => is_put_aside(call),
+            libc::SYS_mmap => call.int(3) & libc::MAP_ANONYMOUS != 0,
+            libc::SYS_lseek | libc::SYS_fstat | libc::SYS_newfstatat | libc::SYS_statx => !foreign.is_regular,
+            libc::SYS_ioctl => self.is_question_of_size(call, foreign),
+            libc::SYS_dup3 => call.int(1) == foreign.number,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_dup2 => call.int(1) == foreign.number,
+            _ => false,
+        }
+    }
+
+    /// The size of the terminal at standard input can be asked again later.
+    fn is_question_of_size(&mut self, call: &Call, foreign: &Foreign) -> bool {
+        let is_question = call.argument(1) & u64::from(u32::MAX) == libc::TIOCGWINSZ && foreign.number == 0;
+        if is_question {
+            self.ledger.learns(&Fact::TerminalSize);
+        }
+        is_question
+    }
+
+    /// A file that was reached by a path may be one from outside too: `/dev/stdin`.
+    pub(super) fn meets_foreign(&mut self, found: &Metadata) {
+        let file = device_and_inode(found);
+        if let Some(foreign) = self.foreign.iter().find(|foreign| foreign.file == file) {
+            let name = foreign.name.clone();
+            self.ledger.refuse(name, USED);
+        }
+    }
+
+    /// A message may hand descriptors to another process, which reads them under numbers of its own.
+    pub(super) fn hands_over(&mut self, call: &Call, control: u64, length: u64) -> io::Result<()> {
+        if control == 0 || length == 0 || self.foreign.is_empty() {
+            return Ok(());
+        }
+        let bytes = memory::bytes(call.thread(), control, length.min(LONGEST_CONTROL) as usize)?;
+        for number in handed_over(&bytes) {
+            if let Some(foreign) = self.foreign_at(call, number) {
+                self.ledger.refuse(foreign.name, USED);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The descriptors in what goes along with a message.
+fn handed_over(control: &[u8]) -> Vec<i32> {
+    let int = |at: usize| control.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
+    let (mut at, mut numbers) = (0, Vec::new());
+    while at + CONTROL_HEADER <= control.len() {
+        let length = memory::number_in(control, at) as usize;
+        if length < CONTROL_HEADER {
+            break;
+        }
+        let end = at.saturating_add(length).min(control.len());
+        if (int(at + 8), int(at + 12)) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+            numbers.extend((at + CONTROL_HEADER..end).step_by(4).map(int));
+        }
+        at = at.saturating_add(length.next_multiple_of(8));
+    }
+    numbers
+}
+
+/// Shells put descriptors aside under numbers from 10 on while they redirect, and get them back from there. The first of
+/// these numbers are watched too.
+fn is_put_aside(call: &Call) -> bool {
+    match call.int(1) {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
+            let is_open = |number: &i32| fs::symlink_metadata(format!("/proc/{}/fd/{number}", call.thread())).is_ok();
+            call.int(2) == PUT_ASIDE.start && !PUT_ASIDE.clone().all(|number| is_open(&number))
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_found_among_other_things() {
+        let message = |kind: i32, numbers: &[i32]| {
+            let mut bytes = (CONTROL_HEADER as u64 + 4 * numbers.len() as u64).to_ne_bytes().to_vec();
+            bytes.extend(libc::SOL_SOCKET.to_ne_bytes());
+            bytes.extend(kind.to_ne_bytes());
+            numbers.iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            bytes
+        };
+        let both = [message(libc::SCM_CREDENTIALS, &[1, 2, 3]), message(libc::SCM_RIGHTS, &[7, 0, 9])].concat();
+        assert_eq!(handed_over(&both), [7, 0, 9]);
+        assert!(handed_over(&[0; 40]).is_empty() && handed_over(&both[..20]).is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! Output that goes to a file: the test gets the file itself if it is new and nobody else has it open.
+
+use super::Bench;
+use super::forwarded::IS_TRACED;
+use crate::workshop::TASTING;
+use tasting::model::Verdict;
+
+/// What a line of shell leaves in the file `log`, with and without `tasting run` in the place of `RUN`.
+#[track_caller]
+fn same_as_plainly(bench: &Bench, line: &str) -> Vec<u8> {
+    let [ran, plain] = [format!("{TASTING} run --"), "env".to_owned()].map(|run| {
+        let _ = std::fs::remove_file(bench.path("log"));
+        let status = bench.command("bash").args(["-c", &line.replace("RUN", &run)]).status().unwrap();
+        (std::fs::read(bench.path("log")).unwrap(), status.code())
+    });
+    assert_eq!((String::from_utf8_lossy(&ran.0), ran.1), (String::from_utf8_lossy(&plain.0), plain.1), "{line}");
+    ran.0
+}
+
+#[track_caller]
+fn is_reused(bench: &Bench, line: &str) {
+    let first = same_as_plainly(bench, line);
+    assert_eq!(bench.last().decision, Verdict::Executed, "{line}");
+    assert_eq!(same_as_plainly(bench, line), first);
+    assert_eq!(bench.last().decision, Verdict::Reused, "{line}: {:?}", bench.last());
+}
+
+#[test]
+fn a_file_of_ones_own_is_a_file() {
+    let bench = Bench::new();
+    bench.write(
+        "t.py",
+        "import os, stat\nprint(stat.S_ISREG(os.fstat(1).st_mode), flush=True)\nprint(os.lseek(1, 0, 1))\n",
+    );
+    is_reused(&bench, "RUN python3 t.py > log");
+    is_reused(&bench, "RUN sh -c 'echo out; echo err >&2; echo out' > log 2>&1");
+    is_reused(&bench, "RUN sh -c 'echo out; echo err >&2' 2> log > /dev/null");
+}
+
+#[test]
+fn seeking_and_truncating_work_and_are_not_kept() {
+    let bench = Bench::new();
+    for code in ["os.ftruncate(1, 0); os.lseek(1, 0, 0)", "os.lseek(1, 2, 0)", "os.ftruncate(1, 100)"] {
+        bench.write("t.py", format!("import os\nos.write(1, b'abcdef')\n{code}\nos.write(1, b'X')\n"));
+        for _ in 0..2 {
+            same_as_plainly(&bench, "RUN python3 t.py > log");
+        }
+    }
+    bench.write("t.py", "import os\nos.write(1, b'abcdef')\nos.lseek(1, 2, 0)\nos.write(1, b'X')\n");
+    same_as_plainly(&bench, "RUN python3 t.py > log");
+    assert!(bench.last().reason.contains("one behind the other"), "{:?}", bench.last());
+}
+
+/// What others print to the same file is not the test's.
+#[test]
+fn a_shared_file_is_a_pipe_to_the_test() {
+    let bench = Bench::new();
+    let run = "RUN sh -c 'test -p /dev/fd/1 && echo pipe; echo own'".replace("RUN", &format!("{TASTING} run --"));
+    for line in [
+        format!("{{ echo before; {run}; }} > log"),
+        format!("exec > log; (sleep 0.05; echo other) & {run}; wait"),
+        format!("{run} >> log"),
+    ] {
+        for _ in 0..2 {
+            let _ = std::fs::remove_file(bench.path("log"));
+            bench.command("bash").args(["-c", &line]).status().unwrap();
+            let text = std::fs::read_to_string(bench.path("log")).unwrap();
+            assert_eq!((text.matches("pipe").count(), text.matches("own").count()), (1, 1), "{line}: {text}");
+            assert!(text.matches("other").count() <= 1, "{line}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_disturbed_test_leaves_one_output() {
+    let source = format!(
+        "{IS_TRACED}\nint main(void) {{ puts(\"one\"); puts(is_traced() ? \"bad\" : \"good\"); return is_traced(); }}"
+    );
+    let bench = Bench::with(&source);
+    let line = "RUN ./t > log 2>&1";
+    assert_eq!(same_as_plainly(&bench, line), b"one\ngood\n");
+    assert!(bench.last().disturbed.is_some());
+    same_as_plainly(&bench, line);
+    same_as_plainly(&bench, line);
+    assert_eq!(bench.last().decision, Verdict::Reused);
+}
+
+#[test]
+fn the_writer_of_a_pipe_does_not_share_the_file() {
+    let bench = Bench::new();
+    let test = "RUN sh -c 'echo first; echo second > /dev/stdout'";
+    let line = format!("exec < <(sleep 0.5); exec > log; exec {test}");
+    assert_eq!(same_as_plainly(&bench, &line), b"second\n");
+}
