@@ -152,8 +152,8 @@ fn a_terminal_stays_a_terminal() {
             .file("bad.c", "int main(void) { return undeclared; }\n")
             .file("warn.c", "int f(void) { int unused; }\n");
         let twins = scene.run(&[
-            "script -qec \"$CC -c bad.c\" /dev/null",
-            "script -qec \"$CC -Wall -c warn.c\" /dev/null",
+            "TERM=xterm script -qec \"$CC -c bad.c\" /dev/null",
+            "TERM=xterm script -qec \"$CC -Wall -c warn.c\" /dev/null",
             "script -qec \"$CC warn.c -o prog 2>&1 | sed 's,/tmp/[^ :]*,TMP,'\" /dev/null",
         ]);
         let twins = twins.same();
