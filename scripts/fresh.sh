@@ -121,7 +121,7 @@ inside() {
 # A clean clone of HEAD. A bundle, because root may not clone from a repository of somebody else.
 copy_project() {
     git -c safe.directory="$PWD" bundle create --quiet "$work/head.bundle" HEAD
-    git clone --quiet "$work/head.bundle" "$root/root/tasting"
+    git -c advice.detachedHead=false -c init.defaultBranch=main clone --quiet "$work/head.bundle" "$root/root/tasting"
     rm "$work/head.bundle"
 }
 
