@@ -6,6 +6,7 @@
 //! adds is not there for earlier uses.
 
 use super::names::Name;
+use crate::model::keys::Code;
 
 /// The number of an entity.
 pub type EntityId = u32;
@@ -146,6 +147,18 @@ pub enum Sort {
     Alias,
     Assembler,
     Assertion,
+}
+
+impl Code for Sort {
+    fn code(self) -> u64 {
+        match self {
+            Sort::Function => 0,
+            Sort::Variable => 1,
+            Sort::Alias => 2,
+            Sort::Assembler => 3,
+            Sort::Assertion => 4,
+        }
+    }
 }
 
 /// Everything at file scope.

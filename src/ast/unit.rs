@@ -165,7 +165,7 @@ impl<'t, 'a> Maker<'t, 'a> {
         let declarations = &self.parsed().declarations;
         for (index, definition) in self.reached_definitions() {
             let state = self.parsed().pragmas.states[definition.state as usize].1;
-            hasher.number(definition.sort as u64).hash(state);
+            hasher.code(definition.sort).hash(state);
             if definition.entity != NOTHING {
                 let piece = declarations.pieces[definition.piece as usize];
                 for part in [piece.specifiers, piece.own] {

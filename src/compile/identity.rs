@@ -15,6 +15,7 @@
 //! time what it would run, and only the contents of what it names then are remembered. Files and programs that stand in a script
 //! (specs, another wrapper) are parts as well.
 
+use crate::model::keys::KeyOf;
 use crate::model::{Hash, Hasher};
 use crate::process::spawn::Program;
 use crate::process::sys::Memory;
@@ -70,7 +71,7 @@ pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<
         return known.identity;
     }
     let told = account(driver, search)?;
-    let key = Hasher::new("which compiler a wrapper runs").hash(key).hash(words(&told, |_| true)).finish();
+    let key = KeyOf::CompilerOfWrapper.hasher().hash(key).hash(words(&told, |_| true)).finish();
     remembered(settings, key, || Asked::of(driver, search, &told)?.read())?.identity
 }
 
@@ -134,7 +135,7 @@ fn files_in(script: &Path, content: &[u8]) -> Vec<PathBuf> {
 }
 
 fn key(driver: &Program, search: &[OsString]) -> Hash {
-    let mut hasher = Hasher::new("which compiler, and its libraries");
+    let mut hasher = KeyOf::Compiler.hasher();
     hasher.bytes(driver.path.as_os_str().as_bytes()).bytes(driver.name.as_bytes());
     for option in search {
         hasher.bytes(option.as_bytes());

@@ -17,7 +17,8 @@ use super::preprocess::{DEPENDENCY_VARIABLES, PreprocessOptions};
 use super::syntax::{Plan, Understood};
 use super::words::Word;
 use crate::ast::{self, Linkage, RemovablePrototype};
-use crate::model::{Hash, Hasher, Refusal};
+use crate::model::keys::KeyOf;
+use crate::model::{Hash, Refusal};
 use crate::objects::shared::{Reply, Shared};
 use crate::objects::{CachedObject, Look, Objects, TextDigest};
 use crate::process::spawn::{self, unset};
@@ -30,9 +31,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Raised whenever the shim makes something else of the same compilation.
-const VERSION: u64 = 2;
 
 /// How many new declarations are looked up, or noted, one by one.
 const MOST_NEW: usize = 32;
@@ -177,7 +175,7 @@ impl<'r, 'a> Request<'r, 'a> {
 
     fn key(&self, understood: &Understood, comments: Hash) -> Hash {
         let unit = &understood.unit;
-        let mut hasher = Hasher::new("object");
+        let mut hasher = KeyOf::Object.hasher();
         hasher.hash(self.circumstances).hash(comments);
         let counts_positions = positions::are_in_object(&self.plan.words) && !self.settings.sloppiness.lines;
         match counts_positions {
@@ -229,8 +227,8 @@ impl<'r, 'a> Request<'r, 'a> {
 
     /// A declaration, and all else on which it depends what the compiler says of it.
     fn declaration(&self, prototype: &RemovablePrototype) -> Hash {
-        let mut hasher = Hasher::new("silent declaration");
-        hasher.number(VERSION).hash(self.plan.environment).hash(prototype.hash);
+        let mut hasher = KeyOf::CleanDeclaration.hasher();
+        hasher.hash(self.plan.environment).hash(prototype.hash);
         for word in self.plan.words.iter().filter(|word| word.affects() == Affects::Diagnostics) {
             word.parts().for_each(|part| _ = hasher.bytes(part.as_bytes()));
         }
@@ -304,9 +302,9 @@ fn reads_comments(word: &Word) -> bool {
 
 /// All that decides the object besides the source's meaning, and all that decides whether there are messages.
 fn circumstances(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
-    let mut hasher = Hasher::new("circumstances");
-    hasher.number(VERSION).bytes(env!("CARGO_PKG_VERSION").as_bytes());
-    hasher.hash(plan.environment).number(settings.level as u64);
+    let mut hasher = KeyOf::ObjectContext.hasher();
+    hasher.bytes(env!("CARGO_PKG_VERSION").as_bytes());
+    hasher.hash(plan.environment).code(settings.level);
     hasher.bytes(plan.source.as_os_str().as_bytes());
     if positions::are_in_object(&plan.words) {
         let folder = std::env::current_dir().unwrap_or_default();

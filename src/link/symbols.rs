@@ -143,7 +143,8 @@ impl Definitions {
             if symbol.name.as_bytes().contains(&b'@')
                 && let Some((name, version)) = symbol.name.split_once("@@")
             {
-                let versioned = self.names.number(Symbol::hash_of(&format!("{name}@{version}")));
+                let full_name = format!("{name}@{version}");
+                let versioned = self.names.number(Symbol::hash_of(&full_name));
                 self.add(versioned, definition);
             }
         }

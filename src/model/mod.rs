@@ -9,6 +9,7 @@ pub mod execution;
 mod flat;
 pub mod hash;
 pub mod identity;
+pub mod keys;
 pub mod manifest;
 pub mod node;
 pub mod outcome;

@@ -24,7 +24,7 @@ pub fn of(folder: &Path) -> io::Result<Listing> {
 pub fn hash(listing: &Listing) -> Hash {
     let mut hasher = Hasher::new("listing");
     for (name, kind) in listing {
-        hasher.bytes(name.as_bytes()).number(*kind as u64);
+        hasher.bytes(name.as_bytes()).code(*kind);
     }
     hasher.finish()
 }

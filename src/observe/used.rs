@@ -8,6 +8,7 @@ use super::content::Contents;
 use super::targets::{self, Target};
 use super::{extended, facts, listing};
 use crate::model::Hash;
+use crate::model::keys::Code;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -82,6 +83,19 @@ pub enum Kind {
     Fifo,
     Socket,
     Device,
+}
+
+impl Code for Kind {
+    fn code(self) -> u64 {
+        match self {
+            Kind::File => 0,
+            Kind::Folder => 1,
+            Kind::Link => 2,
+            Kind::Fifo => 3,
+            Kind::Socket => 4,
+            Kind::Device => 5,
+        }
+    }
 }
 
 impl Kind {

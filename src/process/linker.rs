@@ -7,6 +7,7 @@
 use super::handover::{self, Handover};
 use super::spawn::Change;
 use super::{Settings, answers, guard, names, search};
+use crate::model::keys::KeyOf;
 use crate::model::{Hash, Hasher};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -52,7 +53,7 @@ fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<P
 /// Everything that the driver's answer depends on: the driver, the name, its options, the folders that it
 /// searches, and when something was last added to or removed from those.
 fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
-    let mut hasher = Hasher::new("linker of driver");
+    let mut hasher = KeyOf::LinkerOfDriver.hasher();
     stamp(&mut hasher, driver);
     if let [_, .., compiler] = &handover.driver[..] {
         // Behind a launcher it is the compiler that answers.
@@ -135,7 +136,7 @@ fn is_program(path: &Path) -> bool {
 
 /// What the linker at `path` says that it is.
 pub fn kind(settings: &Settings, path: &Path) -> Option<LinkerKind> {
-    let mut hasher = Hasher::new("kind of linker");
+    let mut hasher = KeyOf::LinkerKind.hasher();
     stamp(&mut hasher, path);
     let key = hasher.finish();
     let text = answers::recall(settings, key).or_else(|| {

@@ -4,7 +4,8 @@
 
 use super::values::Values;
 use super::{Options, Session, connection, difference, is_success, latest};
-use crate::model::{Base, DependencyKind, Hash, Hasher, Mark, Outcome, Place, Shape, Step, Trace};
+use crate::model::keys::KeyOf;
+use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
 
@@ -251,7 +252,7 @@ impl<'a> Look<'a> {
 
 /// The key of an outcome that names the folders of this checkout, and is of use here only.
 pub fn bound(session: &Session, key: Hash) -> Hash {
-    let mut hasher = Hasher::new("bound to its place");
+    let mut hasher = KeyOf::CheckoutOutcome.hasher();
     hasher.hash(key);
     session.project.hash_folders(&mut hasher);
     hasher.finish()
@@ -264,7 +265,7 @@ pub fn trace(session: &Session) -> Option<Trace> {
 
 /// Under which name a trace is kept.
 pub fn trace_name(test: Hash) -> Hash {
-    Hasher::new("trace").hash(test).finish()
+    KeyOf::Trace.of(test)
 }
 
 /// What is different from the latest execution, in a few words.

@@ -3,6 +3,7 @@
 //! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of, and until then nothing
 //! is reused: it may have said which tests must not be.
 
+use crate::model::keys::Code;
 use crate::store::remote::keys;
 use crate::store::remote::location::Location;
 use glob::Pattern;
@@ -98,6 +99,15 @@ pub enum SystemLibraries {
     #[default]
     Content,
     Name,
+}
+
+impl Code for SystemLibraries {
+    fn code(self) -> u64 {
+        match self {
+            SystemLibraries::Content => 0,
+            SystemLibraries::Name => 1,
+        }
+    }
 }
 
 /// Which variables of the environment count.

@@ -6,7 +6,8 @@ use super::choice::Reason;
 use super::mentions;
 use super::project::Project;
 use super::test::Test;
-use super::values::{self, Values};
+use super::values::Values;
+use crate::model::keys::PlainState;
 use crate::model::{Dependency, DependencyKind, Hash, Place, Shape, Trace};
 use std::collections::BTreeSet;
 
@@ -56,15 +57,19 @@ pub fn of_dependencies(project: &Project, trace: &Trace, values: &mut Values) ->
 }
 
 fn reason(dependency: &Dependency, place: &str, now: Hash) -> Reason {
-    let is = |state: &str| now == values::plain(state);
+    let is = |state: PlainState| now == state.value();
     let (sort, text) = match dependency.kind {
         DependencyKind::Input => ("input changed", "its standard input is different".to_owned()),
-        DependencyKind::Program if is("absent") => ("program changed", format!("the program {place} is gone")),
+        DependencyKind::Program if is(PlainState::Absent) => {
+            ("program changed", format!("the program {place} is gone"))
+        }
         DependencyKind::Program => ("program changed", format!("the program {place} has changed")),
-        DependencyKind::Library if is("absent") => ("library changed", format!("the library {place} is gone")),
+        DependencyKind::Library if is(PlainState::Absent) => {
+            ("library changed", format!("the library {place} is gone"))
+        }
         DependencyKind::Library => ("library changed", format!("the library {place} has changed")),
         DependencyKind::Absent => ("file changed", format!("{place} was not there before")),
-        DependencyKind::Denied if is("there") => ("file changed", format!("{place} can be read now")),
+        DependencyKind::Denied if is(PlainState::There) => ("file changed", format!("{place} can be read now")),
         DependencyKind::Declared => ("file changed", format!("files that fit {place} have changed")),
         DependencyKind::Mentioned => {
             ("place changed", format!("it mentions {}, which is different here", mentions::describe(&dependency.place)))
@@ -81,8 +86,8 @@ fn reason(dependency: &Dependency, place: &str, now: Hash) -> Reason {
             ("file changed", format!("{place}, whose time of change is copied, has another one now"))
         }
         DependencyKind::Extended => ("file changed", format!("the extended attributes of {place} are different")),
-        _ if is("absent") => ("file changed", format!("{place} is gone")),
-        _ if is("denied") => ("file changed", format!("{place} may not be read any more")),
+        _ if is(PlainState::Absent) => ("file changed", format!("{place} is gone")),
+        _ if is(PlainState::Denied) => ("file changed", format!("{place} may not be read any more")),
         DependencyKind::Folder => ("folder changed", format!("the folder {place} has other entries")),
         DependencyKind::Link => ("file changed", format!("the link {place} leads elsewhere")),
         DependencyKind::Exists => ("file changed", format!("{place} is another kind of thing now")),

@@ -124,7 +124,8 @@ fn is_remote_away(session: &Session) -> bool {
 /// went the last time. Says whether that is somewhere else.
 fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) -> (Session, bool) {
     let was = |connection: &Connection| {
-        trace.is_some_and(|trace| trace.circumstances.contains(&test::output_circumstance(*connection)))
+        let (_, wanted) = test::output_circumstance(*connection);
+        trace.is_some_and(|trace| trace.circumstances.iter().any(|(_, value)| *value == wanted))
     };
     if was(&session.connection) {
         return (session, false);

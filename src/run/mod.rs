@@ -46,6 +46,7 @@ use crate::process::spawn;
 use crate::process::{Settings, quiet, sys};
 use crate::store::{FileStore, Layered, Options as StoreOptions, Store};
 use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -330,9 +331,8 @@ fn now() -> u64 {
 
 /// A number from 0 to 1, another one each time.
 fn dice() -> f64 {
-    let seed = Hash::of(format!("{:?} {}", SystemTime::now(), std::process::id()).as_bytes());
-    let [a, b, c, d, ..] = seed.0;
-    f64::from(u32::from_le_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
+    let number = RandomState::new().build_hasher().finish() as u32;
+    f64::from(number) / (f64::from(u32::MAX) + 1.0)
 }
 
 /// Ends this process as the test ended.

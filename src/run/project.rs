@@ -124,7 +124,7 @@ impl Project {
         while let Some(slash) = memchr::memchr(b'/', &text[at..]).map(|found| at + found) {
             match self.base_at(&text[slash..]) {
                 Some((base, length)) => {
-                    hasher.bytes(&text[from..slash]).number(base as u64);
+                    hasher.bytes(&text[from..slash]).code(base);
                     at = slash + length;
                     from = at;
                 }
@@ -180,34 +180,33 @@ impl Project {
     /// Hashes where this checkout is.
     pub fn hash_folders(&self, hasher: &mut Hasher) {
         for (base, folder) in self.bases.iter().filter(|(base, _)| *base != Base::Temporary) {
-            hasher.number(*base as u64).bytes(folder.as_os_str().as_bytes());
+            hasher.code(*base).bytes(folder.as_os_str().as_bytes());
         }
     }
 
     /// How the folders lie within each other, by which one and the same path belongs to this or to that one. Where the
-    /// root itself lies does not matter, but see `hash_surroundings`.
+    /// root itself lies does not matter, but see `surroundings`.
     pub fn hash_nesting(&self, hasher: &mut Hasher) {
         let named = self.spellings.iter().filter_map(|(base, path)| Some((*base, fs::canonicalize(path).ok()?)));
         let build = self.bases.iter().find(|(base, _)| *base == Base::Build).cloned();
         for (base, path) in named.chain(build) {
             let own = self.place(&path);
             let around = path.parent().map(|parent| self.place(parent)).unwrap_or_default();
-            hasher.number(base as u64).number(own.base as u64);
+            hasher.code(base).code(own.base);
             if matches!(around.base, Base::Root | Base::Build) {
-                hasher.number(around.base as u64).bytes(&around.path);
+                hasher.place(&around);
             }
         }
     }
 
     /// What lies around the root and the build folder, but not in them, can have been found by way of `..`: there it
     /// matters what they lie in.
-    pub fn hash_surroundings(&self, used: &[Dependency], hasher: &mut Hasher) {
-        if used.iter().any(|used| self.is_around(used)) {
-            for (_, top) in self.tops() {
-                let around = top.parent().map(|parent| self.place(parent)).unwrap_or_default();
-                hasher.number(around.base as u64).bytes(&around.path);
-            }
+    pub fn surroundings(&self, used: &[Dependency]) -> Vec<Place> {
+        if !used.iter().any(|used| self.is_around(used)) {
+            return Vec::new();
         }
+        let around = |top: &PathBuf| top.parent().map(|parent| self.place(parent)).unwrap_or_default();
+        self.tops().map(|(_, top)| around(top)).collect()
     }
 
     /// The folders that a test belongs to.

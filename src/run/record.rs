@@ -6,9 +6,9 @@ use super::execute::Ran;
 use super::project::Project;
 use super::values::{Valued, Values};
 use super::{Session, exit_code, is_success, latest, leftovers, mentions, now, random_names};
+use crate::model::keys::{self, KeyOf};
 use crate::model::{
-    Base, Dependency, DependencyKind, Hash, Hasher, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace,
-    Traced,
+    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
 };
 use crate::observe::Input;
 use crate::store::Store;
@@ -168,7 +168,7 @@ fn keep_manifests(session: &Session, values: &mut Values, valued: &mut Valued) {
     for traced in valued.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
         for file in values.manifests(&traced.dependency) {
             let Some(content) = values.content(&file) else { continue };
-            let name = Hasher::new("kept manifest").hash(content).finish();
+            let name = KeyOf::KeptManifest.of(content);
             let keep = || session.store.put_blob(name, &fs::read(&file).ok()?).ok();
             if session.store.has_blob(name) || keep().is_some() {
                 traced.manifests.push(name);
@@ -224,9 +224,7 @@ fn note_uses(session: &Session, valued: &Valued) {
 
 /// Under which name the latest use of a binary is kept. Other checkouts and projects have binaries of the same names.
 pub fn last_use_name(project: &Project, place: &Place) -> Hash {
-    let mut hasher = Hasher::new("last use");
-    hasher.bytes(project.root.as_os_str().as_encoded_bytes());
-    hasher.number(place.base as u64).bytes(&place.path).finish()
+    keys::last_use(&project.root, place)
 }
 
 fn origin(session: &Session) -> Origin {

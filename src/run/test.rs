@@ -6,14 +6,12 @@
 use super::connection::Connection;
 use super::environment;
 use super::project::{Project, logical_folder};
+use crate::model::keys::KeyOf;
 use crate::model::{Hash, Hasher};
 use crate::observe::inherited;
 use crate::process::sys;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-
-/// Results of other versions of the key are not looked at.
-const VERSION: u64 = 1;
 
 /// One test.
 #[derive(Clone, Debug)]
@@ -30,14 +28,13 @@ pub struct Test {
 impl Test {
     /// The test that a command is.
     pub fn of(words: &[OsString], project: &Project, connection: Connection) -> Test {
-        let mut hasher = Hasher::new("test");
-        hasher.number(VERSION).number(words.len() as u64);
+        let mut hasher = KeyOf::Test.hasher();
+        hasher.number(words.len() as u64);
         words.iter().for_each(|word| project.hash_text(word.as_bytes(), &mut hasher));
-        let place = project.place(&project.working);
-        let name = hasher.number(place.base as u64).bytes(&place.path).finish();
+        let name = hasher.place(&project.place(&project.working)).finish();
         let circumstances = circumstances(project, connection);
-        for (name, value) in &circumstances {
-            hasher.bytes(name.as_bytes()).hash(*value);
+        for (_, value) in &circumstances {
+            hasher.hash(*value);
         }
         Test { words: words.to_vec(), name, identity: hasher.finish(), circumstances }
     }
@@ -48,49 +45,113 @@ impl Test {
     }
 }
 
-/// Where the output goes, as a circumstance.
-pub fn output_circumstance(connection: Connection) -> (String, Hash) {
-    ("where the output goes".to_owned(), value(&format!("{connection:?}")))
+/// Something that a test can see without opening a file. Its number is part of keys; its label is for people alone.
+enum Aspect {
+    Architecture,
+    User,
+    Limits,
+    Signals,
+    Powers,
+    Output,
+    TerminalSize,
+    Descriptors,
+    Descriptor(u64),
+    Nesting,
+    LogicalFolder,
+    Variable(OsString),
 }
 
-fn value(text: &str) -> Hash {
-    Hasher::new("circumstance").bytes(text.as_bytes()).finish()
+impl Aspect {
+    fn hasher(&self) -> Hasher {
+        let mut hasher = Hasher::new("circumstance");
+        match self {
+            Aspect::Architecture => hasher.number(0),
+            Aspect::User => hasher.number(1),
+            Aspect::Limits => hasher.number(2),
+            Aspect::Signals => hasher.number(3),
+            Aspect::Powers => hasher.number(4),
+            Aspect::Output => hasher.number(5),
+            Aspect::TerminalSize => hasher.number(6),
+            Aspect::Descriptors => hasher.number(7),
+            Aspect::Descriptor(number) => hasher.number(8).number(*number),
+            Aspect::Nesting => hasher.number(9),
+            Aspect::LogicalFolder => hasher.number(10),
+            Aspect::Variable(name) => hasher.number(11).bytes(name.as_bytes()),
+        };
+        hasher
+    }
+
+    fn label(&self) -> String {
+        match self {
+            Aspect::Architecture => "the machine's architecture".to_owned(),
+            Aspect::User => "the user (root or not)".to_owned(),
+            Aspect::Limits => "the limits of processes (ulimit, umask)".to_owned(),
+            Aspect::Signals => "signals that are ignored or blocked".to_owned(),
+            Aspect::Powers => "capabilities and personality (setpriv, setarch)".to_owned(),
+            Aspect::Output => "where the output goes".to_owned(),
+            Aspect::TerminalSize => "the size of the terminal".to_owned(),
+            Aspect::Descriptors => "which descriptors are inherited".to_owned(),
+            Aspect::Descriptor(number) => format!("the descriptor {number}"),
+            Aspect::Nesting => "how HOME, TMPDIR and the build folder lie to the project".to_owned(),
+            Aspect::LogicalFolder => "the variable PWD".to_owned(),
+            Aspect::Variable(name) => format!("the variable {}", name.to_string_lossy()),
+        }
+    }
+
+    fn numbers(self, numbers: &[u64]) -> (String, Hash) {
+        (self.label(), self.hasher().numbers(numbers).finish())
+    }
+
+    fn text(self, project: &Project, text: &[u8]) -> (String, Hash) {
+        let mut hasher = self.hasher();
+        project.hash_text(text, &mut hasher);
+        (self.label(), hasher.finish())
+    }
+}
+
+/// Where the output goes, as a circumstance.
+pub fn output_circumstance(connection: Connection) -> (String, Hash) {
+    let Connection { terminals, is_one, files } = connection;
+    Aspect::Output.numbers(&[terminals[0], terminals[1], is_one, files[0], files[1]].map(u64::from))
 }
 
 fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash)> {
+    let (ignored, blocked) = sys::given_signals();
     let mut circumstances = vec![
-        ("the machine's architecture".to_owned(), value(std::env::consts::ARCH)),
-        ("the user (root or not)".to_owned(), value(if sys::user() == 0 { "root" } else { "not" })),
-        ("the limits of processes (ulimit, umask)".to_owned(), value(&format!("{:?}", sys::limits()))),
-        ("signals that are ignored or blocked".to_owned(), value(&format!("{:?}", sys::given_signals()))),
-        ("capabilities and personality (setpriv, setarch)".to_owned(), value(&format!("{:?}", sys::powers()))),
+        Aspect::Architecture.text(project, std::env::consts::ARCH.as_bytes()),
+        Aspect::User.numbers(&[(sys::user() == 0).into()]),
+        Aspect::Limits.numbers(&limits()),
+        Aspect::Signals.numbers(&[ignored, blocked]),
+        Aspect::Powers.numbers(&powers()),
         output_circumstance(connection),
     ];
-    if let Some(size) = connection.size() {
-        circumstances.push(("the size of the terminal".to_owned(), value(&format!("{size:?}"))));
-    }
+    circumstances
+        .extend(connection.size().map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])));
     // A test can see that a descriptor is closed, without any call that is watched.
-    let others: Vec<i32> = inherited::others().iter().map(|foreign| foreign.number).collect();
-    circumstances.push(("which descriptors are inherited".to_owned(), value(&format!("{others:?}"))));
+    let others: Vec<u64> = inherited::others().iter().map(|foreign| foreign.number as u64).collect();
+    circumstances.push(Aspect::Descriptors.numbers(&others));
     for (number, path) in inherited::known() {
-        let mut hasher = Hasher::new("descriptor");
-        project.hash_text(path.as_os_str().as_bytes(), &mut hasher);
-        circumstances.push((format!("the descriptor {number}"), hasher.finish()));
+        circumstances.push(Aspect::Descriptor(number as u64).text(project, path.as_os_str().as_bytes()));
     }
-    let mut nesting = Hasher::new("nesting");
+    let mut nesting = Aspect::Nesting.hasher();
     project.hash_nesting(&mut nesting);
-    circumstances.push(("how HOME, TMPDIR and the build folder lie to the project".to_owned(), nesting.finish()));
+    circumstances.push((Aspect::Nesting.label(), nesting.finish()));
     if let Some(logical) = logical_folder(&project.working) {
         // `cd ..` means something else then.
-        let mut hasher = Hasher::new("logical folder");
-        project.hash_text(logical.as_os_str().as_bytes(), &mut hasher);
-        circumstances.push(("the variable PWD".to_owned(), hasher.finish()));
+        circumstances.push(Aspect::LogicalFolder.text(project, logical.as_os_str().as_bytes()));
     }
     for (name, text) in environment::counted(&project.config, connection.on_terminal()) {
-        let mut hasher = Hasher::new("variable");
-        hasher.bytes(name.as_bytes());
-        project.hash_text(text.as_bytes(), &mut hasher);
-        circumstances.push((format!("the variable {}", name.to_string_lossy()), hasher.finish()));
+        circumstances.push(Aspect::Variable(name).text(project, text.as_bytes()));
     }
     circumstances
+}
+
+fn limits() -> Vec<u64> {
+    let (limits, mask) = sys::limits();
+    limits.into_iter().flat_map(|(soft, hard)| [soft, hard]).chain([mask.into()]).collect()
+}
+
+fn powers() -> Vec<u64> {
+    let (sets, has_no_new_privileges, personality) = sys::powers();
+    sets.map(u64::from).into_iter().chain([has_no_new_privileges.into(), personality as u64]).collect()
 }

@@ -3,7 +3,8 @@
 use super::{Session, disturbed};
 use crate::elf::sanitizers;
 use crate::fingerprint::execution;
-use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
+use crate::model::keys::KeyOf;
+use crate::model::{Code, FileIdentity, Function, Hash};
 use crate::observe::agent::Agent;
 use crate::observe::lead::KnownSites;
 use crate::observe::sites::Sites;
@@ -37,7 +38,7 @@ pub fn has_passed(session: &Session) -> bool {
 }
 
 fn passed_name(session: &Session) -> Hash {
-    Hasher::new("passed while traced").hash(session.test.name).finish()
+    KeyOf::PassedWhileTraced.of(session.test.name)
 }
 
 /// The functions that manifests know, and that were looked up before.
@@ -70,7 +71,7 @@ impl Functions for Known {
     fn has_sanitizer(&self, program: &Path) -> bool {
         let Ok((content, found)) = sys::map_with_metadata(program) else { return false };
         let identity = FileIdentity::of(&found);
-        let name = Hasher::new("has a sanitizer").hash(identity.hash()).finish();
+        let name = KeyOf::HasSanitizer.of_file(&identity);
         let [yes, no] = [Hash::of(b"yes"), Hash::of(b"no")];
         if let Some(known) = self.store.recall(name) {
             return known == yes;
@@ -87,7 +88,7 @@ impl KnownSites for Known {
     fn of(&self, library: &Path) -> Option<Sites> {
         let (content, found) = sys::map_with_metadata(library).ok()?;
         let identity = FileIdentity::of(&found);
-        let name = identity.is_settled().then(|| Hasher::new("sites 3").hash(identity.hash()).finish());
+        let name = identity.is_settled().then(|| KeyOf::CallSites.of_file(&identity));
         if let Some(sites) = name.and_then(|name| Sites::decode(&self.store.blob(name).ok()??)) {
             return Some(sites);
         }
@@ -102,7 +103,7 @@ impl KnownSites for Known {
 
 /// Under which name the functions of a binary are kept; `None` if its files are too young.
 fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
-    let mut hasher = Hasher::new("code 2");
+    let mut hasher = KeyOf::CodeOfBinary.hasher();
     for file in [binary, manifest] {
         let identity = FileIdentity::of(&fs::metadata(file).ok()?);
         hasher.hash(identity.is_settled().then(|| identity.hash())?);

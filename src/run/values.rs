@@ -9,6 +9,7 @@ use super::project::Project;
 use crate::fingerprint::execution::{self, Execution, Extent, Placed};
 use crate::fingerprint::libraries;
 use crate::fingerprint::walk::NodeSet;
+use crate::model::keys::{self, KeyOf, PlainState};
 use crate::model::{Base, Dependency, DependencyKind, FileIdentity, Hash, Hasher, Place, Shape, Traced};
 use crate::observe::targets::{self, Target};
 use crate::observe::tracing::Executed;
@@ -77,11 +78,7 @@ impl<'a> Values<'a> {
 
     /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
     pub fn key(project: &Project, test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
-        let mut hasher = Hasher::new("outcome");
-        hasher.hash(test).hash(shape.hash().ok()?).number(values.len() as u64);
-        project.hash_surroundings(&shape.dependencies, &mut hasher);
-        values.iter().for_each(|value| _ = hasher.hash(*value));
-        Some(hasher.finish())
+        Some(keys::outcome(test, shape.hash().ok()?, &project.surroundings(&shape.dependencies), values))
     }
 
     /// A name for the key of an outcome, by which it is found at once where not even what was not executed has changed.
@@ -92,7 +89,7 @@ impl<'a> Values<'a> {
 
     /// The same for given values.
     pub fn whole_key_of(project: &Project, test: Hash, shape: &Shape, values: &[Hash]) -> Option<Hash> {
-        Some(Hasher::new("whole").hash(Values::key(project, test, shape, values)?).finish())
+        Some(KeyOf::WholeOutcome.of(Values::key(project, test, shape, values)?))
     }
 
     /// What an execution used, from what was observed of it.
@@ -112,13 +109,13 @@ impl<'a> Values<'a> {
         let covered = self.covered(&shape);
         for traced in &mut valued {
             if self.counts_by_name(&traced.dependency) {
-                traced.value = plain("of the system");
+                traced.value = PlainState::OfTheSystem.value();
             } else if traced.dependency.kind != DependencyKind::Library {
                 continue;
             } else if is_loader_cache(&traced.dependency.place) {
                 traced.value = loader_cache(&shape);
             } else if covered.contains(&traced.dependency.place) {
-                traced.value = plain("covered");
+                traced.value = PlainState::Covered.value();
             }
         }
         Valued { used: valued }
@@ -134,7 +131,7 @@ impl<'a> Values<'a> {
             .map(|dependency| match dependency.kind {
                 _ if self.counts_by_name(dependency) => self.value_by_name(dependency),
                 DependencyKind::Library if is_loader_cache(&dependency.place) => loader_cache(shape),
-                DependencyKind::Library if covered.contains(&dependency.place) => plain("covered"),
+                DependencyKind::Library if covered.contains(&dependency.place) => PlainState::Covered.value(),
                 DependencyKind::Program => self.program(dependency),
                 _ => self.value(dependency),
             })
@@ -162,7 +159,7 @@ impl<'a> Values<'a> {
             DependencyKind::Link => fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()),
             _ => fs::metadata(path).is_ok(),
         };
-        if is_there { plain("of the system") } else { plain("absent") }
+        if is_there { PlainState::OfTheSystem.value() } else { PlainState::Absent.value() }
     }
 
     /// The value that one thing has now.
@@ -178,7 +175,7 @@ impl<'a> Values<'a> {
         let value = match path {
             _ if dependency.kind == DependencyKind::Mentioned => mentions::value(self.project, &dependency.place),
             Some(path) => self.look(dependency.kind, &path),
-            None => plain("no such folder"),
+            None => PlainState::NoSuchFolder.value(),
         };
         self.known.insert(name, value);
         value
@@ -207,9 +204,9 @@ impl<'a> Values<'a> {
             .map_or_else(|| fs::symlink_metadata(path), Ok)
         {
             Ok(found) => found,
-            Err(error) if is_absence(&error) => return plain("absent"),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return plain("denied"),
-            Err(_) => return plain("unknown"),
+            Err(error) if is_absence(&error) => return PlainState::Absent.value(),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return PlainState::Denied.value(),
+            Err(_) => return PlainState::Unknown.value(),
         };
         if let Some(files) = self.found.as_mut().filter(|_| kind == DependencyKind::File) {
             files.insert(path.to_owned(), found.clone());
@@ -217,21 +214,23 @@ impl<'a> Values<'a> {
         match kind {
             DependencyKind::File | DependencyKind::Library => match self.contents.of_any(path, &found) {
                 Ok(content) => file_value(content),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => plain("denied"),
-                Err(_) => plain("unknown"),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => PlainState::Denied.value(),
+                Err(_) => PlainState::Unknown.value(),
             },
             DependencyKind::Program => match self.contents.of_any(path, &found) {
                 Ok(content) if is_executable(&found) => program_value(content),
-                _ => plain("unknown"),
+                _ => PlainState::Unknown.value(),
             },
-            DependencyKind::Denied if self.contents.is_denied(path) => plain("denied"),
+            DependencyKind::Denied if self.contents.is_denied(path) => PlainState::Denied.value(),
             DependencyKind::Exists => what_value(What::kind(Kind::of(found.file_type()))),
             DependencyKind::Attributes => what_value(What::of(&found)),
             DependencyKind::Folder => {
-                listing::of(path).map_or(plain("unknown"), |now| listing_value(listing::hash(&now)))
+                listing::of(path).map_or(PlainState::Unknown.value(), |now| listing_value(listing::hash(&now)))
             }
-            DependencyKind::Link => fs::read_link(path).map_or(plain("unknown"), |target| self.link_value(&target)),
-            _ => plain("there"),
+            DependencyKind::Link => {
+                fs::read_link(path).map_or(PlainState::Unknown.value(), |target| self.link_value(&target))
+            }
+            _ => PlainState::There.value(),
         }
     }
 
@@ -299,7 +298,7 @@ impl<'a> Values<'a> {
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
         // Libraries of the system are large, and change seldom.
         let digest = |identity: FileIdentity, make: &dyn Fn() -> Hash| {
-            let name = Hasher::new("digest of a library").hash(identity.hash()).finish();
+            let name = KeyOf::LibraryDigest.of_file(&identity);
             self.store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
                 let digest = make();
                 if identity.is_settled() {
@@ -326,8 +325,8 @@ impl<'a> Values<'a> {
 
     /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
     fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>, executed: &[u8]) -> Option<Hash> {
-        let mut hasher = Hasher::new("fingerprint of files 3");
-        hasher.number(self.project.config.sharing.system_libraries as u64);
+        let mut hasher = KeyOf::ProgramFingerprint.hasher();
+        hasher.code(self.project.config.sharing.system_libraries);
         hasher.bytes(executed);
         self.project.hash_folders(&mut hasher);
         hasher.bytes(entry.unwrap_or_default().as_bytes());
@@ -378,7 +377,7 @@ impl<'a> Values<'a> {
     fn declared_value(&mut self, pattern: &Path) -> Hash {
         let mut hasher = Hasher::new("declared");
         let pattern = pattern.to_string_lossy();
-        let Ok(paths) = glob::glob(&pattern) else { return plain("unknown") };
+        let Ok(paths) = glob::glob(&pattern) else { return PlainState::Unknown.value() };
         for path in paths.flatten() {
             let Ok(found) = fs::metadata(&path) else { continue };
             if found.is_dir() {
@@ -386,10 +385,10 @@ impl<'a> Values<'a> {
             }
             let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             let place = self.project.place(&path);
-            hasher.number(place.base as u64).bytes(&place.path);
+            hasher.place(&place);
             match self.contents.of_any(&real, &found) {
                 Ok(content) => hasher.hash(content),
-                Err(_) => hasher.hash(plain("unknown")),
+                Err(_) => hasher.hash(PlainState::Unknown.value()),
             };
         }
         hasher.finish()
@@ -406,8 +405,8 @@ impl<'a> Values<'a> {
             Use::Loaded { content, .. } => (DependencyKind::Library, file_value(*content)),
             Use::Exists { what, .. } if what.details.is_none() => (DependencyKind::Exists, what_value(*what)),
             Use::Exists { what, .. } => (DependencyKind::Attributes, what_value(*what)),
-            Use::Absent { .. } => (DependencyKind::Absent, plain("absent")),
-            Use::Denied { .. } => (DependencyKind::Denied, plain("denied")),
+            Use::Absent { .. } => (DependencyKind::Absent, PlainState::Absent.value()),
+            Use::Denied { .. } => (DependencyKind::Denied, PlainState::Denied.value()),
             Use::Listed { listing, .. } => (DependencyKind::Folder, listing_value(*listing)),
             Use::Link { target, .. } => (DependencyKind::Link, self.link_value(target)),
             Use::Extended { attributes, .. } => (DependencyKind::Extended, *attributes),
@@ -540,11 +539,6 @@ fn traced(value: Hash, dependency: Dependency) -> Traced {
     Traced { dependency, value, manifests: Vec::new(), note: String::new() }
 }
 
-/// The value of something of which no more counts than the state it is in.
-pub(super) fn plain(state: &str) -> Hash {
-    Hasher::new("state").bytes(state.as_bytes()).finish()
-}
-
 fn file_value(content: Hash) -> Hash {
     Hasher::new("file").hash(content).finish()
 }
@@ -559,7 +553,7 @@ fn listing_value(listing: Hash) -> Hash {
 
 fn what_value(what: What) -> Hash {
     let mut hasher = Hasher::new("attributes");
-    hasher.number(what.kind as u64);
+    hasher.code(what.kind);
     if let Some(details) = what.details {
         hasher.number(details.size).number(details.executable.into());
         if let Some((seconds, rest)) = details.modified {
@@ -608,7 +602,7 @@ fn loader_cache(shape: &Shape) -> Hash {
 const MOST_REMEMBERED: usize = 128;
 
 fn covered_name(name: Hash) -> Hash {
-    Hasher::new("covered libraries").hash(name).finish()
+    KeyOf::CoveredLibraries.of(name)
 }
 
 fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Program> {

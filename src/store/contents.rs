@@ -3,7 +3,8 @@
 //! not an answer. The file is sparse, and old hashes make way for new ones: nothing ever needs cleaning up.
 
 use super::private;
-use crate::model::{Hash, Hasher};
+use crate::model::Hash;
+use crate::model::keys::KeyOf;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -78,7 +79,7 @@ fn encode(identity: Hash, content: Hash) -> [u8; WIDTH] {
     let mut place = [0; WIDTH];
     place[..16].copy_from_slice(&identity.0);
     place[16..32].copy_from_slice(&content.0);
-    let mut hasher = Hasher::new("remembered content 2");
+    let mut hasher = KeyOf::ContentEntry.hasher();
     hasher.hash(identity).hash(content);
     place[32..].copy_from_slice(&hasher.finish().0[..8]);
     place

@@ -5,6 +5,7 @@ mod bad_input;
 mod cross;
 mod damaged;
 mod edits;
+mod keys;
 mod lab;
 mod layers;
 mod observe;

@@ -5,7 +5,8 @@ use super::location::Attributes;
 use super::redis::{Command, ConnectOptions, Connection, Server};
 use super::resp::Reply;
 use super::url::Url;
-use super::{Backend, Fetched, Listed, Name, Timeouts, VERSION};
+use super::{Backend, Fetched, Listed, Name, Timeouts};
+use crate::model::keys::SCHEMA;
 use std::collections::BTreeMap;
 
 /// How often a key may be said to be elsewhere.
@@ -36,7 +37,7 @@ impl Cluster {
         let database = database(&home, url)?;
         let Attributes { ca_file, largest, namespace, .. } = attributes.clone();
         let connect_options = ConnectOptions { user, password, database, ca_file, largest, timeouts };
-        let prefix = format!("tasting:{VERSION}:{namespace}:");
+        let prefix = format!("tasting:{SCHEMA}:{namespace}:");
         let touches = attributes.read_only != Some(true);
         Ok(Cluster { home, nodes: BTreeMap::new(), connect_options, prefix, attributes: attributes.clone(), touches })
     }

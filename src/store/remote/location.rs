@@ -5,6 +5,7 @@
 
 use super::url::{self, Url};
 use super::{ValueKind, keys};
+use crate::model::keys::Code;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -94,6 +95,16 @@ pub enum Layout {
     Flat,
     /// `ac/` and 64 digits: what Bazel's servers want.
     Bazel,
+}
+
+impl Code for Layout {
+    fn code(self) -> u64 {
+        match self {
+            Layout::Subdirs => 0,
+            Layout::Flat => 1,
+            Layout::Bazel => 2,
+        }
+    }
 }
 
 impl Default for Attributes {

@@ -30,15 +30,13 @@ use self::breaker::Breaker;
 use self::location::{Endpoint, Location, Secret};
 use self::spool::Spool;
 use self::value::Keys;
-use crate::model::{Hash, Hasher};
+use crate::model::Hash;
+use crate::model::keys::{KeyOf, SCHEMA};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
-
-/// The version of the names: Tastings with other ones live side by side in one store.
-const VERSION: u32 = 1;
 
 /// How long a server may take where nobody waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -95,15 +93,16 @@ impl Name {
         Name { kind: ValueKind::Object, hash: key }
     }
 
-    /// The name as the last part of a path: 32 digits, a dot, the kind and the version.
+    /// The name as the last part of a path: 32 digits, a dot, the kind and the version of all keys: Tastings with other ones
+    /// live side by side in one store.
     fn file(self) -> String {
-        format!("{}.{}{VERSION}", self.hash, self.kind.letter())
+        format!("{}.{}{SCHEMA}", self.hash, self.kind.letter())
     }
 
     /// The other way round; `None` for what is no name of ours.
     fn of_file(text: &str) -> Option<Name> {
         let (digits, ending) = text.split_once('.')?;
-        let kind = ValueKind::ALL.into_iter().find(|kind| ending == format!("{}{VERSION}", kind.letter()))?;
+        let kind = ValueKind::ALL.into_iter().find(|kind| ending == format!("{}{SCHEMA}", kind.letter()))?;
         Some(Name { kind, hash: Hash::from_text(digits)? })
     }
 }
@@ -324,19 +323,20 @@ fn breakers_in(folder: &Path, location: &Location) -> [Breaker; 2] {
 /// What tells two remote stores apart.
 fn identity(location: &Location) -> Hash {
     let attributes = &location.attributes;
-    let mut hasher = Hasher::new("remote store");
+    let mut hasher = KeyOf::RemoteStore.hasher();
     hasher.bytes(location.url().as_bytes()).bytes(attributes.namespace.as_bytes());
     // Who signs with another key does not do other people's jobs.
-    hasher.bytes(format!("{:?}", attributes.sign_key).as_bytes());
+    let sign_key = attributes.sign_key.as_deref().map(|path| path.as_os_str().as_encoded_bytes());
+    hasher.number(sign_key.is_some().into()).bytes(sign_key.unwrap_or_default());
     hasher.bytes(attributes.endpoint.as_deref().unwrap_or_default().as_bytes());
-    hasher.bytes(format!("{:?}", attributes.layout).as_bytes()).finish()
+    hasher.code(attributes.layout).finish()
 }
 
 /// Where breakers are kept if nothing is to be written to the store.
 fn temporary_folder(location: &Location) -> PathBuf {
     let folder = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let user = std::env::var("USER").unwrap_or_default();
-    let name = Hasher::new("breakers").hash(identity(location)).bytes(user.as_bytes()).finish();
+    let name = KeyOf::Breakers.hasher().hash(identity(location)).bytes(user.as_bytes()).finish();
     folder.join(format!("tasting-{name}"))
 }
 
