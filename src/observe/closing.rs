@@ -26,6 +26,7 @@ impl Ledger {
         self.refuse_pipes_of_others();
         let mut used = self.left_behind();
         used.extend(self.copied_times(&used));
+        used.extend(self.made_and_gone());
         used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry, &self.loads, &self.library_names)));
         let names = self.library_names.links();
         self.links.retain(|link, _| !names.contains(link.as_path()));
@@ -114,6 +115,16 @@ impl Ledger {
             left.truncate(MOST_LEFT_BEHIND);
         }
         left
+    }
+
+    /// What the run has made and removed again was not there before. Were it there, the run would write to it and remove it, which
+    /// a replay does not. Below a folder of the run's own, that folder's absence says so already.
+    fn made_and_gone(&self) -> Vec<Use> {
+        let is_gone = |path: &Path| fs::symlink_metadata(path).is_err_and(|error| is_absence(&error));
+        let is_below_own = |path: &Path| path.ancestors().skip(1).any(|folder| self.own_folders.contains(folder));
+        let made = self.touched.iter().filter(|(_, touch)| **touch == Touch::Made).map(|(path, _)| path);
+        let gone = made.filter(|path| is_gone(path) && !is_below_own(path));
+        gone.map(|path| Use::Absent { path: path.clone() }).collect()
     }
 
     /// The times of files from before the run that files have which it leaves behind: after `cp -p`, `touch -r`, `mv` or `chmod`.

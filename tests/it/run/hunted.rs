@@ -51,6 +51,31 @@ fn a_folder_for_files_that_are_removed_again() {
 }
 
 #[test]
+fn files_where_the_test_removes_its_own() {
+    for make in ["echo x > scratch", "echo x > new; mv new scratch", "cp tasting.toml scratch", "touch scratch"] {
+        let bench = Bench::new();
+        let script = format!("{make}; rm scratch");
+        let words = ["sh", "-c", &script];
+        bench.settles(&words);
+        bench.write("scratch", "of somebody else");
+        bench.runs(&words);
+        assert!(!bench.path("scratch").exists(), "{make}");
+        bench.reuses(&words);
+    }
+}
+
+#[test]
+fn random_names_of_removed_files_allow_reuse() {
+    for script in [
+        "folder=$(mktemp -d) && echo x > $folder/one && mv $folder/one $folder/two && rm -r $folder",
+        "file=$(mktemp) && echo x > $file && rm $file",
+        "echo x > ${TMPDIR:-/tmp}/scratch.$$ && rm ${TMPDIR:-/tmp}/scratch.$$",
+    ] {
+        Bench::new().settles(&["sh", "-c", script]);
+    }
+}
+
+#[test]
 fn links_that_are_not_followed() {
     let link = |bench: &Bench, target: &str| {
         let _ = fs::remove_file(bench.path("link"));
