@@ -179,8 +179,12 @@ unsafe fn ask(number: usize, arguments: &[usize; 6], is_loader: usize) -> isize 
 
 const FCHDIR: usize = 81;
 
+const FCNTL: usize = 72;
+/// What `fcntl` is told to have signals sent: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
+const SIGNALLING: [u32; 5] = [10, 15, 8, 1024, 1026];
+
 /// Calls about descriptors, some of which may be from outside.
-const DESCRIPTORS: [usize; 4] = [32, 33, 72, 292];
+const DESCRIPTORS: [usize; 4] = [32, 33, FCNTL, 292];
 
 /// Whether only the filter knows if a descriptor is from outside.
 fn is_beyond_knowledge(number: usize, arguments: &[usize; 6]) -> bool {
@@ -193,6 +197,9 @@ unsafe fn needs_no_question(number: usize, arguments: &[usize; 6]) -> bool {
     const SIG_IGN: usize = 1;
     if number == FCHDIR {
         return unsafe { known::has_moved() };
+    }
+    if number == FCNTL && SIGNALLING.contains(&(arguments[1] as u32)) {
+        return false;
     }
     if DESCRIPTORS.contains(&number) {
         return unsafe { FOREIGN } >> (arguments[0] as u32) & 1 == 0;

@@ -4,7 +4,7 @@
 //!
 //! Numbers are those of the architecture that the crate is built for (x86-64, AArch64).
 
-use When::{Always, Foreign, HasBits, IsAny, IsNot, NotNull};
+use When::{Always, AnyForeign, Foreign, HasBits, IsAny, IsNot, NotNull};
 
 /// What a call does, and where its arguments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub enum Act {
     Handler,
     /// Asks a device for something, or changes it: `CONTROLS`.
     Control,
-    /// Uses an inherited descriptor: only with `When::Foreign`.
+    /// Uses an inherited descriptor: only with `When::Foreign` and `When::AnyForeign`.
     Inherited,
     /// Cannot be watched.
     Refuse(&'static str),
@@ -147,6 +147,8 @@ pub enum When {
     IsNot(usize, u32, &'static [u32]),
     /// The argument is a descriptor that the test inherited from outside.
     Foreign(usize),
+    /// The test inherited any descriptor from outside: the call names descriptors in memory.
+    AnyForeign,
 }
 
 /// One watched call.
@@ -156,6 +158,7 @@ const AT: Option<usize> = Some(0);
 const CWD: Option<usize> = None;
 const ALWAYS: &[When] = &[Always];
 const READS: &[When] = &[Foreign(0)];
+const WAITS: &[When] = &[AnyForeign];
 
 /// After such a call, paths are not looked up any more.
 pub const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
@@ -218,6 +221,9 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_recvmmsg,        Act::Inherited, READS),
     (libc::SYS_accept,          Act::Accept, &[Always, Foreign(0)]),
     (libc::SYS_accept4,         Act::Accept, &[Always, Foreign(0)]),
+    (libc::SYS_ppoll,           Act::Inherited, WAITS),
+    (libc::SYS_pselect6,        Act::Inherited, WAITS),
+    (libc::SYS_epoll_ctl,       Act::Inherited, &[Foreign(2)]),
     (libc::SYS_dup,             Act::Inherited, READS),
     (libc::SYS_dup3,            Act::Inherited, READS),
     (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING)]),
@@ -352,6 +358,8 @@ const SYS_FILE_SETATTR: i64 = 469;
 #[rustfmt::skip]
 pub const OLD_CALLS: &[Row] = &[
     (libc::SYS_dup2,      Act::Inherited, READS),
+    (libc::SYS_poll,      Act::Inherited, WAITS),
+    (libc::SYS_select,    Act::Inherited, WAITS),
     (libc::SYS_alarm,     Act::Signals, ALWAYS),
     (libc::SYS_open,      Act::Open { folder: CWD, path: 0, flags: 1 }, ALWAYS),
     (libc::SYS_creat,     Act::Create { path: 0 }, ALWAYS),

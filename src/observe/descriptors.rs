@@ -18,11 +18,28 @@ const USED: &str = "is used, and comes from outside the test";
 const CONTROL_HEADER: usize = 16;
 /// More is not read of what goes along with a message.
 const LONGEST_CONTROL: u64 = 4096;
+/// No more descriptors than this are looked at in one call; those that are inherited have low numbers.
+const MOST_WAITED_FOR: u64 = 4096;
 
 impl Supervisor {
     /// A descriptor is used that may be one from outside.
     pub(super) fn uses_descriptor(&mut self, call: &Call, index: usize) {
-        let number = call.int(index);
+        self.uses_number(call, call.int(index));
+    }
+
+    /// A call waits until something can be read or written (`poll`, `select`): it tells whether something has come.
+    pub(super) fn waits_for_descriptors(&mut self, call: &Call) -> io::Result<()> {
+        let numbers = match call.notification.number {
+            libc::SYS_pselect6 => selected(call)?,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_select => selected(call)?,
+            _ => polled(call)?,
+        };
+        numbers.into_iter().for_each(|number| self.uses_number(call, number));
+        Ok(())
+    }
+
+    fn uses_number(&mut self, call: &Call, number: i32) {
         let is_watched = PUT_ASIDE.contains(&number) || self.foreign.iter().any(|foreign| foreign.number == number);
         if !is_watched {
             return;
@@ -86,6 +103,29 @@ impl Supervisor {
         }
         Ok(())
     }
+}
+
+/// The descriptors in an array of `struct pollfd`. Where no event is asked for, the call only tells whether a descriptor is open: the
+/// runtime of Rust asks so about the first three whenever a program starts.
+fn polled(call: &Call) -> io::Result<Vec<i32>> {
+    const SIZE: usize = 8;
+    let count = call.argument(1).min(MOST_WAITED_FOR) as usize;
+    let entries = memory::bytes(call.thread(), call.argument(0), count * SIZE)?;
+    let number = |entry: &[u8]| i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
+    let is_asked = |entry: &&[u8]| entry[4..6] != [0, 0];
+    Ok(entries.chunks_exact(SIZE).filter(is_asked).map(number).collect())
+}
+
+/// The descriptors in the three sets of `select`.
+fn selected(call: &Call) -> io::Result<Vec<i32>> {
+    let count = u64::try_from(call.int(0)).unwrap_or(0).min(MOST_WAITED_FOR) as usize;
+    let mut numbers = Vec::new();
+    for set in (1..=3).map(|index| call.argument(index)).filter(|set| *set != 0) {
+        let bits = memory::bytes(call.thread(), set, count.div_ceil(64) * 8)?;
+        let is_in = |number: &usize| bits.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 != 0);
+        numbers.extend((0..count).filter(is_in).map(|number| number as i32));
+    }
+    Ok(numbers)
 }
 
 /// The descriptors in what goes along with a message.

@@ -180,7 +180,8 @@ impl Supervisor {
         if place.path == Path::new(TERMINAL) {
             self.opens_terminal(call, flags);
         }
-        if place.kind() == Some(Kind::Fifo) && self.ledger.is_own(&place.path) {
+        let is_pipe = place.kind() == Some(Kind::Fifo) && !policy::is_for_debuggers(&place.path);
+        if is_pipe && self.ledger.is_own(&place.path) {
             self.ledger.opens_own_pipe(&place.path, reads, writes);
         }
         match (&place.found, place.kind()) {

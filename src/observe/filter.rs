@@ -138,7 +138,8 @@ fn condition(when: &When, foreign: &[i32]) -> Vec<sock_filter> {
             steps.push(look);
             steps
         }
-        When::Foreign(_) if foreign.is_empty() => Vec::new(),
+        When::Foreign(_) | When::AnyForeign if foreign.is_empty() => Vec::new(),
+        When::AnyForeign => vec![look],
         When::Foreign(argument) => {
             let numbers: Vec<u32> = foreign.iter().map(|&number| number as u32).collect();
             any_of(vec![low(argument)], &numbers, look)
@@ -196,6 +197,7 @@ mod tests {
                 && !looks(libc::SYS_mmap, [0, 0, 0, 0, 3, 0])
         );
         assert!(looks(libc::SYS_mmap, [0, 0, 0, 0, 7, 0]));
+        assert!(looks(libc::SYS_ppoll, [0; 6]) && looks(libc::SYS_epoll_ctl, [3, 1, 7, 0, 0, 0]));
         assert!(looks(libc::SYS_read, [0; 6]) && looks(libc::SYS_read, [7, 0, 0, 0, 0, 0]));
         assert!(!looks(libc::SYS_read, [3, 0, 0, 0, 0, 0]) && looks(libc::SYS_splice, [1, 0, 7, 0, 0, 0]));
         assert!(looks(libc::SYS_sendto, [1, 0, 0, 0, 8, 0]) && looks(libc::SYS_sendto, [1, 0, 0, 0, 1 << 40, 0]));

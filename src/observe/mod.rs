@@ -65,6 +65,7 @@ mod programs;
 /// Undoing a run.
 mod put_back;
 /// What paths mean.
+mod receivers;
 mod resolve;
 /// Where libraries make watched calls.
 pub mod sites;

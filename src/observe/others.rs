@@ -37,11 +37,7 @@ impl Supervisor {
             Act::SendTo => self.talks(call, call.argument(4), call.argument(5)),
             Act::SendMessage { many } => self.sends(call, many),
             Act::Bind => self.bind(call),
-            Act::Control => {
-                self.uses_descriptor(call, 0);
-                self.interrupts.controls(call.argument(1) as u32);
-                Ok(())
-            }
+            Act::Control => self.note_control(call),
             Act::Accept => {
                 self.sockets.waits(call.thread(), call.argument(0));
                 Ok(())
@@ -72,24 +68,6 @@ impl Supervisor {
             Act::Become { group, count } => self.becomes(call, group, count),
             _ => Ok(()),
         }
-    }
-
-    /// A signal is sent, or will be. The signal 0 only asks whether there is such a process.
-    pub(super) fn note_signal(&mut self, call: &Call) -> io::Result<()> {
-        match (call.notification.number, call.int(1)) {
-            (libc::SYS_kill, 0) => self.look_into(call, call.int(0)),
-            _ => self.interrupts.sends(call),
-        }
-    }
-
-    /// The number of a process; 0 for the caller's own group, and less for another one, or for all that there are.
-    fn look_into(&mut self, call: &Call, process: i32) -> io::Result<()> {
-        let outside = match process {
-            0 => false,
-            -1 => true,
-            _ => !self.processes.has(process.unsigned_abs()),
-        };
-        self.refuse_if(call, outside, "looks into a process that is not its own")
     }
 
     pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {

@@ -88,6 +88,11 @@ pub fn names_mapped_files(path: &Path) -> bool {
     process_of(text).is_some() && about(text).split('/').next().is_some_and(|table| tables.contains(&table))
 }
 
+/// Whether a named pipe is the one by which valgrind lets a debugger in. It is there in every run, and hardly ever used.
+pub fn is_for_debuggers(pipe: &Path) -> bool {
+    pipe.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"vgdb-pipe-"))
+}
+
 /// What a path of `/proc/PID` or `/proc/PID/task/TID` is about.
 fn about(text: &str) -> &str {
     let mut parts = text.trim_start_matches("/proc/").splitn(4, '/');

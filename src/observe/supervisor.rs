@@ -207,8 +207,10 @@ impl Supervisor {
         }
         self.effect = act.effect();
         for when in *whens {
-            if let When::Foreign(index) = when {
-                self.uses_descriptor(call, *index);
+            match when {
+                When::Foreign(index) => self.uses_descriptor(call, *index),
+                When::AnyForeign => self.waits_for_descriptors(call)?,
+                _ => {}
             }
         }
         let is_exposed = !call.is_question && !matches!(act, Act::Inherited);

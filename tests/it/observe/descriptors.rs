@@ -28,6 +28,11 @@ fn a_pipe_on_standard_input_is_refused_only_if_it_is_read() {
         ("read line", true),
         ("cat /dev/stdin", true),
         ("exec 5<&0; cat <&5", true),
+        ("python3 -c 'import select; select.select([0], [], [], 0)'", true),
+        ("python3 -c 'import select; p = select.poll(); p.register(0, 1); p.poll(0)'", true),
+        ("python3 -c 'import select; select.epoll().register(0, 1)'", true),
+        ("python3 -c 'import select; p = select.poll(); p.register(0, 0); p.poll(0)'", false),
+        ("python3 -c 'import os, select; select.select([os.pipe()[0]], [], [], 0)'", false),
     ];
     shop.write("input", "text\n");
     for (line, refused) in lines {

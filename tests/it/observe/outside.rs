@@ -127,6 +127,16 @@ const CALLS: &[(&str, &str)] = &[
     ("ptrace(PTRACE_SEIZE, getppid(), 0, 0); if (0)", "not its own"),
     ("int child = fork(); if (!child) { pause(); _exit(0); } ptrace(PTRACE_SEIZE, child, 0, 0); kill(child, 9); wait(0);", ""),
     ("char *none[] = {0}; int fd = memfd_create(\"x\", 0); write(fd, \"#!/bin/true\", 11); fexecve(fd, none, none);", "no name"),
+    ("kill(getppid(), SIGCONT);", "sends signals to a process that is not its own"),
+    ("kill(-1, 0);", "looks into a process"),
+    ("raise(SIGCONT); kill(0, SIGCONT); signal(SIGTERM, SIG_IGN); kill(getpid(), SIGTERM);", ""),
+    ("int child = fork(); if (!child) { pause(); _exit(0); } kill(child, SIGKILL); wait(0);", ""),
+    ("int ends[2]; pipe(ends); fcntl(ends[0], F_SETOWN, getppid());", "sends signals to a process that is not its own"),
+    ("int ends[2]; pipe(ends); struct f_owner_ex to = {F_OWNER_PID, getppid()}; fcntl(ends[0], F_SETOWN_EX, &to);",
+     "sends signals to a process that is not its own"),
+    ("int ends[2]; pipe(ends); int to = getppid(); ioctl(ends[0], FIOSETOWN, &to);",
+     "sends signals to a process that is not its own"),
+    ("int ends[2]; pipe(ends); fcntl(ends[0], F_SETOWN, getpid()); fcntl(ends[0], F_SETOWN, 0);", ""),
     ("setuid(getuid()); setresgid(-1, getgid(), -1);", ""),
     ("setuid(12345);", "another user"),
     ("syscall(SYS_keyctl, 0, 0);", "keyrings"),
@@ -137,8 +147,8 @@ const CALLS: &[(&str, &str)] = &[
     ("syscall(600);", "makes system call 600, which is unknown"),
 ];
 
-const HEADERS: &str = "#include <linux/filter.h>\n#include <netinet/in.h>\n#include <sched.h>\n#include <signal.h>\n\
-    #include <sys/ipc.h>\n#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/ptrace.h>\n#include <sys/shm.h>\n\
+const HEADERS: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <asm/ioctls.h>\n#include <linux/filter.h>\n#include <netinet/in.h>\n#include <sched.h>\n#include <signal.h>\n\
+    #include <sys/ioctl.h>\n#include <sys/ipc.h>\n#include <sys/mman.h>\n#include <sys/prctl.h>\n#include <sys/ptrace.h>\n#include <sys/shm.h>\n\
     #include <sys/socket.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n";
 
 #[test]

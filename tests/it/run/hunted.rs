@@ -1,9 +1,10 @@
 //! Changes that were missed once, and ways in which a test could tell that it ran under `tasting run`.
 
 use super::Bench;
-use crate::workshop::TASTING;
+use crate::workshop::{TASTING, tool};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
 use tasting::model::Verdict;
 
 #[test]
@@ -73,6 +74,25 @@ fn random_names_of_removed_files_allow_reuse() {
     ] {
         Bench::new().settles(&["sh", "-c", script]);
     }
+}
+
+#[test]
+fn valgrind_is_reused() {
+    if tool("valgrind").is_some() {
+        Bench::new().settles(&["valgrind", "-q", "true"]);
+    }
+}
+
+#[test]
+fn a_signal_to_another_process_is_not_kept() {
+    let bench = Bench::new();
+    let mut other = Command::new("sleep").arg("100").spawn().unwrap();
+    bench.write("pid", other.id().to_string());
+    let words = ["sh", "-c", "kill $(cat pid)"];
+    let first = bench.runs(&words);
+    other.wait().unwrap();
+    first.not_kept("sends signals to a process that is not its own");
+    assert_ne!(bench.runs(&words).outcome.code, Some(0), "it is gone");
 }
 
 #[test]
