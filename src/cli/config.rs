@@ -27,7 +27,7 @@ pub struct Arguments {
 }
 
 /// Tables of tasting.toml whose entries are settings of their own.
-const TABLES: [&str; 3] = ["environment", "limits", "sharing"];
+const TABLES: [&str; 4] = ["environment", "limits", "sharing", "history"];
 
 /// What the shims tell each other.
 const INTERNAL: [&str; 2] = ["TASTING_INSIDE_", "TASTING_LINK_"];
@@ -76,6 +76,7 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         ("TASTING_READONLY", json!(user.readonly)),
         ("TASTING_RECACHE", json!(user.recache)),
         ("TASTING_NOTRACE", json!(user.notrace)),
+        ("TASTING_SHADOW", json!(user.shadow)),
         ("TASTING_CC", text("TASTING_CC")),
         ("TASTING_CXX", text("TASTING_CXX")),
         ("TASTING_LD", text("TASTING_LD")),

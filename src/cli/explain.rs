@@ -201,6 +201,7 @@ mod tests {
             audit: None,
             shared: false,
             disturbed: None,
+            shadow: None,
         };
         let log = ["./t a b", "./t a b", "./other a b c", "./t x", "sub/t y"].map(decision);
         assert_eq!(nearest(&words("./t a c"), &log), ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]);

@@ -8,7 +8,7 @@ use super::modules::{Digest, FingerprintError, Inspected, Loaded, Opened, Part, 
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::Node;
-use crate::model::{Code, FileIdentity, Function, Hash};
+use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
 use crate::process::{Settings, manifest_file};
 use object::elf;
 use rustc_hash::FxHashSet;
@@ -140,6 +140,35 @@ impl Program {
         };
         let modules = self.modules.iter().zip(entered);
         modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()
+    }
+}
+
+/// A program with its libraries at coarser granularities than functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coarse {
+    /// All that was linked from the object files that something reachable comes from.
+    pub files: Hash,
+    /// The loaded bytes of all modules.
+    pub whole: Hash,
+}
+
+impl Program {
+    /// What a tool that knows no functions would compare.
+    pub fn coarse(&self, entry: Option<&str>) -> Coarse {
+        let mut files = Hasher::new("object files");
+        for nodes in self.loaded.entered(entry, Guide::Everything).into_iter().flatten() {
+            let contributing: FxHashSet<u32> =
+                nodes.iter().filter(|(_, counts)| *counts).map(|(node, _)| node.input).collect();
+            files.number(contributing.len() as u64);
+            // What belongs to no object file counts by itself.
+            let counted = nodes.iter().filter(|(node, counts)| *counts || contributing.contains(&node.input));
+            for (node, _) in counted.filter(|(node, counts)| node.input > 0 || *counts) {
+                files.bytes(node.name.as_bytes()).hash(node.hash);
+            }
+        }
+        let mut whole = Hasher::new("loaded bytes");
+        self.loaded.digests().for_each(|digest| _ = whole.hash(digest));
+        Coarse { files: files.finish(), whole: whole.finish() }
     }
 }
 

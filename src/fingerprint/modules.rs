@@ -189,6 +189,16 @@ impl<'o> Loaded<'o> {
     }
 }
 
+impl Loaded<'_> {
+    /// The loaded bytes of each module, as a hash.
+    pub fn digests(&self) -> impl Iterator<Item = Hash> {
+        self.modules.iter().map(|module| match module {
+            Read::Known(manifest) | Read::Late(manifest) => manifest.digest,
+            Read::Foreign(foreign) => foreign.content,
+        })
+    }
+}
+
 /// A module, read: the owner of a [`Module`].
 enum Read<'o> {
     Known(Manifest<'o>),

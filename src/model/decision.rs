@@ -2,6 +2,7 @@
 //! are not trusted for a while.
 
 use super::Hash;
+use super::envelope::FormatError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,13 +31,90 @@ pub struct Decision {
     /// How tracing or watching disturbed the test, where it did.
     #[serde(default)]
     pub disturbed: Option<String>,
+    /// What would have been done, where the test ran in shadow mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Shadow>,
+}
+
+/// What would have been done about a test that ran all the same, at each granularity of change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shadow {
+    #[serde(flatten)]
+    pub granularities: Granularities<Verdict>,
+    /// How long the run took whose result would have been reused; 0 without one.
+    pub saved_ms: u64,
+    /// The commit of that run, where it is known.
+    #[serde(default)]
+    pub reused_from: Option<String>,
+    /// The programs that changed since the run that the test is compared with: names of [`Rebuilt`] in the store.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Hash>,
+}
+
+/// One value for each granularity of change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granularities<T> {
+    /// The loaded bytes of the binaries.
+    pub whole: T,
+    /// The object files that something reachable comes from.
+    pub file: T,
+    /// The functions and data that can be reached.
+    #[serde(rename = "static")]
+    pub reachable: T,
+    /// The functions that were executed, and the data that they can see: what `tasting run` goes by.
+    pub executed: T,
+}
+
+impl<T> Granularities<T> {
+    /// The names, in the order of `values`.
+    pub const NAMES: [&str; 4] = ["whole", "file", "static", "executed"];
+
+    /// From the coarsest to the finest.
+    pub fn values(&self) -> [&T; 4] {
+        [&self.whole, &self.file, &self.reachable, &self.executed]
+    }
+
+    /// The same, to be changed.
+    pub fn values_mut(&mut self) -> [&mut T; 4] {
+        [&mut self.whole, &mut self.file, &mut self.reachable, &mut self.executed]
+    }
+}
+
+/// Two builds of a program: where their manifests are in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rebuilt {
+    pub program: String,
+    /// The libraries that have a manifest, in the order of the manifests.
+    pub libraries: Vec<String>,
+    pub entry: Option<String>,
+    /// The program's own manifest is the first.
+    pub before: Vec<Hash>,
+    pub now: Vec<Hash>,
+    /// What was executed of the first build; empty if all counts.
+    pub executed: Vec<u8>,
+}
+
+impl Rebuilt {
+    /// The builds as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
+        postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)
+    }
+
+    /// Reads what `to_bytes` wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        match postcard::take_from_bytes(bytes) {
+            Ok((builds, [])) => Ok(builds),
+            _ => Err(FormatError::Malformed),
+        }
+    }
 }
 
 /// Whether the test had to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Reused,
+    #[default]
     Executed,
 }
 
@@ -75,6 +153,14 @@ pub struct Stats {
     pub audits_missed: u64,
     /// How often a test was disturbed by tracing or watching.
     pub disturbed_runs: u64,
+    /// Tests that ran in shadow mode.
+    pub shadow_runs: u64,
+    /// How many of them would have been reused, by granularity.
+    pub shadow_reused: Granularities<u64>,
+    /// The time that would have been saved.
+    pub shadow_saved_ms: u64,
+    /// How many ended otherwise than the result that would have been replayed.
+    pub shadow_missed: u64,
     /// How often tests ran, by the sort of reason.
     pub reasons: BTreeMap<String, u64>,
 }
@@ -90,10 +176,23 @@ impl Stats {
             Verdict::Executed => self.count_executed(decision),
         }
         self.disturbed_runs += u64::from(decision.disturbed.is_some());
+        self.count_shadow(decision);
         let Some(audit) = decision.audit else { return };
         self.audits += 1;
         self.audits_unstable += u64::from(audit == Audit::Unstable);
         self.audits_missed += u64::from(audit == Audit::Missed);
+    }
+
+    fn count_shadow(&mut self, decision: &Decision) {
+        let Some(shadow) = &decision.shadow else { return };
+        self.shadow_runs += 1;
+        for (sum, verdict) in self.shadow_reused.values_mut().into_iter().zip(shadow.granularities.values()) {
+            *sum += u64::from(*verdict == Verdict::Reused);
+        }
+        self.shadow_missed += u64::from(decision.audit == Some(Audit::Missed));
+        if decision.audit == Some(Audit::Same) {
+            self.shadow_saved_ms = self.shadow_saved_ms.saturating_add(shadow.saved_ms);
+        }
     }
 
     fn count_reused(&mut self, decision: &Decision) {
@@ -172,6 +271,7 @@ mod tests {
             audit: None,
             shared: false,
             disturbed: None,
+            shadow: None,
         }
     }
 
@@ -195,6 +295,21 @@ mod tests {
         assert_eq!((stats.reused, stats.reused_executed, stats.saved_ms), (1, 1, 5));
         assert_eq!((stats.executed, stats.executed_ms, stats.reasons["new"]), (2, 6, 1));
         assert_eq!((stats.audits, stats.audits_missed, stats.audits_unstable), (1, 1, 0));
+    }
+
+    #[test]
+    fn shadow_runs_count_apart_from_reuses() {
+        let mut stats = Stats::default();
+        let granularities = Granularities { executed: Verdict::Reused, ..Granularities::default() };
+        let shadow = Shadow { granularities, saved_ms: 7, reused_from: None, programs: Vec::new() };
+        for audit in [Audit::Same, Audit::Missed] {
+            let ran = decision(Verdict::Executed, None, "shadow");
+            stats.count(&Decision { shadow: Some(shadow.clone()), audit: Some(audit), ..ran });
+        }
+        assert_eq!((stats.shadow_runs, stats.shadow_missed, stats.shadow_saved_ms), (2, 1, 7));
+        assert_eq!((stats.shadow_reused.executed, stats.shadow_reused.whole, stats.reused), (2, 0, 0));
+        let json = serde_json::to_value(shadow).unwrap();
+        assert_eq!((&json["static"], &json["executed"]), (&"executed".into(), &"reused".into()));
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub enum KeyOf {
     Trace,
     LastUse,
     KeptManifest,
+    /// What a test was seen to pass with, at each granularity of change.
+    SeenGranularities,
+    TwoBuilds,
     PassedWhileTraced,
     HasSanitizer,
     CallSites,
@@ -44,7 +47,7 @@ pub enum KeyOf {
 }
 
 impl KeyOf {
-    pub const ALL: [KeyOf; 24] = [
+    pub const ALL: [KeyOf; 26] = [
         KeyOf::Test,
         KeyOf::Outcome,
         KeyOf::WholeOutcome,
@@ -52,6 +55,8 @@ impl KeyOf {
         KeyOf::Trace,
         KeyOf::LastUse,
         KeyOf::KeptManifest,
+        KeyOf::SeenGranularities,
+        KeyOf::TwoBuilds,
         KeyOf::PassedWhileTraced,
         KeyOf::HasSanitizer,
         KeyOf::CallSites,
@@ -80,6 +85,8 @@ impl KeyOf {
             KeyOf::Trace => "trace",
             KeyOf::LastUse => "last use",
             KeyOf::KeptManifest => "kept manifest",
+            KeyOf::SeenGranularities => "seen granularities",
+            KeyOf::TwoBuilds => "two builds",
             KeyOf::PassedWhileTraced => "passed while traced",
             KeyOf::HasSanitizer => "has a sanitizer",
             KeyOf::CallSites => "sites",

@@ -19,7 +19,7 @@ pub mod record;
 pub mod refusal;
 
 pub use code::{Code, Function};
-pub use decision::{Audit, Decision, Disturbed, Mark, Stats, Step, Treatment, Verdict};
+pub use decision::{Audit, Decision, Disturbed, Granularities, Mark, Rebuilt, Shadow, Stats, Step, Treatment, Verdict};
 pub use envelope::FormatError;
 pub use execution::{Dependency, DependencyKind, LastUse, Shape, Trace, Traced};
 pub use hash::{Hash, Hasher};

@@ -30,6 +30,8 @@ pub struct Settings {
     pub recache: bool,
     /// `TASTING_NOTRACE`: do not note which functions a test executes.
     pub notrace: bool,
+    /// `TASTING_SHADOW`: run every test, and note what would have been done.
+    pub shadow: bool,
     /// `TASTING_ROOT`.
     pub root: Option<PathBuf>,
     /// `TASTING_MANIFEST_DIR`.
@@ -94,6 +96,7 @@ impl Settings {
             dir: path("TASTING_DIR").or_else(|| Some(cache()?.join("tasting"))),
             recache: switch("TASTING_RECACHE"),
             notrace: switch("TASTING_NOTRACE"),
+            shadow: switch("TASTING_SHADOW"),
             root: path("TASTING_ROOT"),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),

@@ -65,6 +65,7 @@ mod tests {
             audit: None,
             shared: false,
             disturbed: None,
+            shadow: None,
         };
         let decisions = [decision("./t a", Verdict::Reused, 0), decision("./longer", Verdict::Executed, 1)];
         let mut text = Vec::new();

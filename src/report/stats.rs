@@ -2,7 +2,7 @@
 
 use super::style::Style;
 use super::units::{command, counted, duration, share, size, time, visible};
-use crate::model::{Disturbed, Mark, Stats, Treatment};
+use crate::model::{Disturbed, Granularities, Mark, Stats, Treatment};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -123,6 +123,7 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     writeln!(out, "{bold}executed{plain}    {yellow}{}{plain}, in {}", stats.executed, duration(stats.executed_ms))?;
     reasons(out, stats)?;
     writeln!(out, "{bold}time saved{plain}  {}", duration(stats.saved_ms))?;
+    shadow(out, stats, style)?;
     audits(out, shown, style)?;
     quarantine(out, shown, style)?;
     disturbed(out, shown, style)?;
@@ -186,6 +187,27 @@ fn audits(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<
         stats.audits_missed,
         stats.audits,
     )
+}
+
+/// What shadow mode would have saved, and whether it would have been right; nothing where no test ran so.
+fn shadow(out: &mut impl Write, stats: &Stats, style: Style) -> io::Result<()> {
+    let Style { bold, red, plain, .. } = style;
+    let Some(reused) = share(stats.shadow_reused.executed, stats.shadow_runs) else { return Ok(()) };
+    let (colour, end) = if stats.shadow_missed > 0 { (red, plain) } else { ("", "") };
+    writeln!(
+        out,
+        "{bold}shadow{plain}      {} of {} would have been reused ({}), which would have saved {}; \
+         {colour}{} would have been wrong{end}",
+        stats.shadow_reused.executed,
+        counted(stats.shadow_runs, "run"),
+        percent(reused),
+        duration(stats.shadow_saved_ms),
+        stats.shadow_missed,
+    )?;
+    for (name, reused) in Granularities::<u64>::NAMES.iter().zip(stats.shadow_reused.values()) {
+        writeln!(out, "            {name:<8} {}", share(*reused, stats.shadow_runs).map_or(String::new(), percent))?;
+    }
+    Ok(())
 }
 
 fn quarantine(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<()> {
@@ -266,6 +288,9 @@ mod tests {
             audits: 8,
             audits_missed: 1,
             audits_unstable: 2,
+            shadow_runs: 4,
+            shadow_reused: Granularities { whole: 0, file: 1, reachable: 2, executed: 3 },
+            shadow_saved_ms: 2000,
             reasons,
             ..Stats::default()
         };
@@ -284,6 +309,8 @@ mod tests {
             "reused      36 of 48 runs (75.0%)",
             "            10 program changed\n             2 new\n",
             "time saved  1 min 1 s",
+            "shadow      3 of 4 runs would have been reused (75.0%), which would have saved 2.0 s; 0 would have been wrong",
+            "            whole    0.0%\n            file     25.0%\n            static   50.0%\n            executed 75.0%\n",
             "audits      8: 5 same, 2 unstable, 1 missed; measured miss rate 12.5% (1 of 8)",
             "quarantine  1 test\n            ./t: r; 1 more pass needed (since 1970-01-01 00:00:00Z)",
             "disturbed   1 test\n            ./u: it fails while it is traced; not traced (since 1970-01-01 00:00:00Z)",

@@ -32,6 +32,8 @@ pub struct Config {
     pub reuse_failures: bool,
     /// Which share of the would-be reuses is run all the same: `"5%"`.
     pub audit: Option<Share>,
+    /// Every test runs, and what would have been done about it is noted (`TASTING_SHADOW`).
+    pub shadow: bool,
     /// How often a test in quarantine has to pass before it is trusted again.
     pub quarantine_passes: Option<u32>,
     /// Programs of the project that have no manifest: whether they count by content, or make a run impossible to reuse.
@@ -41,6 +43,16 @@ pub struct Config {
     pub environment: Environment,
     pub limits: Limits,
     pub sharing: Sharing,
+    pub history: History,
+}
+
+/// How `tasting history` configures, builds and tests the project, as lines for a shell, where that cannot be found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct History {
+    pub configure: Option<String>,
+    pub build: Option<String>,
+    pub test: Option<String>,
 }
 
 /// A remote store, as `tasting.toml` names it.
@@ -238,11 +250,13 @@ mod tests {
     fn everything_can_be_set() {
         let config = Config::parse(
             "inputs = ['data/**']\nnever-reuse = ['*stress*']\nbuild-folders = ['out-*']\nreuse-failures = true\n\
-             audit = '5%'\nquarantine-passes = 2\nunknown-programs = 'refuse'\n[entry-points]\n'tests/*' = 'test_main'\n\
-             [environment]\nignore = ['X_*']\ncount = ['TERM']\n[limits]\noutput = 10\nfiles = 20",
+             audit = '5%'\nshadow = true\nquarantine-passes = 2\nunknown-programs = 'refuse'\n[entry-points]\n'tests/*' = 'test_main'\n\
+             [environment]\nignore = ['X_*']\ncount = ['TERM']\n[limits]\noutput = 10\nfiles = 20\n\
+             [history]\nconfigure = './configure'\nbuild = 'make'\ntest = 'make check'",
         )
         .unwrap();
-        assert_eq!(config.audit, Some(Share(0.05)));
+        assert_eq!((config.audit, config.shadow), (Some(Share(0.05)), true));
+        assert_eq!(config.history.test.as_deref(), Some("make check"));
         assert_eq!((config.limits.output, config.limits.files), (10, 20));
         assert_eq!(config.entry_points["tests/*"], "test_main");
         assert_eq!(config.unknown_programs, UnknownPrograms::Refuse);

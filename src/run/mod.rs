@@ -16,6 +16,7 @@ mod difference;
 mod disturbed;
 pub mod environment;
 mod execute;
+mod granularity;
 pub mod harness;
 mod ignored_variables;
 pub mod inspect;
@@ -29,6 +30,7 @@ mod random_names;
 mod record;
 mod repeat;
 mod replay;
+mod shadow;
 pub mod sharing;
 pub mod test;
 mod tracing;
@@ -40,7 +42,7 @@ use self::config::{Config, Share};
 use self::connection::Connection;
 use self::project::Project;
 use self::test::Test;
-use crate::model::{Audit, Decision, Exit, Hash, Mark, Treatment, Verdict};
+use crate::model::{Audit, Decision, Exit, Hash, Mark, Shadow, Treatment, Verdict};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn;
 use crate::process::{Settings, quiet, sys};
@@ -49,7 +51,7 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How a test in quarantine gets out, unless the project says otherwise.
@@ -57,6 +59,10 @@ pub const QUARANTINE_PASSES: u32 = 5;
 
 /// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
 const REPEATS: usize = 3;
+
+/// Why a test runs although its result could be reused: the sort of reason, and the reason.
+const AUDIT: [&str; 2] = ["audit", "its result could have been reused; it ran to see whether it is the same"];
+const SHADOW: [&str; 2] = ["shadow", "its result would have been reused; it ran because of shadow mode"];
 
 /// What the command line says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +88,8 @@ pub(crate) struct Session {
     pub test: Test,
     pub connection: Connection,
     pub started: Instant,
+    /// What would have been done about the test, once that is known in shadow mode.
+    pub shadow: OnceLock<Shadow>,
 }
 
 /// Runs a test, or does as if. Gives how it ended.
@@ -146,6 +154,7 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
         audit: None,
         shared: false,
         disturbed: None,
+        shadow: None,
     }
 }
 
@@ -164,14 +173,19 @@ impl Session {
         let far = sharing::remote(&settings, &project.config, &store);
         let connection = Connection::own();
         let test = Test::of(words, &project, connection);
-        Some(Ok(Session { settings, store: Arc::new(Layered::new(store, far)), project, test, connection, started }))
+        let (store, shadow) = (Arc::new(Layered::new(store, far)), OnceLock::new());
+        Some(Ok(Session { settings, store, project, test, connection, started, shadow }))
     }
 
     fn run(&self, options: Options) -> Exit {
         let choice = quiet::attempt(&self.settings, "deciding", || choice::choose(self, options));
-        let run = match choice.unwrap_or_else(|| Choice::Run(choice::Run::because(Reason::failure()))) {
+        let choice = choice.unwrap_or_else(|| Choice::Run(choice::Run::because(Reason::failure())));
+        let foreseen = self.is_shadow().then(|| shadow::foresee(self, &choice)).flatten();
+        let run = match choice {
             Choice::Plain(reason) => return self.run_plainly(&reason),
-            Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit),
+            Choice::Reuse(_) if self.is_shadow() && self.settings.readonly => become_test(&self.test.words),
+            Choice::Reuse(hit) if self.is_shadow() => return self.audit(*hit, SHADOW, foreseen),
+            Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit, AUDIT, None),
             Choice::Reuse(hit) => match replay::replay(self, &hit, options.harness) {
                 Ok(exit) => return exit,
                 Err(error) => choice::Run::because(Reason::new(
@@ -218,9 +232,9 @@ impl Session {
     }
 
     /// Runs a test although its result could be reused, and compares.
-    fn audit(&self, hit: choice::Hit) -> Exit {
+    fn audit(&self, hit: choice::Hit, [sort, why]: [&'static str; 2], foreseen: Option<shadow::Foreseen>) -> Exit {
         let ran = repeat::watched(self);
-        let reason = Reason::new("audit", "its result could have been reused; it ran to see whether it is the same");
+        let reason = Reason::new(sort, why);
         let mut decision = executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
         let audit = match () {
             () if ran.was_interrupted() => None,
@@ -235,13 +249,21 @@ impl Session {
                 Audit::Unstable => "unstable test: it ends differently from run to run",
                 _ => "missed dependency: it ends differently although nothing that it was seen to use has changed",
             };
-            decision.reason = format!("audit: {what}");
+            decision.reason = format!("{sort}: {what}");
             // An entry that cannot be dropped is not reused either: the test is in quarantine.
             let _ = self.store.drop_outcome(hit.key);
             self.quarantine(what, self.quarantine_passes());
         }
+        if let Some(foreseen) = foreseen.filter(|_| audit == Some(Audit::Same)) {
+            foreseen.confirm(self);
+        }
         self.log(&decision);
         ran.exit
+    }
+
+    /// Whether every test runs, whatever could be reused.
+    fn is_shadow(&self) -> bool {
+        self.settings.shadow || self.project.config.shadow
     }
 
     fn is_audited(&self, options: Options) -> bool {
@@ -268,7 +290,8 @@ impl Session {
     }
 
     fn log(&self, decision: &Decision) {
-        if let Err(error) = self.store.log(decision) {
+        let decision = Decision { shadow: self.shadow.get().cloned(), ..decision.clone() };
+        if let Err(error) = self.store.log(&decision) {
             self.settings.log(format_args!("the decision is not in the log: {error}"));
         }
     }

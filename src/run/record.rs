@@ -5,7 +5,7 @@ use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
 use super::values::{Valued, Values};
-use super::{Session, exit_code, is_success, latest, leftovers, mentions, now, random_names};
+use super::{Session, exit_code, granularity, is_success, latest, leftovers, mentions, now, random_names};
 use crate::model::keys::{self, KeyOf};
 use crate::model::{
     Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
@@ -109,6 +109,9 @@ fn keep(
     {
         session.store.remember(placed(whole), key);
     }
+    if session.is_shadow() && is_success(ran.exit, &outcome.stdout) {
+        granularity::remember(session, &granularity::names(session, &shape, values, Some(&valued.used)));
+    }
     Ok(())
 }
 
@@ -167,14 +170,16 @@ fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'stati
 fn keep_manifests(session: &Session, values: &mut Values, valued: &mut Valued) {
     for traced in valued.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
         for file in values.manifests(&traced.dependency) {
-            let Some(content) = values.content(&file) else { continue };
-            let name = KeyOf::KeptManifest.of(content);
-            let keep = || session.store.put_blob(name, &fs::read(&file).ok()?).ok();
-            if session.store.has_blob(name) || keep().is_some() {
-                traced.manifests.push(name);
-            }
+            traced.manifests.extend(keep_manifest(session, values, &file));
         }
     }
+}
+
+/// Keeps one manifest. Gives its name in the store.
+pub fn keep_manifest(session: &Session, values: &mut Values, file: &Path) -> Option<Hash> {
+    let name = KeyOf::KeptManifest.of(values.content(file)?);
+    let keep = || session.store.put_blob(name, &fs::read(file).ok()?).ok();
+    (session.store.has_blob(name) || keep().is_some()).then_some(name)
 }
 
 /// Whether an outcome says in which folder it came about: it would be wrong elsewhere.

@@ -37,6 +37,7 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         audit: None,
         shared: outcome.origin.is_shared(),
         disturbed: None,
+        shadow: None,
     });
     Ok(outcome.exit)
 }

@@ -6,7 +6,7 @@
 use super::config::SystemLibraries;
 use super::mentions;
 use super::project::Project;
-use crate::fingerprint::execution::{self, Execution, Extent, Placed};
+use crate::fingerprint::execution::{self, Coarse, Execution, Extent, Placed};
 use crate::fingerprint::libraries;
 use crate::fingerprint::walk::NodeSet;
 use crate::model::keys::{self, KeyOf, PlainState};
@@ -292,6 +292,16 @@ impl<'a> Values<'a> {
         opened.extent(entry.as_deref(), set).into_iter().map(|(path, atoms)| (path.to_owned(), atoms)).collect()
     }
 
+    /// A program and its libraries at coarser granularities. `None` if it counts by its content.
+    pub fn coarse(&mut self, dependency: &Dependency) -> Option<Coarse> {
+        self.execution(dependency).ok()?;
+        let path = self.project.path(&dependency.place)?;
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
+        let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>()?;
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        Some(self.opened(&path, &libraries).ok()?.coarse(entry.as_deref()))
+    }
+
     /// A program with its libraries, read.
     fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<&'static execution::Program, String> {
         let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
@@ -527,7 +537,7 @@ fn target_kind(target: Target) -> DependencyKind {
 }
 
 /// A shape that leaves nothing out.
-fn whole(shape: &Shape) -> Shape {
+pub(super) fn whole(shape: &Shape) -> Shape {
     let all = |dependency: &Dependency| Dependency { executed: Vec::new(), ..dependency.clone() };
     Shape { dependencies: shape.dependencies.iter().map(all).collect() }
 }

@@ -21,7 +21,7 @@ const KEPT: u64 = 16;
 /// More of a command line or a reason is not kept.
 const LONGEST_TEXT: usize = 16 << 10;
 
-const SUMS: Format = Format { magic: *b"TASTESUM", version: 3 };
+const SUMS: Format = Format { magic: *b"TASTESUM", version: 4 };
 
 /// Sums over everything before a position in the log.
 #[derive(Default, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ fn decision(time: u64) -> Decision {
         audit: None,
         shared: false,
         disturbed: None,
+        shadow: None,
     }
 }
 

@@ -27,6 +27,7 @@ mod programs;
 mod repeated;
 mod sandboxes;
 mod security;
+mod shadow;
 mod surroundings;
 mod syntax;
 mod traced;

@@ -64,6 +64,7 @@ fn decision_of(entry: u64) -> Decision {
         audit: None,
         shared: false,
         disturbed: None,
+        shadow: None,
     }
 }
 

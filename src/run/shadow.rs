@@ -1,0 +1,86 @@
+//! Shadow mode: every test runs, and what would have been done about it is noted.
+//!
+//! In: the choice that was made. Out: the same at each granularity of change, for the log; and when the test has ended as
+//! the result that would have been replayed, what is to be remembered of it.
+
+use super::choice::{self, Choice, Hit};
+use super::values::Values;
+use super::{Session, difference, granularity, record};
+use crate::model::keys::KeyOf;
+use crate::model::{DependencyKind, Granularities, Hash, Rebuilt, Shadow, Traced, Verdict};
+use crate::process::quiet;
+use crate::store::Store;
+
+/// What is remembered of a test that would have been reused, when it has shown that this would have been right.
+pub struct Foreseen(Vec<Hash>);
+
+impl Foreseen {
+    /// The test ended as foreseen.
+    pub fn confirm(&self, session: &Session) {
+        granularity::remember(session, &self.0);
+    }
+}
+
+/// Notes what would be done about a test.
+pub fn foresee(session: &Session, choice: &Choice) -> Option<Foreseen> {
+    let (shadow, foreseen) = quiet::attempt(&session.settings, "foreseeing", || match choice {
+        Choice::Reuse(hit) => would_reuse(session, hit),
+        Choice::Run(_) => (would_run(programs(session)), None),
+        Choice::Plain(_) => (would_run(Vec::new()), None),
+    })?;
+    // It is set once.
+    let _ = session.shadow.set(shadow);
+    foreseen
+}
+
+fn would_run(programs: Vec<Hash>) -> Shadow {
+    Shadow { granularities: Granularities::default(), saved_ms: 0, reused_from: None, programs }
+}
+
+fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
+    let mut values = choice::values(session);
+    let shapes = session.store.shapes(session.test.identity).unwrap_or_default();
+    let names: Vec<Vec<Hash>> =
+        shapes.iter().map(|shape| granularity::names(session, shape, &mut values, None)).collect();
+    let seen = granularity::seen(session, &names);
+    let verdict = |seen: bool| if seen { Verdict::Reused } else { Verdict::Executed };
+    let granularities = Granularities {
+        whole: verdict(seen.whole),
+        file: verdict(seen.file),
+        reachable: verdict(seen.reachable),
+        executed: verdict(seen.executed),
+    };
+    let foreseen = Foreseen(granularity::names(session, &hit.shape, &mut values, None));
+    values.remember();
+    let saved_ms = hit.outcome.duration.as_millis() as u64;
+    let reused_from = hit.outcome.origin.commit.clone();
+    (Shadow { granularities, saved_ms, reused_from, programs: Vec::new() }, Some(foreseen))
+}
+
+/// The programs that have changed since the latest execution, for whoever wants to know what in them.
+fn programs(session: &Session) -> Vec<Hash> {
+    let Some(trace) = choice::trace(session) else { return Vec::new() };
+    let mut values = choice::values(session);
+    let differences = difference::of_dependencies(&session.project, &trace, &mut values);
+    let changed = differences.iter().filter_map(|difference| trace.used.get(difference.used?));
+    let programs = changed.filter(|used| used.dependency.kind == DependencyKind::Program);
+    programs.filter_map(|used| rebuilt(session, used, &mut values)).collect()
+}
+
+/// Keeps both builds of a program. Gives the name under which they are found.
+fn rebuilt(session: &Session, used: &Traced, values: &mut Values) -> Option<Hash> {
+    let files = values.manifests(&used.dependency);
+    let now = files.iter().map(|file| record::keep_manifest(session, values, file)).collect::<Option<Vec<_>>>()?;
+    let project = &session.project;
+    let builds = Rebuilt {
+        program: project.show(&used.dependency.place),
+        libraries: values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect(),
+        entry: project.entry(&used.dependency.place).map(str::to_owned),
+        before: used.manifests.clone(),
+        now,
+        executed: used.dependency.executed.clone(),
+    };
+    let bytes = builds.to_bytes().ok()?;
+    let name = KeyOf::TwoBuilds.of(Hash::of(&bytes));
+    (session.store.has_blob(name) || session.store.put_blob(name, &bytes).is_ok()).then_some(name)
+}
