@@ -93,5 +93,6 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
         audit: None,
         shared: false,
         disturbed: None,
+        shadow: None,
     })
 }
