@@ -58,6 +58,9 @@ python3-venv           python:ensurepip
 csmith                 csmith
 libcsmith-dev          /usr/include/csmith/csmith.h
 valgrind               valgrind
+groff-base             groff
+zsh                    zsh
+fish                   fish
 '
 
 is_there() {

@@ -200,6 +200,7 @@ mod tests {
             saved_ms: 0,
             audit: None,
             shared: false,
+            not_kept: None,
             disturbed: None,
             shadow: None,
         };

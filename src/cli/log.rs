@@ -18,7 +18,7 @@ const ON_TERMINAL: usize = 40;
 #[command(after_help = "Which tests ran today, and why?\n\n  \
     tasting log --json | jq -r 'select(.decision == \"executed\") | \"\\(.argv[0]): \\(.reason)\"'")]
 pub struct Arguments {
-    /// Print a JSON object a line: time (ms since 1970), argv, cwd, decision, step, reason, exit_code, duration_ms, saved_ms, …
+    /// Print a JSON object a line: time (ms since 1970), argv, cwd, decision, step, reason, sort (its code), not_kept (the code of a refusal), exit_code, duration_ms, saved_ms, …
     #[arg(long)]
     json: bool,
     /// Show the last N decisions

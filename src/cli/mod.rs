@@ -1,26 +1,31 @@
 //! The `tasting` command: one file per subcommand.
 
 mod clear;
+mod completions;
 mod config;
 mod cover;
 mod doctor;
 mod explain;
 mod fingerprint;
 mod gc;
+mod help;
 mod init;
 mod log;
 mod objects;
 mod pull;
 mod push;
 mod run;
+mod setup;
 mod show;
 mod stats;
+mod topics;
+mod version;
 
 use crate::process::Settings;
 use crate::report::json;
 use crate::store::{DEFAULT_LIMIT, FileStore, Options};
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::PathBuf;
@@ -41,7 +46,9 @@ pub mod exit {
 #[derive(Parser)]
 #[command(
     name = "tasting",
-    version,
+    version = version::SHORT,
+    long_version = version::LONG,
+    disable_help_subcommand = true,
     after_help = "Build with the shims, put `tasting run` before your tests, and see what comes of it:\n\n  \
         make CC=tasting-cc CXX=tasting-c++\n  \
         tasting run -- ./test --all\n  \
@@ -75,6 +82,14 @@ enum Command {
     Pull(pull::Arguments),
     Gc(gc::Arguments),
     Clear(clear::Arguments),
+    Setup(setup::Arguments),
+    Completions(completions::Arguments),
+    Help(help::Arguments),
+}
+
+/// The definition of the whole command line: for the manual, completions and help.
+fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// Runs the command line.
@@ -103,6 +118,9 @@ pub fn main() -> ExitCode {
         Command::Pull(arguments) => pull::run(arguments),
         Command::Gc(arguments) => gc::run(arguments),
         Command::Clear(arguments) => clear::run(arguments),
+        Command::Setup(arguments) => setup::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
+        Command::Help(arguments) => help::run(arguments),
     };
     ExitCode::from(outcome.unwrap_or_else(|error| complain(&error)))
 }

@@ -3,6 +3,7 @@
 use super::{OpenStore, doctor, exit, objects, open_store, print, push};
 use crate::objects::{Counts, Objects};
 use crate::process::Settings;
+use crate::report::metrics;
 use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
 use crate::report::transfer::{self, ShownRemote};
 use crate::store::Store;
@@ -18,9 +19,15 @@ use crate::store::remote::breaker::Breaker;
 /// at hand that could only be described as a whole are named with the reason: every change of them makes their tests run.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, audits, miss_rate, quarantine, disturbed, store, objects, whole
+    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, not_kept, audits, miss_rate, quarantine, disturbed, store, objects, whole
     #[arg(long)]
     json: bool,
+    /// Print the sums as metrics for Prometheus (its text format; for the textfile collector, or a push gateway)
+    #[arg(long, conflicts_with_all = ["json", "remote", "zero"])]
+    prometheus: bool,
+    /// Print a short summary in Markdown, for build servers
+    #[arg(long, conflicts_with_all = ["json", "remote", "zero", "prometheus"])]
+    markdown: bool,
     /// Show what the store of the team holds, whether it answers, and what waits to be sent to it
     #[arg(long, conflicts_with = "zero")]
     remote: bool,
@@ -45,7 +52,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         println!("The sums are zero again.");
         return Ok(exit::OK);
     }
-    print(arguments.json, &shown(&opened, &settings)?, stats::write)?;
+    let shown = shown(&opened, &settings)?;
+    match () {
+        () if arguments.prometheus => print(false, &shown, |out, shown, _| metrics::write_prometheus(out, shown))?,
+        () if arguments.markdown => print(false, &shown, |out, shown, _| metrics::write_markdown(out, shown))?,
+        () => print(arguments.json, &shown, stats::write)?,
+    }
     Ok(exit::OK)
 }
 

@@ -1,8 +1,8 @@
 //! What was decided about each test: the lines of `tasting log`, the sums of `tasting stats`, and the marks of tests that
 //! are not trusted for a while.
 
-use super::Hash;
 use super::envelope::FormatError;
+use super::{Hash, codes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Decision {
     pub step: Option<Step>,
     /// Why, in words for people.
     pub reason: String,
-    /// The sort of reason, in few words that many decisions share: what `tasting stats` counts by.
+    /// The code of the reason, which many decisions share: what `tasting stats` counts by.
     pub sort: String,
     /// As a shell would show it: 128 + the signal where there was one.
     pub exit_code: i32,
@@ -28,6 +28,9 @@ pub struct Decision {
     /// Whether the result came from another machine.
     #[serde(default)]
     pub shared: bool,
+    /// The code of the refusal because of which the result is not kept, if so.
+    #[serde(default)]
+    pub not_kept: Option<String>,
     /// How tracing or watching disturbed the test, where it did.
     #[serde(default)]
     pub disturbed: Option<String>,
@@ -161,8 +164,11 @@ pub struct Stats {
     pub shadow_saved_ms: u64,
     /// How many ended otherwise than the result that would have been replayed.
     pub shadow_missed: u64,
-    /// How often tests ran, by the sort of reason.
+    /// How often tests ran, by the code of the reason.
     pub reasons: BTreeMap<String, u64>,
+    /// How often results were not kept, by the code of the refusal.
+    #[serde(default)]
+    pub not_kept: BTreeMap<String, u64>,
 }
 
 /// How many sorts of reason are counted apart; the sums must not grow with what tests are called.
@@ -212,6 +218,9 @@ impl Stats {
         let known = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&decision.sort);
         let sort = if known { decision.sort.as_str() } else { "other" };
         *self.reasons.entry(sort.to_owned()).or_default() += 1;
+        for code in decision.not_kept.iter().filter(|code| codes::REFUSALS.contains(&code.as_str())) {
+            *self.not_kept.entry(code.clone()).or_default() += 1;
+        }
     }
 }
 
@@ -270,6 +279,7 @@ mod tests {
             saved_ms: 5,
             audit: None,
             shared: false,
+            not_kept: None,
             disturbed: None,
             shadow: None,
         }

@@ -3,6 +3,7 @@
 mod bytes;
 pub mod calendar;
 pub mod code;
+pub mod codes;
 pub mod decision;
 pub mod envelope;
 pub mod execution;
@@ -29,4 +30,4 @@ pub use outcome::{Exit, Left, LeftFile, Origin, Outcome, Stream};
 pub use place::{Base, Place};
 pub use placement::{PlacedSection, Placement};
 pub use record::{Atom, AtomKind, Level, Record, Reference, Symbol, SymbolKind, Target};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, Why};

@@ -7,7 +7,7 @@ use super::ledger::{CHANGED, Entry, First, Ledger, Sight, Touch, uses};
 use super::policy;
 use super::targets::{self, Target};
 use super::used::{Kind, Use, is_absence};
-use crate::model::{Hash, Refusal};
+use crate::model::{Hash, Refusal, codes};
 use rustc_hash::FxHashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ impl Ledger {
         let mut changed: Vec<PathBuf> = self.changed_by_others();
         changed.extend(self.changed_unseen());
         for path in changed {
-            self.refuse_path(&path, CHANGED);
+            self.refuse_path(&path, (codes::CHANGED_MEANWHILE, CHANGED));
         }
         self.refuse_pipes_of_others();
         let mut used = self.left_behind();
@@ -45,7 +45,8 @@ impl Ledger {
         let is_half = |(_, ends): &(&PathBuf, &[bool; 2])| ends[0] != ends[1];
         let half: Vec<PathBuf> = self.pipes.iter().filter(is_half).map(|(path, _)| path.clone()).collect();
         for path in half {
-            self.refuse_path(&path, "is a named pipe, and somebody outside the test has its other end");
+            let why = (codes::OUTSIDE_PROCESS, "is a named pipe, and somebody outside the test has its other end");
+            self.refuse_path(&path, why);
         }
     }
 
@@ -111,7 +112,8 @@ impl Ledger {
             }
         }
         if left.len() > MOST_LEFT_BEHIND {
-            self.refuse("files", format!("leaves more than {MOST_LEFT_BEHIND} files behind"));
+            let why = format!("leaves more than {MOST_LEFT_BEHIND} files behind");
+            self.refuse("files", (codes::LEFT_BEHIND, why));
             left.truncate(MOST_LEFT_BEHIND);
         }
         left

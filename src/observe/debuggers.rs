@@ -5,6 +5,7 @@
 
 use super::kernel;
 use super::supervisor::Supervisor;
+use crate::model::codes;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ impl Supervisor {
             thread::sleep(Duration::from_millis(1));
         }
         thread::sleep(WORK);
-        self.ledger.refuse_path(&program, "gets a debugger while its functions are traced");
+        self.ledger.refuse_path(&program, (codes::DEBUGGER, "gets a debugger while its functions are traced"));
     }
 }
 

@@ -9,6 +9,7 @@ use super::facts::Fact;
 use super::inherited::{Foreign, PUT_ASIDE};
 use super::memory;
 use super::supervisor::Supervisor;
+use crate::model::codes;
 use std::fs::{self, Metadata};
 use std::io;
 
@@ -48,7 +49,7 @@ impl Supervisor {
         if self.is_harmless(call, &foreign) {
             return;
         }
-        self.ledger.refuse(foreign.name, USED);
+        self.ledger.refuse(foreign.name, (codes::INHERITED, USED));
     }
 
     /// The descriptor from outside that a number of the caller's means by now, if it is one.
@@ -86,7 +87,7 @@ impl Supervisor {
         let file = device_and_inode(found);
         if let Some(foreign) = self.foreign.iter().find(|foreign| foreign.file == file) {
             let name = foreign.name.clone();
-            self.ledger.refuse(name, USED);
+            self.ledger.refuse(name, (codes::INHERITED, USED));
         }
     }
 
@@ -98,7 +99,7 @@ impl Supervisor {
         let bytes = memory::bytes(call.thread(), control, length.min(LONGEST_CONTROL) as usize)?;
         for number in handed_over(&bytes) {
             if let Some(foreign) = self.foreign_at(call, number) {
-                self.ledger.refuse(foreign.name, USED);
+                self.ledger.refuse(foreign.name, (codes::INHERITED, USED));
             }
         }
         Ok(())

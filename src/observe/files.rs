@@ -18,7 +18,7 @@ use super::supervisor::{Supervisor, has_debugger};
 use super::targets::{self, Target};
 use super::tracing::{REQUEST, Tracer};
 use super::used::{Kind, is_executable};
-use crate::model::FileIdentity;
+use crate::model::{FileIdentity, codes};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
 const RESOLVE_IN_ROOT: u64 = 0x10;
 /// No reason against repeating the run: the folder can be renamed back.
-pub const RENAMED: &str = "is a folder from before the test, which renames it";
+const RENAMED: &str = "is a folder from before the test, which renames it";
 const TERMINAL: &str = "/dev/tty";
 const NO_FOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 
@@ -135,7 +135,7 @@ impl Supervisor {
         let how = memory::bytes(call.thread(), call.argument(2), 24)?;
         if memory::number_in(&how, 16) & RESOLVE_IN_ROOT != 0 {
             let subject = call.program_name();
-            self.ledger.refuse(subject, "opens files below a root of its own (openat2)");
+            self.ledger.refuse(subject, (codes::OTHER_ROOT, "opens files below a root of its own (openat2)"));
         }
         self.open(call, Some(0), 1, memory::number_in(&how, 0) as i32, memory::number_in(&how, 8))
     }
@@ -242,7 +242,7 @@ impl Supervisor {
         }
         let is_probe = flags & (libc::O_ACCMODE | libc::O_NONBLOCK) == libc::O_RDWR | libc::O_NONBLOCK;
         if theirs.is_some_and(|terminal| terminal != 0) && !is_probe {
-            self.ledger.refuse(TERMINAL, "is used, and belongs to whoever runs the test");
+            self.ledger.refuse(TERMINAL, (codes::INHERITED, "is used, and belongs to whoever runs the test"));
         }
         self.ledger.learns(&Fact::Terminal);
     }
@@ -426,7 +426,7 @@ impl Supervisor {
         let Some(new) = self.place(call, to, new, false)? else { return Ok(()) };
         let flags = flags.map_or(0, |index| call.argument(index));
         if !self.ledger.is_own(&old.path) && old.kind() == Some(Kind::Folder) {
-            self.ledger.refuse_path(&old.path, RENAMED);
+            self.ledger.refuse_path(&old.path, (codes::RENAMED_FOLDER, RENAMED));
         }
         self.change(Some(old.clone()))?;
         if renames {
@@ -467,7 +467,7 @@ impl Supervisor {
         self.saw(new, Sight::Kind);
         if flags & RENAME_EXCHANGE != 0 {
             if found.is_dir() && !self.ledger.is_own(&new.path) {
-                self.ledger.refuse_path(&new.path, RENAMED);
+                self.ledger.refuse_path(&new.path, (codes::RENAMED_FOLDER, RENAMED));
             }
             return false;
         }
@@ -505,7 +505,8 @@ impl Supervisor {
     fn execute(&mut self, call: &Call, place: Place, depth: usize) -> io::Result<()> {
         let Found::There(found) = &place.found else {
             self.saw(&place, Sight::Kind);
-            return self.refuse_if(call, matches!(place.found, Found::Nameless), "starts a program that has no name");
+            let why = (codes::FOREIGN_PROGRAM, "starts a program that has no name");
+            return self.refuse_if(call, matches!(place.found, Found::Nameless), why);
         };
         if !found.is_file() || !is_executable(found) {
             self.saw(&place, Sight::Details);
@@ -517,17 +518,19 @@ impl Supervisor {
             tracer.starts(&place.path);
         }
         let Some((head, privileged)) = self.head(&place, found) else {
-            self.ledger.refuse_path(&place.path, "is a program that cannot be read");
+            self.ledger.refuse_path(&place.path, (codes::FOREIGN_PROGRAM, "is a program that cannot be read"));
             return Ok(());
         };
         if privileged {
             self.gives_privileges(&place);
         }
         if head.is_32_bit {
-            self.ledger.refuse_path(&place.path, "is of another architecture, whose calls are not watched");
+            let why = (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
+            self.ledger.refuse_path(&place.path, why);
         }
         if !head.known && has_other_formats() {
-            self.ledger.refuse_path(&place.path, "may be run by an interpreter that is registered with the kernel");
+            let why = (codes::FOREIGN_PROGRAM, "may be run by an interpreter that is registered with the kernel");
+            self.ledger.refuse_path(&place.path, why);
         }
         match head.interpreter {
             Some(interpreter) if depth < MOST_INTERPRETERS => match self.place_of(call, None, &interpreter, true) {
@@ -558,7 +561,9 @@ impl Supervisor {
         let path = place.path.to_string_lossy().into_owned();
         match self.powerless {
             true => self.disturb(path, "needs privileges that a watched program cannot get (set-user-id)"),
-            false => self.ledger.refuse(path, "runs with privileges of another user (set-user-id)"),
+            false => {
+                self.ledger.refuse(path, (codes::ANOTHER_USER, "runs with privileges of another user (set-user-id)"))
+            }
         }
     }
 }

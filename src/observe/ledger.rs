@@ -12,7 +12,7 @@ use super::policy::{self, Treatment};
 use super::resolve::{Found, Place, Trail};
 use super::targets::{self, Target};
 use super::used::{Kind, Use, What, is_large};
-use crate::model::{Hash, Refusal};
+use crate::model::{Hash, Refusal, Why, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, Metadata};
 use std::io;
@@ -112,24 +112,24 @@ impl Ledger {
     }
 
     /// Notes a reason why the run cannot be reused.
-    pub fn refuse(&mut self, subject: impl Into<String>, reason: impl Into<String>) {
-        let refusal = Refusal::new(subject.into(), reason.into());
+    pub fn refuse(&mut self, subject: impl Into<String>, why: impl Into<Why>) {
+        let refusal = Refusal::of_run(subject.into(), why);
         if self.refusals.len() < MOST_REFUSALS && !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
         }
     }
 
     /// Notes the reason that is to be told before all others.
-    pub fn refuse_first(&mut self, subject: String, reason: &str) {
-        let refusal = Refusal::new(subject, reason.to_owned());
+    pub fn refuse_first(&mut self, subject: String, why: impl Into<Why>) {
+        let refusal = Refusal::of_run(subject, why);
         if !self.refusals.contains(&refusal) {
             self.refusals.insert(0, refusal);
         }
     }
 
     /// The same as `refuse`, about a path.
-    pub fn refuse_path(&mut self, path: &Path, reason: impl Into<String>) {
-        self.refuse(path.to_string_lossy(), reason);
+    pub fn refuse_path(&mut self, path: &Path, why: impl Into<Why>) {
+        self.refuse(path.to_string_lossy(), why);
     }
 
     /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
@@ -180,7 +180,7 @@ impl Ledger {
         }
         match self.links.get(&link) {
             None => _ = self.links.insert(link, target),
-            Some(first) if *first != target => self.refuse_path(&link, CHANGED),
+            Some(first) if *first != target => self.refuse_path(&link, (codes::CHANGED_MEANWHILE, CHANGED)),
             Some(_) => {}
         }
     }
@@ -198,7 +198,7 @@ impl Ledger {
             Treatment::Ignored => {}
             // To see that a device is there is not to use it.
             Treatment::Refused(_) if sight <= Sight::Details && path.starts_with("/dev") => self.enter(place, sight),
-            Treatment::Refused(reason) => self.refuse_path(path, reason),
+            Treatment::Refused(reason) => self.refuse_path(path, (codes::DEVICE, reason)),
             Treatment::ByContent => match policy::lasting(path) {
                 Some(path) => self.enter_pseudo(&Place { path, found: place.found.clone() }, sight),
                 None => self.enter_pseudo(place, sight),
@@ -221,7 +221,7 @@ impl Ledger {
             }
         };
         if changed {
-            self.refuse_path(&place.path, CHANGED);
+            self.refuse_path(&place.path, (codes::CHANGED_MEANWHILE, CHANGED));
             return;
         }
         if let Some(entry) = self.entries.get_mut(&place.path) {
@@ -255,10 +255,14 @@ impl Ledger {
                 return;
             }
             _ if sight == Sight::Details => return,
-            kind => return self.refuse_path(path, format!("uses a {} from outside", name_of(kind))),
+            kind => {
+                return self
+                    .refuse_path(path, (codes::OUTSIDE_PROCESS, format!("uses a {} from outside", name_of(kind))));
+            }
         }
         if self.changed.contains(&device_and_inode(found)) && !self.touched.contains_key(path) {
-            return self.refuse_path(path, "is read after it was changed under another name");
+            return self
+                .refuse_path(path, (codes::CHANGED_MEANWHILE, "is read after it was changed under another name"));
         }
         if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
             return;
@@ -307,7 +311,7 @@ impl Ledger {
         }
         match policy::of_listing(folder, is_own) {
             Treatment::Ignored => return,
-            Treatment::Refused(reason) => return self.refuse_path(folder, reason),
+            Treatment::Refused(reason) => return self.refuse_path(folder, (codes::DEVICE, reason)),
             Treatment::Ordinary | Treatment::ByContent => {}
         }
         let place = Place { path: folder.to_owned(), found: Found::There(found.clone()) };
@@ -326,7 +330,8 @@ impl Ledger {
     fn lists_own(&mut self, folder: &Path) {
         let is_of_others = |name: &std::ffi::OsString| !self.touched.contains_key(&folder.join(name));
         if listing::of(folder).is_ok_and(|now| now.keys().any(is_of_others)) {
-            self.refuse_path(folder, "is a folder of the test's own, in which others write while the test lists it");
+            let why = "is a folder of the test's own, in which others write while the test lists it";
+            self.refuse_path(folder, (codes::CHANGED_MEANWHILE, why));
         }
     }
 
@@ -369,8 +374,10 @@ impl Ledger {
         }
         match policy::of(&place.path, is_own) {
             Treatment::Ignored => return,
-            Treatment::Refused(reason) => return self.refuse_path(&place.path, reason),
-            Treatment::ByContent => return self.refuse_path(&place.path, "changes the machine's settings"),
+            Treatment::Refused(reason) => return self.refuse_path(&place.path, (codes::DEVICE, reason)),
+            Treatment::ByContent => {
+                return self.refuse_path(&place.path, (codes::DEVICE, "changes the machine's settings"));
+            }
             Treatment::Ordinary => {}
         }
         // The second change does not make the first one undone.
@@ -394,7 +401,8 @@ impl Ledger {
     pub fn shares(&mut self, place: &Place) {
         let Found::There(found) = &place.found else { return };
         if !self.is_own(&place.path) && self.contents.is_in_memory(&place.path, found) {
-            self.refuse_path(&place.path, "is a file in memory that others may share, and open for writing");
+            let why = "is a file in memory that others may share, and open for writing";
+            self.refuse_path(&place.path, (codes::OUTSIDE_PROCESS, why));
         }
     }
 

@@ -83,7 +83,6 @@ pub mod used;
 pub mod watch;
 
 pub use content::{Contents, Forgetful, Identity, Memory};
-pub use files::RENAMED;
 pub use inherited::Input;
 pub use originals::Originals;
 pub use used::{Details, Kind, Use, What};

@@ -12,6 +12,7 @@ use super::resolve::Found;
 use super::sockets::{Partner, partner, port};
 use super::supervisor::Supervisor;
 use super::used::Kind;
+use crate::model::{Why, codes};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -53,7 +54,7 @@ impl Supervisor {
                 let flags = memory::number(call.thread(), call.argument(0))?;
                 let lost = flags as u32 & NEW_NAMESPACES != 0;
                 self.lost |= lost;
-                self.refuse_if(call, lost, MOUNTS)
+                self.refuse_if(call, lost, (codes::OTHER_ROOT, MOUNTS))
             }
             Act::LookInto { process } => self.look_into(call, call.int(process)),
             Act::Debug => {
@@ -70,10 +71,10 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, reason: &str) -> io::Result<()> {
+    pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, why: impl Into<Why>) -> io::Result<()> {
         if condition {
             let subject = call.program_name();
-            self.ledger.refuse(subject, reason);
+            self.ledger.refuse(subject, why);
         }
         Ok(())
     }
@@ -82,7 +83,11 @@ impl Supervisor {
     fn socket(&mut self, call: &Call) -> io::Result<()> {
         let (family, protocol) = (call.int(0), call.int(2));
         let harmless = family == libc::AF_ALG || (family == libc::AF_NETLINK && protocol == libc::NETLINK_ROUTE);
-        self.refuse_if(call, !harmless, &format!("makes a socket that is not watched (family {family})"))
+        self.refuse_if(
+            call,
+            !harmless,
+            (codes::NETWORK, format!("makes a socket that is not watched (family {family})")),
+        )
     }
 
     fn talks(&mut self, call: &Call, address: u64, length: u64) -> io::Result<()> {
@@ -97,17 +102,19 @@ impl Supervisor {
             Partner::Abstract(name) if self.sockets.has_name(&name) => self.sockets.connects(Partner::Abstract(name)),
             Partner::Abstract(name) => {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
-                self.ledger.refuse(name, "is a socket of somebody outside the test");
+                self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"));
             }
             Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {
                 self.sockets.connects(Partner::Port(port));
             }
             Partner::Port(port) => {
-                self.ledger.refuse(format!("port {port}"), "is connected to, and no process of the test listens there");
+                let why = (codes::NETWORK, "is connected to, and no process of the test listens there");
+                self.ledger.refuse(format!("port {port}"), why);
             }
-            Partner::Machine(address) => self.ledger.refuse(address.to_string(), NETWORK),
+            Partner::Machine(address) => self.ledger.refuse(address.to_string(), (codes::NETWORK, NETWORK)),
             Partner::Family(family) => {
-                self.ledger.refuse("a socket", format!("has an address that is not watched (family {family})"));
+                let why = format!("has an address that is not watched (family {family})");
+                self.ledger.refuse("a socket", (codes::NETWORK, why));
             }
         }
         Ok(())
@@ -169,7 +176,8 @@ impl Supervisor {
             return;
         }
         if self.sockets.is_used_by_others(call.thread(), port) {
-            self.ledger.refuse(format!("port {port}"), "is in use by a process outside the test");
+            let why = (codes::NETWORK, "is in use by a process outside the test");
+            self.ledger.refuse(format!("port {port}"), why);
         } else {
             self.ledger.learns(&Fact::Port(port));
         }
@@ -180,7 +188,7 @@ impl Supervisor {
         if !self.sockets.has_name(&name) {
             if !is_in_other_network(call.thread()) && fact.is_so() {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
-                return self.ledger.refuse(name, "is a socket of somebody outside the test");
+                return self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"));
             }
             self.ledger.learns(&fact);
             self.sockets.owns_name(name.clone());
@@ -191,15 +199,17 @@ impl Supervisor {
     /// At the end: what others have used, or can use from now on.
     pub fn refuse_what_is_shared(&mut self) {
         for partner in self.sockets.strangers() {
-            self.ledger.refuse(partner, "is waited at for connections, and no process of the test connects to it");
+            let why = "is waited at for connections, and no process of the test connects to it";
+            self.ledger.refuse(partner, (codes::NETWORK, why));
         }
         for name in &self.queues {
             let name = String::from_utf8_lossy(name).into_owned();
-            self.ledger.refuse(name, "is a message queue that is left behind");
+            self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that is left behind"));
         }
         for (table, key) in &self.keys {
             if Fact::Key((*table).to_owned(), *key as u32).is_so() {
-                self.ledger.refuse(format!("{table} key {key:#x}"), "is shared memory that is left behind");
+                let why = (codes::OUTSIDE_PROCESS, "is shared memory that is left behind");
+                self.ledger.refuse(format!("{table} key {key:#x}"), why);
             }
         }
     }
@@ -217,7 +227,8 @@ impl Supervisor {
             self.keys.insert((table, key));
             return Ok(());
         }
-        self.ledger.refuse(format!("{table} key {key:#x}"), "is shared with processes outside the test");
+        let why = (codes::OUTSIDE_PROCESS, "is shared with processes outside the test");
+        self.ledger.refuse(format!("{table} key {key:#x}"), why);
         Ok(())
     }
 
@@ -230,7 +241,7 @@ impl Supervisor {
             self.queues.insert(name);
         } else if !self.queues.contains(&name) {
             let name = String::from_utf8_lossy(&name).into_owned();
-            self.ledger.refuse(name, "is a message queue that others can use");
+            self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that others can use"));
         }
         Ok(())
     }
@@ -240,7 +251,7 @@ impl Supervisor {
         let fact = Fact::MessageQueue(name.clone());
         if !self.queues.remove(&name) {
             let is_there = fact.is_so();
-            self.refuse_if(call, is_there, "removes a message queue that is not its own")?;
+            self.refuse_if(call, is_there, (codes::OUTSIDE_PROCESS, "removes a message queue that is not its own"))?;
             self.ledger.learns(&fact);
         }
         Ok(())
@@ -279,7 +290,7 @@ impl Supervisor {
         const UNCHANGED: u32 = u32::MAX;
         let own = if group { self.group } else { self.user };
         let other = (0..count).map(|index| call.argument(index) as u32).any(|id| id != own && id != UNCHANGED);
-        self.refuse_if(call, other, "becomes another user, who may read other files")
+        self.refuse_if(call, other, (codes::ANOTHER_USER, "becomes another user, who may read other files"))
     }
 }
 

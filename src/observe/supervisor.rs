@@ -24,6 +24,7 @@ use super::programs::Head;
 use super::resolve::{Place, Resolver, Trail};
 use super::sockets::Sockets;
 use super::tracing::Tracer;
+use crate::model::codes;
 use crate::process::sys;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
@@ -189,7 +190,8 @@ impl Supervisor {
     fn note(&mut self, call: &Call) -> io::Result<()> {
         self.processes.saw(call.thread());
         if call.notification.architecture != calls::ARCHITECTURE {
-            self.ledger.refuse("a program", "is of another architecture, whose calls are not watched");
+            let why = (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
+            self.ledger.refuse("a program", why);
             return Ok(());
         }
         let Some((_, act, whens)) = calls::row(call.notification.number) else {
@@ -245,7 +247,7 @@ impl Supervisor {
     /// Watching stands in the test's way.
     pub(super) fn disturb(&mut self, subject: String, reason: &str) {
         self.disturbed.store(true, Ordering::Relaxed);
-        self.ledger.refuse_first(subject, reason);
+        self.ledger.refuse_first(subject, (codes::DISTURBED, reason));
     }
 
     /// What a path argument means.

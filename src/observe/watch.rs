@@ -17,7 +17,7 @@ use super::originals::Originals;
 use super::supervisor::Supervisor;
 use super::tracing::{Executed, Tracer, Tracing};
 use super::used::Use;
-use crate::model::Refusal;
+use crate::model::{Refusal, codes};
 use crate::process::sys;
 use std::fmt;
 use std::io::{self, PipeWriter};
@@ -128,7 +128,8 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     let tracer = how.tracing.clone().map(Tracer::new);
     let mut ledger = Ledger::new(contents);
     if foreign.len() > MOST_FOREIGN {
-        ledger.refuse("descriptors", format!("more than {MOST_FOREIGN} are inherited from outside"));
+        let why = format!("more than {MOST_FOREIGN} are inherited from outside");
+        ledger.refuse("descriptors", (codes::INHERITED, why));
         foreign.truncate(MOST_FOREIGN);
     }
     let numbers = inherited::watched_numbers(&foreign);
@@ -276,13 +277,13 @@ impl Watching {
         let mut disturbed = disturbed.load(Ordering::Relaxed);
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
-            ledger.refuse(processes.alive().join(", "), "still runs after the test's end");
+            ledger.refuse(processes.alive().join(", "), (codes::STILL_RUNNING, "still runs after the test's end"));
         }
         if !self.input.is_unchanged() {
-            ledger.refuse("standard input", CHANGED);
+            ledger.refuse("standard input", (codes::CHANGED_MEANWHILE, CHANGED));
         }
         if let Some(signal) = sys::survived_signal() {
-            ledger.refuse("the test", format!("was interrupted by signal {signal}"));
+            ledger.refuse("the test", (codes::INTERRUPTED, format!("was interrupted by signal {signal}")));
         }
         let (used, refusals) = ledger.close();
         let traced = tracer.as_ref().is_some_and(Tracer::is_used);

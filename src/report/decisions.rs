@@ -64,6 +64,7 @@ mod tests {
             saved_ms: 1500,
             audit: None,
             shared: false,
+            not_kept: None,
             disturbed: None,
             shadow: None,
         };

@@ -4,23 +4,24 @@ use super::style::Style;
 use super::units::{command, counted, duration, share, size, time, visible};
 use crate::model::{Disturbed, Granularities, Mark, Stats, Treatment};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// All that `tasting stats` shows. The names are those of its JSON.
 #[derive(Serialize)]
 pub struct ShownStats {
     #[serde(flatten)]
-    stats: Stats,
+    pub(super) stats: Stats,
     /// Of all decisions, those that reused a result; none without decisions.
-    share: Option<f64>,
+    pub(super) share: Option<f64>,
     /// Of all audits, those that found a missed dependency; none without audits.
-    miss_rate: Option<f64>,
-    quarantine: Vec<ShownMark>,
-    disturbed: Vec<ShownDisturbed>,
-    store: ShownStore,
-    objects: ShownObjects,
+    pub(super) miss_rate: Option<f64>,
+    pub(super) quarantine: Vec<ShownMark>,
+    pub(super) disturbed: Vec<ShownDisturbed>,
+    pub(super) store: ShownStore,
+    pub(super) objects: ShownObjects,
     /// The binaries of the project at hand that are described as a whole.
-    whole: Vec<TakenWhole>,
+    pub(super) whole: Vec<TakenWhole>,
 }
 
 /// A binary that is described as a whole.
@@ -45,7 +46,7 @@ pub struct ShownObjects {
 
 /// A test in quarantine.
 #[derive(Serialize)]
-struct ShownMark {
+pub(super) struct ShownMark {
     argv: Vec<String>,
     /// Milliseconds since 1970.
     since: u64,
@@ -55,7 +56,7 @@ struct ShownMark {
 
 /// A test that tracing or watching disturbs.
 #[derive(Serialize)]
-struct ShownDisturbed {
+pub(super) struct ShownDisturbed {
     argv: Vec<String>,
     /// Milliseconds since 1970.
     since: u64,
@@ -121,7 +122,12 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
         writeln!(out, "            {} of other machines", stats.reused_shared)?;
     }
     writeln!(out, "{bold}executed{plain}    {yellow}{}{plain}, in {}", stats.executed, duration(stats.executed_ms))?;
-    reasons(out, stats)?;
+    counts(out, &stats.reasons)?;
+    if !stats.not_kept.is_empty() {
+        let all = stats.not_kept.values().sum::<u64>();
+        writeln!(out, "{bold}not kept{plain}    {all} (`tasting help CODE` says what to do)")?;
+        counts(out, &stats.not_kept)?;
+    }
     writeln!(out, "{bold}time saved{plain}  {}", duration(stats.saved_ms))?;
     shadow(out, stats, style)?;
     audits(out, shown, style)?;
@@ -139,7 +145,7 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     )?;
     objects(out, &shown.objects, style)?;
     shown.whole.iter().try_for_each(|TakenWhole { binary, reason }| {
-        writeln!(out, "{yellow}whole{plain}       {}: {}", visible(binary), visible(reason))
+        writeln!(out, "{yellow}whole{plain}       {}: {} [whole]", visible(binary), visible(reason))
     })
 }
 
@@ -157,13 +163,13 @@ fn objects(out: &mut impl Write, shown: &ShownObjects, style: Style) -> io::Resu
     writeln!(out, "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}{of_others}; {kept}")
 }
 
-/// How often tests ran, the most frequent reason first.
-fn reasons(out: &mut impl Write, stats: &Stats) -> io::Result<()> {
-    let mut reasons: Vec<(&String, &u64)> = stats.reasons.iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let width = reasons.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or(0);
-    for (reason, count) in reasons {
-        writeln!(out, "            {count:>width$} {}", visible(reason))?;
+/// How often each code was met, the most frequent first.
+fn counts(out: &mut impl Write, counts: &BTreeMap<String, u64>) -> io::Result<()> {
+    let mut counts: Vec<(&String, &u64)> = counts.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let width = counts.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or(0);
+    for (code, count) in counts {
+        writeln!(out, "            {count:>width$} {}", visible(code))?;
     }
     Ok(())
 }
@@ -280,7 +286,8 @@ mod tests {
 
     #[test]
     fn everything_at_once() {
-        let reasons = [("new".to_owned(), 2), ("program changed".to_owned(), 10)].into();
+        let reasons = [("new".to_owned(), 2), ("program-changed".to_owned(), 10)].into();
+        let not_kept = [("network".to_owned(), 3)].into();
         let stats = Stats {
             reused: 36,
             executed: 12,
@@ -292,6 +299,7 @@ mod tests {
             shadow_reused: Granularities { whole: 0, file: 1, reachable: 2, executed: 3 },
             shadow_saved_ms: 2000,
             reasons,
+            not_kept,
             ..Stats::default()
         };
         let mark =
@@ -307,7 +315,8 @@ mod tests {
         let text = text(&shown);
         for line in [
             "reused      36 of 48 runs (75.0%)",
-            "            10 program changed\n             2 new\n",
+            "            10 program-changed\n             2 new\n",
+            "not kept    3 (`tasting help CODE` says what to do)\n            3 network\n",
             "time saved  1 min 1 s",
             "shadow      3 of 4 runs would have been reused (75.0%), which would have saved 2.0 s; 0 would have been wrong",
             "            whole    0.0%\n            file     25.0%\n            static   50.0%\n            executed 75.0%\n",

@@ -2,23 +2,25 @@
 //!
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
+use super::difference::Difference;
 use super::values::Values;
 use super::{Options, Session, connection, difference, is_success, latest};
 use crate::model::keys::KeyOf;
-use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace};
+use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace, codes};
 use crate::observe::inherited;
 use crate::store::Store;
 
 /// Why a test runs.
 #[derive(Clone, Debug)]
 pub struct Reason {
-    /// Few words that many reasons share.
+    /// Its code, which many reasons share.
     pub sort: &'static str,
     pub text: String,
 }
 
 impl Reason {
     pub fn new(sort: &'static str, text: impl Into<String>) -> Self {
+        debug_assert!(codes::REASONS.contains(&sort), "{sort} is in no list");
         Reason { sort, text: text.into() }
     }
 
@@ -87,7 +89,7 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
     if options.harness.again {
-        let reason = Reason::new("failed before", "CTest says that it failed, or may repeat it until it passes");
+        let reason = Reason::new("failed-before", "CTest says that it failed, or may repeat it until it passes");
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
     let shapes = match session.store.shapes(session.test.identity) {
@@ -108,7 +110,7 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     match (hit, problem) {
         (Some(hit), _) => Choice::Reuse(Box::new(hit)),
         (None, _) if failed_before => {
-            let reason = Reason::new("failed before", "the same failed before, and failures run again");
+            let reason = Reason::new("failed-before", "the same failed before, and failures run again");
             Choice::Run(Run { reason, failed_before, mark: None })
         }
         (None, Some(problem)) => Choice::Run(Run::because(Reason::new("store", problem))),
@@ -268,6 +270,25 @@ pub fn trace_name(test: Hash) -> Hash {
     KeyOf::Trace.of(test)
 }
 
+/// What the latest execution itself left behind, or removed.
+fn own_files(session: &Session, trace: &Trace) -> Vec<Place> {
+    let then: Vec<Hash> = trace.used.iter().map(|used| used.value).collect();
+    let Some(key) = Values::key(&session.project, trace.test, &trace.shape(), &then) else { return Vec::new() };
+    let outcome = |key| session.store.outcome(key).ok().flatten();
+    let found = outcome(key).or_else(|| outcome(bound(session, key)));
+    found.into_iter().flat_map(|outcome| outcome.files).map(|file| file.place).collect()
+}
+
+/// Whether a place is one of these, or a folder that one of them is in.
+fn is_touched(place: &Place, files: &[Place]) -> bool {
+    let folder = &place.path[..];
+    let is_in = |file: &Place| {
+        let rest = file.path.strip_prefix(folder);
+        rest.is_some_and(|rest| folder.is_empty() || matches!(rest, [] | [b'/', ..]))
+    };
+    files.iter().any(|file| file.base == place.base && is_in(file))
+}
+
 /// What is different from the latest execution, in a few words.
 fn why(session: &Session, values: &mut Values) -> Reason {
     let Some(trace) = trace(session) else { return Reason::new("new", "it has not run before") };
@@ -278,6 +299,15 @@ fn why(session: &Session, values: &mut Values) -> Reason {
         true => difference::of_dependencies(&session.project, &trace, values),
         false => difference::of_circumstances(&session.test, &trace),
     };
-    let first = different.into_iter().next().map(|difference| difference.reason);
-    first.unwrap_or_else(|| Reason::new("forgotten", "its result is not in the store any more"))
+    let own = own_files(session, &trace);
+    let place = |difference: &Difference| Some(&trace.used.get(difference.used?)?.dependency.place);
+    let is_own = |difference: &&Difference| place(difference).is_some_and(|place| is_touched(place, &own));
+    match different.iter().find(|difference| !is_own(difference)).or(different.first()) {
+        None => Reason::new("forgotten", "its result is not in the store any more"),
+        Some(first) if is_own(&first) => Reason::new(
+            "own-files",
+            format!("{} is as this test itself left it in its last run; the next run is reused", first.subject),
+        ),
+        Some(first) => first.reason.clone(),
+    }
 }

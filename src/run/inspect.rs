@@ -95,12 +95,14 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
         }
     };
     let trace = choice::trace(&session);
-    let (session, elsewhere) = where_it_went(session, words, trace.as_ref());
+    let (mut session, elsewhere) = where_it_went(session, words, trace.as_ref());
+    let has_less = trace.as_ref().is_some_and(|trace| assume_variables(trace, &mut session.test));
     let mut values = choice::values(&session);
     let given = trace.as_ref().is_some_and(|trace| assume_input(trace, &mut values));
     let choice = choice::decide(&session, options.with(&session.project.config), &mut values);
     let mut inspection = Inspection::of(words, choice);
     inspection.assumed.extend(elsewhere.then_some("its output goes where it went the last time"));
+    inspection.assumed.extend(has_less.then_some("variables that are not set here are as its harness set them"));
     inspection.assumed.extend(given.then_some("its standard input is that of the last time"));
     inspection.assumed.extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
     if let Some(trace) = &trace {
@@ -137,6 +139,19 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
         }
         None => (session, false),
     }
+}
+
+/// A harness such as CTest sets variables for its tests. Where that is all that is missing here, they are taken from the last
+/// run. Says whether it was necessary.
+fn assume_variables(trace: &Trace, test: &mut Test) -> bool {
+    let is_less = test.circumstances.len() < trace.circumstances.len();
+    let had = |circumstance| trace.circumstances.contains(circumstance);
+    if !is_less || !test.circumstances.iter().all(had) {
+        return false;
+    }
+    test.identity = trace.test;
+    test.circumstances.clone_from(&trace.circumstances);
+    true
 }
 
 /// The same for standard input, unless it is a file or nothing at all, which somebody may have meant. Says whether it was

@@ -4,7 +4,7 @@
 
 use super::beneath::Beneath;
 use super::project::Project;
-use crate::model::{Dependency, DependencyKind, Left, LeftFile, Outcome, Place, Refusal, Shape};
+use crate::model::{Dependency, DependencyKind, Left, LeftFile, Outcome, Place, Refusal, Shape, codes};
 use crate::observe::{Kind, Use, extended};
 use crate::process::sys;
 use rustix::fs::{FileType, Stat};
@@ -39,7 +39,8 @@ pub fn keep(
             _ => continue,
         };
         let path = used.path();
-        let left = left.map_err(|reason| Refusal::new(path.to_string_lossy().into_owned(), reason))?;
+        let left =
+            left.map_err(|reason| Refusal::of_run(path.to_string_lossy().into_owned(), (codes::LEFT_BEHIND, reason)))?;
         files.push(LeftFile { place: project.place(path), left });
     }
     Ok(files)

@@ -42,7 +42,7 @@ use self::config::{Config, Share};
 use self::connection::Connection;
 use self::project::Project;
 use self::test::Test;
-use crate::model::{Audit, Decision, Exit, Hash, Mark, Shadow, Treatment, Verdict};
+use crate::model::{Audit, Decision, Exit, Hash, Mark, Refusal, Shadow, Treatment, Verdict, codes};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn;
 use crate::process::{Settings, quiet, sys};
@@ -153,6 +153,7 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
         saved_ms: 0,
         audit: None,
         shared: false,
+        not_kept: None,
         disturbed: None,
         shadow: None,
     }
@@ -189,7 +190,7 @@ impl Session {
             Choice::Reuse(hit) => match replay::replay(self, &hit, options.harness) {
                 Ok(exit) => return exit,
                 Err(error) => choice::Run::because(Reason::new(
-                    "left-behind files",
+                    "left-behind",
                     format!("what the test leaves behind cannot be put back: {error}"),
                 )),
             },
@@ -224,8 +225,11 @@ impl Session {
         let mut decision = executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
         decision.disturbed.clone_from(&ran.disturbed);
         let recorded = quiet::attempt(&self.settings, "remembering", || record::record(self, &ran, &run, declared));
-        if let Some(refusal) = recorded.unwrap_or_else(|| Some(Reason::failure().text)) {
-            decision.reason = format!("{}; not kept: {refusal}", decision.reason);
+        let failure =
+            || Refusal::of_run("Tasting", (codes::STORE, "failed; TASTING_LOGFILE tells more, please report it"));
+        if let Some(refusal) = recorded.unwrap_or_else(|| Some(failure())) {
+            decision.reason = format!("{}; not kept: {}", decision.reason, refusal.with_code());
+            decision.not_kept = Some(refusal.code.to_owned());
         }
         self.log(&decision);
         ran.exit

@@ -9,19 +9,23 @@ use super::{Session, exit_code, granularity, is_success, latest, leftovers, ment
 use crate::model::keys::{self, KeyOf};
 use crate::model::{
     Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
+    codes,
 };
 use crate::observe::Input;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 /// Remembers what can be remembered. Gives the reason why the outcome is not kept, if so.
-pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) -> Option<String> {
+pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) -> Option<Refusal<'static>> {
     let mut values = values(session, ran.input.clone());
     let mut refusals = ran.refusals.clone();
     if values.declared() != declared {
-        refusals.push(Refusal::new("an input that tasting.toml declares", "changed while the test ran"));
+        refusals.push(Refusal::of_run(
+            "an input that tasting.toml declares",
+            (codes::CHANGED_MEANWHILE, "changed while the test ran"),
+        ));
     }
     let files = match leftovers::keep(&session.project, &ran.used, ran.duration, session.project.config.limits.files) {
         Ok(files) => files,
@@ -35,14 +39,14 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
     refusals.extend(unknown_programs(session, &valued));
     if !values.code_is_unchanged(&ran.used) {
         // Its fingerprint is that of another one, which did not run.
-        refusals.push(Refusal::new("a program or library", "was replaced when the test had ended"));
+        let why = (codes::CHANGED_MEANWHILE, "was replaced when the test had ended");
+        refusals.push(Refusal::of_run("a program or library", why));
     }
     random_names::forget(&mut valued.used, &ran.used, session);
     keep_manifests(session, &mut values, &mut valued);
     values.remember();
-    let refused = refusals.first().map(Refusal::to_string);
-    let kept = match refused {
-        Some(reason) => Err(reason),
+    let kept = match refusals.first() {
+        Some(refusal) => Err(refusal.clone()),
         None => keep(session, ran, run, &valued, &mut values, files),
     };
     leave_trace(session, ran, &valued, &refusals, kept.is_ok());
@@ -83,11 +87,12 @@ fn keep(
     valued: &Valued,
     values: &mut Values,
     files: Vec<LeftFile>,
-) -> Result<(), String> {
+) -> Result<(), Refusal<'static>> {
     trust(session, ran, run)?;
     let shape = valued.shape();
     let then: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
-    let key = Values::key(&session.project, session.test.identity, &shape, &then).ok_or("it uses too much")?;
+    let key = Values::key(&session.project, session.test.identity, &shape, &then)
+        .ok_or_else(|| Refusal::of_run("the test", (codes::STORE, "uses too much")))?;
     let [stdout, stderr] = ran.captured.texts.clone();
     let mut outcome = Outcome {
         exit: ran.exit,
@@ -103,7 +108,7 @@ fn keep(
     outcome.bound = names_its_place(session, &outcome);
     let placed = |name: Hash| if outcome.bound { bound(session, name) } else { name };
     let key = placed(key);
-    session.store.put(session.test.identity, &shape, key, &outcome).map_err(|error| error.to_string())?;
+    session.store.put(session.test.identity, &shape, key, &outcome).map_err(of_store)?;
     if shape.is_narrowed()
         && let Some(whole) = whole_key(session, valued, values)
     {
@@ -113,6 +118,10 @@ fn keep(
         granularity::remember(session, &granularity::names(session, &shape, values, Some(&valued.used)));
     }
     Ok(())
+}
+
+fn of_store(error: StoreError) -> Refusal<'static> {
+    Refusal::of_run("the store", (codes::STORE, error.to_string()))
 }
 
 /// The name of the key for those who have the very same programs.
@@ -130,21 +139,22 @@ fn whole_key(session: &Session, valued: &Valued, values: &mut Values) -> Option<
 
 /// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but
 /// the last one.
-fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), String> {
+fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), Refusal<'static>> {
+    let unstable = |why: String| Err(Refusal::of_run("the test", (codes::UNSTABLE, why)));
     let passes = session.quarantine_passes();
     match (&run.mark, is_success(ran.exit, &ran.captured.texts[0])) {
         (None, true) if run.failed_before && passes > 1 => {
             session.quarantine("it passed on a retry", passes - 1);
-            Err(format!("it passed on a retry, and has to pass {} more times", passes - 1))
+            unstable(format!("passed on a retry, and has to pass {} more times", passes - 1))
         }
         (Some(mark), true) if mark.passes_left > 1 => {
             session.quarantine(&mark.reason, mark.passes_left - 1);
-            Err(format!("it is in quarantine, and has to pass {} more times", mark.passes_left - 1))
+            unstable(format!("is in quarantine, and has to pass {} more times", mark.passes_left - 1))
         }
-        (Some(_), true) => session.store.unmark(session.test.identity).map_err(|error| error.to_string()),
+        (Some(_), true) => session.store.unmark(session.test.identity).map_err(of_store),
         (Some(mark), false) => {
             session.quarantine(&mark.reason, passes);
-            Err("it is in quarantine, and failed".to_owned())
+            unstable("is in quarantine, and failed".to_owned())
         }
         (None, _) => Ok(()),
     }
@@ -163,7 +173,8 @@ fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'stati
     let programs = valued.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
     let unknown = programs.filter(|traced| !traced.note.is_empty()).filter(is_ours).find(is_binary)?;
     let subject = session.project.show(&unknown.dependency.place);
-    Some(Refusal::new(subject, format!("is a program of unknown provenance: {}", unknown.note)))
+    let why = format!("is a program of unknown provenance: {}", unknown.note);
+    Some(Refusal::of_run(subject, (codes::UNKNOWN_PROGRAM, why)))
 }
 
 /// Keeps the manifests of the programs that ran, so that it can be told later what has changed in them.
@@ -199,7 +210,7 @@ fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusa
         circumstances: session.test.circumstances.clone(),
         used: valued.used.clone(),
         narrowed: None,
-        refusals: refusals.iter().map(Refusal::to_string).collect(),
+        refusals: refusals.iter().map(Refusal::with_code).collect(),
         exit_code: exit_code(ran.exit),
         origin: origin(session),
     };

@@ -7,9 +7,9 @@ use super::capture::{Captured, end_unheard};
 use super::disturbed::{Earlier, Traced};
 use super::execute::{self, Attempt, Ran, Unwatchable, attempt, input_position, read_on_from, unwatched};
 use super::{Session, disturbed, exit_code, is_good, is_success, tracing};
-use crate::model::{Exit, Refusal, Treatment};
+use crate::model::{Exit, Refusal, Treatment, codes};
 use crate::observe::tracing::Executed;
-use crate::observe::{Input, RENAMED, Watched};
+use crate::observe::{Input, Watched};
 use crate::process::sys;
 use std::ffi::OsString;
 use std::time::Instant;
@@ -53,26 +53,26 @@ fn finish(settled: Settled) -> Ran {
     let Settled { mut exit, captured, watched, mut refusals, disturbed } = settled;
     refusals.extend(watched.refusals);
     if let Some(error) = captured.lost {
-        refusals.push(Refusal::new("its output", format!("could not be written: {error}")));
+        let why = format!("could not be written: {error}");
+        refusals.push(Refusal::of_run("its output", (codes::OUTPUT, why)));
         exit = if is_good(exit) { end_unheard(error) } else { exit };
     }
     if captured.is_cut {
-        refusals.push(Refusal::new("its output", "is longer than what is kept (limits.output in tasting.toml)"));
+        let why = "is longer than what is kept (limits.output in tasting.toml)";
+        refusals.push(Refusal::of_run("its output", (codes::OUTPUT, why)));
     }
     if captured.is_unclear {
-        refusals.push(Refusal::new(
-            "its output",
-            "is in a file that was written to in other ways than one behind the other",
-        ));
+        let why = "is in a file that was written to in other ways than one behind the other";
+        refusals.push(Refusal::of_run("its output", (codes::OUTPUT, why)));
     }
     if captured.is_open {
-        refusals.push(Refusal::new("its output", "is still open in another process"));
+        refusals.push(Refusal::of_run("its output", (codes::STILL_RUNNING, "is still open in another process")));
     }
     let (used, executed, input, duration) = (watched.used, watched.executed, watched.input, watched.duration);
     let input_end = matches!(input, Input::File { .. }).then(input_position).flatten();
     let mut ran = Ran { exit, duration, captured, used, executed, input, input_end, refusals, disturbed };
     if ran.was_interrupted() && ran.refusals.is_empty() {
-        ran.refusals.push(Refusal::new("the test", "was ended by a signal from outside"));
+        ran.refusals.push(Refusal::of_run("the test", (codes::INTERRUPTED, "was ended by a signal from outside")));
     }
     ran
 }
@@ -80,7 +80,7 @@ fn finish(settled: Settled) -> Ran {
 /// Runs a test that cannot be seen.
 fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     let exit = execute::plainly(words);
-    let refusals = vec![Refusal::new("the test", reason)];
+    let refusals = vec![Refusal::of_run("the test", (codes::CANNOT_WATCH, reason))];
     let (captured, used) = (Captured::default(), Vec::new());
     let (executed, input, input_end, disturbed) = (Executed::default(), Input::Given, None, None);
     Ran { exit, duration: started.elapsed(), captured, used, executed, input, input_end, refusals, disturbed }
@@ -149,7 +149,7 @@ fn believed(mut attempt: Attempt, disturbed: Option<String>) -> Settled {
 /// Makes everything as it was before an attempt; or says why that is not possible.
 fn undo(attempt: &Attempt) -> Result<(), String> {
     let watched = &attempt.watched;
-    let is_against_it = |refusal: &&Refusal| refusal.reason != RENAMED && !watched.disturbed;
+    let is_against_it = |refusal: &&Refusal| refusal.code != codes::RENAMED_FOLDER && !watched.disturbed;
     if let Some(refusal) = watched.refusals.iter().find(is_against_it) {
         return Err(refusal.to_string());
     }
@@ -226,7 +226,7 @@ fn heard(first: Captured, mut last: Captured) -> Captured {
 }
 
 fn refused(reason: &str) -> Vec<Refusal<'static>> {
-    vec![Refusal::new("the test", format!("was disturbed: {reason}"))]
+    vec![Refusal::of_run("the test", (codes::DISTURBED, format!("was disturbed: {reason}")))]
 }
 
 fn end(exit: Exit) -> String {

@@ -36,6 +36,7 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         saved_ms: outcome.duration.saturating_sub(duration).as_millis() as u64,
         audit: None,
         shared: outcome.origin.is_shared(),
+        not_kept: None,
         disturbed: None,
         shadow: None,
     });

@@ -17,6 +17,7 @@ fn decision(time: u64) -> Decision {
         saved_ms: 2,
         audit: None,
         shared: false,
+        not_kept: None,
         disturbed: None,
         shadow: None,
     }

@@ -4,6 +4,7 @@ mod ast;
 mod bad_input;
 mod cross;
 mod damaged;
+mod documents;
 mod edits;
 mod keys;
 mod lab;

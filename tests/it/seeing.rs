@@ -2,6 +2,7 @@
 
 mod doctor;
 mod explain;
+mod first_contact;
 mod init;
 mod log;
 mod settings;

@@ -63,6 +63,7 @@ fn decision_of(entry: u64) -> Decision {
         saved_ms: 0,
         audit: None,
         shared: false,
+        not_kept: None,
         disturbed: None,
         shadow: None,
     }

@@ -54,6 +54,8 @@ fn look(settings: &Settings) -> (PathBuf, Seen) {
     let root = Project::root(&working, settings);
     // Where nothing says that it is a project, it may be somebody's home.
     if [FILE, ".git"].iter().any(|mark| root.join(mark).exists()) {
+        // What lies in the store is Tasting's own.
+        seen.store = settings.dir.as_ref().and_then(|store| fs::canonicalize(store).ok());
         seen.look(&root, &mut MOST_FILES.clone());
     }
     (root, seen)
@@ -62,6 +64,8 @@ fn look(settings: &Settings) -> (PathBuf, Seen) {
 /// What was found below a folder.
 #[derive(Default)]
 struct Seen {
+    /// Not looked into.
+    store: Option<PathBuf>,
     linked: Vec<PathBuf>,
     /// The caches of CMake.
     caches: Vec<PathBuf>,
@@ -75,6 +79,9 @@ impl Seen {
             *left = rest;
             let (path, name) = (entry.path(), entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && self.store.as_ref() == Some(&path) {
+                continue;
+            }
             if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
                 self.look(&path, left);
             } else if kind.is_file() && name == "CMakeCache.txt" {

@@ -53,7 +53,7 @@ fn a_changed_function_is_named_with_its_line_and_chain() {
     bench.settles(&["./t"]);
     edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
     let found = explained(&bench, &["./t"]);
-    assert_eq!((&found["decision"], &found["sort"]), (&json!("executed"), &json!("program changed")));
+    assert_eq!((&found["decision"], &found["sort"]), (&json!("executed"), &json!("program-changed")));
     let atom = only_change(&found);
     assert_eq!(
         (&atom["name"], &atom["kind"], &atom["what"]),
@@ -328,7 +328,7 @@ fn other_reasons_to_run() {
 fn a_failure_runs_again_unless_it_is_to_be_reused() {
     let bench = project(&SOURCE.replace("return 0", "return 3"));
     bench.runs(&["./t"]);
-    assert_eq!(explained(&bench, &["./t"])["sort"], "failed before");
+    assert_eq!(explained(&bench, &["./t"])["sort"], "failed-before");
     let found = bench.json(&["explain", "--json", "--reuse-failures", "--", "./t"]);
     assert_eq!((&found["decision"], &found["reused"]["exit_code"]), (&json!("reused"), &json!(3)));
 }

@@ -63,7 +63,7 @@ fn the_sums_are_right_and_can_be_set_to_zero() {
     bench.runs(&command);
     let stats = bench.json(&["stats", "--json"]);
     assert_eq!((&stats["reused"], &stats["executed"], &stats["share"]), (&json!(2), &json!(2), &json!(0.5)));
-    assert_eq!(stats["reasons"], json!({"new": 1, "file changed": 1}));
+    assert_eq!(stats["reasons"], json!({"new": 1, "file-changed": 1}));
     assert!(stats["saved_ms"].as_u64() > Some(50) && stats["executed_ms"].as_u64() >= Some(100), "{stats}");
     assert_eq!((&stats["audits"], &stats["miss_rate"], &stats["quarantine"]), (&json!(0), &Value::Null, &json!([])));
     let store = &stats["store"];
@@ -73,7 +73,7 @@ fn the_sums_are_right_and_can_be_set_to_zero() {
         &bench.says(&["stats"]),
         &[
             "reused      2 of 4 runs (50.0%)",
-            "1 file changed",
+            "1 file-changed",
             "none, so no miss rate is known",
             "quarantine  empty",
             " of 5.0 GiB",

@@ -1,0 +1,101 @@
+//! What newcomers met: the words that they were told have to lead on.
+
+use super::contains;
+use crate::run::Bench;
+use crate::workshop::{TASTING, TASTING_CC, succeed, tool};
+use serde_json::json;
+
+#[test]
+fn own_leftovers_are_named_as_such() {
+    let bench = Bench::new();
+    let words = ["sh", "-c", "rm -rf work; mkdir work; echo 1 >work/file"];
+    bench.runs(&words);
+    let second = bench.runs(&words);
+    assert_eq!(second.decision.sort, "own-files", "{second:?}");
+    contains(&second.decision.reason, &["work", "the next run is reused"]);
+    bench.reuses(&words);
+}
+
+/// A change of something else is told before what the test left itself.
+#[test]
+fn other_changes_come_before_leftovers() {
+    let bench = Bench::new();
+    bench.write("data", "1");
+    let words = ["sh", "-c", "rm -rf work; mkdir work; cat data >work/file"];
+    bench.runs(&words);
+    bench.write("data", "2");
+    assert_eq!(bench.runs(&words).decision.sort, "file-changed");
+}
+
+#[test]
+fn variables_of_the_harness_are_assumed() {
+    let bench = Bench::new();
+    bench.finish(bench.tasting(&["true"]).env("CTEST_ONLY_HERE", "1"));
+    let found = bench.json(&["explain", "--json", "--", "true"]);
+    assert_eq!(found["decision"], "reused", "{found:#}");
+    assert!(found["assumed"].to_string().contains("variables that are not set here"), "{found:#}");
+    let mut other = bench.command(TASTING);
+    other.args(["explain", "--json", "--", "true"]).env("CTEST_ONLY_HERE", "2");
+    let found = succeed(&mut other).unwrap().stdout_text();
+    contains(&found, &["CTEST_ONLY_HERE is different"]);
+}
+
+#[test]
+fn a_changed_library_is_named() {
+    let bench = Bench::new();
+    let build = |words: &[&str]| _ = succeed(bench.command(TASTING_CC).args(words)).unwrap();
+    let library = |value: &str| {
+        bench.write(
+            "l.c",
+            format!("int f(void) {{ return {value} - {value}; }}\nint g = {value};\nint h(void) {{ return g; }}\n"),
+        );
+        build(&["-shared", "-fPIC", "-o", "libl.so", "l.c"]);
+    };
+    library("1");
+    bench.write("t.c", "int h(void); int main(void) { return h() == 99; }\n");
+    build(&["-o", "t", "t.c", "-L.", "-ll", "-Wl,-rpath,$ORIGIN"]);
+    bench.settles(&["./t"]);
+    library("2");
+    let ran = bench.runs(&["./t"]);
+    contains(&ran.decision.reason, &["the library libl.so, which the program t uses, has changed"]);
+}
+
+#[test]
+fn valgrind_is_no_riddle() {
+    if tool("valgrind").is_none() {
+        return;
+    }
+    let source = |value: u32| format!("int unused(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n");
+    let bench = Bench::with(&source(1));
+    let words = ["valgrind", "-q", "--vgdb=no", "./t"];
+    bench.runs(&words);
+    bench.build("t", &source(2));
+    contains(&bench.runs(&words).decision.reason, &["read as data", "valgrind"]);
+}
+
+#[test]
+fn doctor_leaves_the_store_alone() {
+    let bench = Bench::with("int main(void) { return 0; }\n");
+    let store = bench.path("store");
+    succeed(bench.tasting(&["./t"]).env("TASTING_DIR", &store)).unwrap();
+    let has_agent = std::fs::read_dir(&store).unwrap().flatten().any(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("agent-")
+    });
+    assert!(has_agent, "the agent lies in the store");
+    let mut doctor = bench.command(TASTING);
+    let said = crate::workshop::Outcome::of(doctor.arg("doctor").env("TASTING_DIR", &store)).stdout_text();
+    assert!(!said.contains("agent-"), "{said}");
+}
+
+#[test]
+fn refusals_have_codes() {
+    let bench = Bench::new();
+    let ran = bench.runs(&["sh", "-c", "sleep 0.3 & exit 0"]);
+    assert_eq!(ran.decision.not_kept.as_deref(), Some("still-running"), "{ran:?}");
+    ran.not_kept("[still-running]");
+    let stats = bench.json(&["stats", "--json"]);
+    assert_eq!(stats["not_kept"], json!({"still-running": 1}));
+    contains(&bench.says(&["stats", "--prometheus"]), &["tasting_not_kept_total{code=\"still-running\"} 1\n"]);
+    contains(&bench.says(&["stats", "--markdown"]), &["| still-running | 1 |"]);
+}
