@@ -29,12 +29,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 
 /// Prints what `tasting WORDS… --help` prints.
 fn print_long_help(words: &[String]) -> anyhow::Result<()> {
-    let mut command = super::command();
-    command.build();
-    let mut here = &mut command;
-    for word in words {
-        let Some(next) = here.find_subcommand_mut(word) else { bail!("there is no subcommand {:?}", words.join(" ")) };
-        here = next;
+    let line = ["tasting"].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    match super::command().try_get_matches_from(line) {
+        Err(help) if !help.use_stderr() => Ok(help.print()?),
+        _ => bail!("there is no subcommand {:?}", words.join(" ")),
     }
-    Ok(here.print_long_help()?)
 }
