@@ -92,6 +92,7 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
         saved_ms: 40,
         audit: None,
         shared: false,
+        not_kept: None,
         disturbed: None,
         shadow: None,
     })
