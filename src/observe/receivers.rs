@@ -7,6 +7,7 @@ use super::call::Call;
 use super::calls::{FIOSETOWN, SIOCSPGRP};
 use super::memory;
 use super::supervisor::Supervisor;
+use crate::model::codes;
 use std::io;
 
 const LOOKS: &str = "looks into a process that is not its own";
@@ -20,7 +21,7 @@ impl Supervisor {
     pub(super) fn note_signal(&mut self, call: &Call) -> io::Result<()> {
         let reason = if call.notification.number == libc::SYS_kill && call.int(1) == 0 { LOOKS } else { SENDS };
         if let Some(receiver) = receiver(call)? {
-            self.refuse_if(call, self.is_outside(receiver), reason)?;
+            self.refuse_if(call, self.is_outside(receiver), (codes::OUTSIDE_PROCESS, reason))?;
         }
         if reason == LOOKS { Ok(()) } else { self.interrupts.sends(call) }
     }
@@ -33,7 +34,7 @@ impl Supervisor {
         match request {
             FIOSETOWN | SIOCSPGRP => {
                 let owner = memory::number(call.thread(), call.argument(2))? as i32;
-                self.refuse_if(call, self.is_outside(owner), SENDS)
+                self.refuse_if(call, self.is_outside(owner), (codes::OUTSIDE_PROCESS, SENDS))
             }
             _ => Ok(()),
         }
@@ -41,7 +42,7 @@ impl Supervisor {
 
     /// A process is looked into.
     pub(super) fn look_into(&mut self, call: &Call, process: i32) -> io::Result<()> {
-        self.refuse_if(call, self.is_outside(process), LOOKS)
+        self.refuse_if(call, self.is_outside(process), (codes::OUTSIDE_PROCESS, LOOKS))
     }
 
     /// The number of a process or thread; 0 for the caller's own group, and less for another one, or for all that there are.
