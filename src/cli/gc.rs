@@ -3,7 +3,7 @@
 use super::{OpenStore, exit, open_store, push};
 use crate::objects::Objects;
 use crate::observe::originals;
-use crate::process::Settings;
+use crate::process::{Settings, side_caches};
 use crate::report::units::{counted, size};
 use crate::store::Store;
 use anyhow::bail;
@@ -34,8 +34,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     if let Some(folder) = &settings.dir {
         originals::remove_stale(&folder.join(originals::ORIGINALS));
     }
-    let freed = store.clean(limit)?;
-    let left = store.volume()?.bytes;
+    let freed = store.clean(limit)? + side_caches::clean(&settings, side_caches::KEPT)?;
+    let left = store.volume()?.bytes + side_caches::volume(&settings);
     println!("Freed {}; {} of {} are in use.", size(freed), size(left), size(limit));
     if let Some(objects) = Objects::new(&settings).filter(|objects| objects.root().exists()) {
         let freed = objects.clean()?;

@@ -2,7 +2,7 @@
 
 use super::{OpenStore, doctor, exit, objects, open_store, print, push};
 use crate::objects::{Counts, Objects};
-use crate::process::Settings;
+use crate::process::{Settings, side_caches};
 use crate::report::metrics;
 use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
 use crate::report::transfer::{self, ShownRemote};
@@ -94,8 +94,8 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
 fn shown(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownStats> {
     let OpenStore { store, folder, limit } = opened;
     let volume = store.volume()?;
-    let shown =
-        ShownStore { path: folder.display().to_string(), results: volume.outcomes, bytes: volume.bytes, limit: *limit };
+    let bytes = volume.bytes + side_caches::volume(settings);
+    let shown = ShownStore { path: folder.display().to_string(), results: volume.outcomes, bytes, limit: *limit };
     let objects = Objects::new(settings).map(|objects| shown_objects(&objects)).transpose()?.unwrap_or_default();
     let shown = ShownStats::new(store.stats()?, store.marks()?, store.all_disturbed()?, shown, objects);
     Ok(shown.with_whole(doctor::build::whole_binaries(settings)))

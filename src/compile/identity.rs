@@ -16,7 +16,7 @@
 //! (specs, another wrapper) are parts as well.
 
 use crate::model::keys::KeyOf;
-use crate::model::{Hash, Hasher};
+use crate::model::{FileIdentity, Hash, Hasher};
 use crate::process::spawn::Program;
 use crate::process::sys::Memory;
 use crate::process::{Settings, answers, search, spawn, sys};
@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Variables that lead a driver to other parts.
@@ -54,7 +53,7 @@ const HERE: &[u8] = b"-compilation-dir=";
 /// What is remembered.
 #[derive(Serialize, Deserialize)]
 struct Answer {
-    parts: Vec<(Vec<u8>, [i64; 7])>,
+    parts: Vec<(Vec<u8>, FileIdentity)>,
     /// None of a wrapper, which is asked each time.
     identity: Option<Hash>,
 }
@@ -88,10 +87,10 @@ fn remembered(settings: &Settings, key: Hash, find_out: impl FnOnce() -> Option<
 }
 
 /// A file with its state.
-fn part(path: &Path) -> Option<(Vec<u8>, [i64; 7])> {
+fn part(path: &Path) -> Option<(Vec<u8>, FileIdentity)> {
     let path = fs::canonicalize(path).ok()?;
-    let state = state(&path)?;
-    Some((path.into_os_string().into_vec(), state))
+    let identity = identity_of(&path)?;
+    Some((path.into_os_string().into_vec(), identity))
 }
 
 /// Whether a program is neither GCC's driver nor Clang's.
@@ -147,14 +146,13 @@ fn key(driver: &Program, search: &[OsString]) -> Hash {
 }
 
 fn still_holds(answer: &Answer) -> bool {
-    let is_same = |(path, known): &(Vec<u8>, [i64; 7])| state(Path::new(OsStr::from_bytes(path))) == Some(*known);
+    let is_same =
+        |(path, known): &(Vec<u8>, FileIdentity)| identity_of(Path::new(OsStr::from_bytes(path))) == Some(*known);
     answer.parts.iter().all(is_same)
 }
 
-fn state(path: &Path) -> Option<[i64; 7]> {
-    let file = fs::metadata(path).ok()?;
-    let [dev, ino, size] = [file.dev(), file.ino(), file.size()].map(|number| number as i64);
-    Some([dev, ino, size, file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()])
+fn identity_of(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path).ok().map(|file| FileIdentity::of(&file))
 }
 
 /// What a driver says of itself.
@@ -330,11 +328,11 @@ mod tests {
     fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
         for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
             let answer = asked(&Program::at(driver)).unwrap();
-            let is_folder = |part: &&(Vec<u8>, [i64; 7])| Path::new(OsStr::from_bytes(&part.0)).is_dir();
+            let is_folder = |part: &&(Vec<u8>, FileIdentity)| Path::new(OsStr::from_bytes(&part.0)).is_dir();
             assert_eq!(answer.parts.iter().filter(is_folder).count(), 1);
         }
         let folder = tempfile::tempdir().unwrap();
-        let part = (folder.path().as_os_str().as_bytes().to_vec(), state(folder.path()).unwrap());
+        let part = (folder.path().as_os_str().as_bytes().to_vec(), identity_of(folder.path()).unwrap());
         let answer = Answer { parts: vec![part], identity: None };
         assert!(still_holds(&answer));
         // The clock of file systems goes in ticks.

@@ -50,7 +50,7 @@ pub mod words;
 
 use crate::ast;
 use crate::elf::Labels;
-use crate::model::{Level, Refusal};
+use crate::model::{FileIdentity, Level, Refusal};
 use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::{self, quietly};
 use crate::process::{Settings, atomic_write, guard, response, spawn, sys};
@@ -62,7 +62,6 @@ use separately::Separately;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -315,19 +314,12 @@ impl Call<'_> {
 #[derive(PartialEq, Eq)]
 struct FileState {
     is_file: bool,
-    identity: (u64, u64),
-    times: [i64; 4],
-    size: u64,
+    identity: FileIdentity,
 }
 
 impl FileState {
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
-        Some(FileState {
-            is_file: file.is_file(),
-            identity: (file.dev(), file.ino()),
-            times: [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()],
-            size: file.size(),
-        })
+        Some(FileState { is_file: file.is_file(), identity: FileIdentity::of(&file) })
     }
 }

@@ -3,9 +3,9 @@
 //! name, and that nobody has changed meanwhile.
 
 use super::arguments::LinkerJob;
-use super::files::OpenFile;
-use super::inputs::Read;
+use super::input::Read;
 use super::libraries::{self, Library};
+use super::open_file::OpenFile;
 use super::symbols::Names;
 use crate::elf::archive;
 use crate::elf::bitcode::is_bitcode;
@@ -58,7 +58,7 @@ impl Early {
                 early.files.insert(path, file);
             }
         }
-        early.libraries = libraries::of_project(settings, job, &early);
+        early.libraries = libraries::of_project(settings, job, |path| early.is_linked_in(path));
         early
     }
 

@@ -1,169 +1,18 @@
-//! The files of a link, open: objects, archives with their members, and what was remembered of them. In: the paths that
-//! the map names. Out: the bytes of each object, or the record that an earlier link made of it.
+//! The files of a link, open. In: the paths that the map names. Out: their objects.
 
 use super::early::Early;
-use super::inputs::{Input, InputError};
-use super::remembered::{self, Shelf};
-use crate::elf::archive::{self, Content};
-use crate::elf::{self, ElfError};
+use super::input::{Fresh, Input, InputError};
+use super::open_file::{Member, Members, Object, OpenFile, file_name, label};
+use super::remembered;
 use crate::model::Record;
 use crate::model::placement::Name;
 use crate::process::Settings;
-use crate::process::sys::{self, Mapped};
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
 use std::io;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// How people are told of an object.
-pub fn label((file, member): Name) -> String {
-    let file = String::from_utf8_lossy(file);
-    match member {
-        Some(member) => format!("{file}({})", String::from_utf8_lossy(member)),
-        None => file.into_owned(),
-    }
-}
-
-/// A file and what is known of it without a look at its objects.
-pub struct OpenFile {
-    path: PathBuf,
-    state: State,
-    bytes: Mapped,
-    shelf: Option<Shelf>,
-    /// The members, if it is an archive.
-    members: Option<Result<Members, ElfError>>,
-}
-
-/// Device, inode, size, time of the last modification and of the last change.
-type State = [i64; 7];
-
-fn state(metadata: &Metadata) -> State {
-    let [dev, ino, size] = [metadata.dev(), metadata.ino(), metadata.size()].map(|number| number as i64);
-    let (modified, changed) = ([metadata.mtime(), metadata.mtime_nsec()], [metadata.ctime(), metadata.ctime_nsec()]);
-    [dev, ino, size, modified[0], modified[1], changed[0], changed[1]]
-}
-
-impl OpenFile {
-    /// Maps a file.
-    pub fn open(path: &Path, settings: &Settings) -> io::Result<Self> {
-        let (bytes, metadata) = sys::map_with_metadata(path)?;
-        let shelf = Shelf::open(&metadata, settings);
-        let members = archive::is_archive(&bytes).then(|| Members::read(&bytes));
-        Ok(OpenFile { path: path.to_owned(), state: state(&metadata), bytes, shelf, members })
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Device and inode.
-    pub fn identity(&self) -> (u64, u64) {
-        (self.state[0] as u64, self.state[1] as u64)
-    }
-
-    /// Nobody has written to the file, or put another one into its place, since it was opened.
-    pub fn is_unchanged(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|metadata| state(&metadata) == self.state)
-    }
-
-    /// The object that is the whole file.
-    pub fn object(&self) -> Object<'_> {
-        self.object_at(&self.bytes)
-    }
-
-    /// The records that can be read without the map: of an object its own, of an archive those that are remembered.
-    pub fn records(&self) -> Vec<(usize, (Record<'_>, bool))> {
-        if self.members.is_none() {
-            let object = self.object();
-            return object.record().map(|record| (object.place_in_memory(), record)).into_iter().collect();
-        }
-        let start = self.bytes.as_ptr() as usize;
-        let decode = |(place, record): (u64, _)| Some((start + place as usize, (Record::decode(record).ok()?, false)));
-        self.shelf.iter().flat_map(Shelf::records).filter_map(decode).collect()
-    }
-
-    fn object_at<'f>(&'f self, bytes: &'f [u8]) -> Object<'f> {
-        let start = bytes.as_ptr() as u64 - self.bytes.as_ptr() as u64;
-        let remembered = self.shelf.as_ref().and_then(|shelf| shelf.get(start));
-        Object { start, bytes, remembered }
-    }
-}
-
-/// The members of one archive, sorted by the last part of their names: linkers differ in how much of a thin archive's
-/// paths they show.
-struct Members(Vec<Member>);
-
-/// Where the name and the content of a member lie in the archive; the content may be a file of its own.
-struct Member {
-    name: Range<usize>,
-    content: Option<Range<usize>>,
-}
-
-impl Members {
-    fn read(bytes: &[u8]) -> Result<Self, ElfError> {
-        let place = |part: &[u8]| {
-            let start = part.as_ptr() as usize - bytes.as_ptr() as usize;
-            start..start + part.len()
-        };
-        let members = archive::members(bytes)?.into_iter().map(|member| Member {
-            name: place(member.name),
-            content: match member.content {
-                Content::Here(content) => Some(place(content)),
-                Content::Elsewhere => None,
-            },
-        });
-        let mut members = Members(members.collect());
-        members.0.sort_by_key(|member| file_name(&bytes[member.name.clone()]));
-        Ok(members)
-    }
-
-    /// Those whose names have this last part, in the order of the archive.
-    fn named(&self, bytes: &[u8], name: &[u8]) -> &[Member] {
-        let last_part = |member: &Member| file_name(&bytes[member.name.clone()]).cmp(name);
-        let from = self.0.partition_point(|member| last_part(member).is_lt());
-        let rest = &self.0[from..];
-        &rest[..rest.partition_point(|member| last_part(member).is_eq())]
-    }
-}
-
-/// One object: a file, or a part of one.
-#[derive(Clone, Copy)]
-pub struct Object<'f> {
-    start: u64,
-    bytes: &'f [u8],
-    remembered: Option<&'f [u8]>,
-}
-
-impl<'f> Object<'f> {
-    pub fn bytes(&self) -> &'f [u8] {
-        self.bytes
-    }
-
-    /// By which it is told from all other objects that are open.
-    pub fn place_in_memory(&self) -> usize {
-        self.bytes.as_ptr() as usize
-    }
-
-    /// The object's record, and whether it was made just now.
-    pub fn record(&self) -> Result<(Record<'f>, bool), ElfError> {
-        if let Some(record) = self.remembered.and_then(|bytes| Record::decode(bytes).ok()) {
-            return Ok((record, false));
-        }
-        let (record, carried) = elf::read_record(self.bytes)?;
-        Ok((record, !carried))
-    }
-}
-
-/// An object whose record was made just now: a file, and where the object starts in it.
-pub type Fresh = (usize, u64);
 
 /// An object, and the number of its file.
 #[derive(Clone, Copy)]
@@ -322,10 +171,6 @@ fn members(file: &OpenFile) -> Result<Option<&Members>, InputError> {
             Err(InputError::NotUnderstood { object: file.path.display().to_string(), error: error.clone() })
         }
     }
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    memchr::memrchr(b'/', path).map_or(path, |slash| &path[slash + 1..])
 }
 
 /// The file of a thin archive's member.

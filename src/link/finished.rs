@@ -1,7 +1,7 @@
 //! The binary that the linker has made. In: its path. Out: its tables, symbols and digest; whoever asks first does the
 //! work, and another thread that asks meanwhile waits for it.
 
-use super::inputs::SymbolAddresses;
+use super::input::SymbolAddresses;
 use super::symbols::FinalSymbols;
 use crate::elf::binary::{self, Binary};
 use crate::model::Hash;

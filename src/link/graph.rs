@@ -13,9 +13,9 @@ mod roots;
 pub use frame::{frame, needed};
 pub use neighbours::{DATA, is_usual};
 
-use super::files;
-use super::inputs::Input;
+use super::input::Input;
 use super::lto;
+use super::open_file;
 use super::symbols::{Definitions, Final, FinalSymbols};
 use crate::elf::binary::{Binary, Rights};
 use crate::elf::called;
@@ -403,7 +403,7 @@ impl<'a> Builder<'a> {
     /// The placed node that a line of the map means.
     fn at_line(&self, line: &PlacedSection) -> Option<Edge> {
         let of_object = || {
-            let node = *self.whole_objects.get(&*files::label((line.file, line.member)))?;
+            let node = *self.whole_objects.get(&*open_file::label((line.file, line.member)))?;
             Some(Edge { node, offset: 0, takes_address: false })
         };
         self.at_address(line.address).or_else(of_object)

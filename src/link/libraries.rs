@@ -2,7 +2,6 @@
 //! binary. Out: for each library that the binary asks the loader for and that has a manifest, the path at which it was linked.
 
 use super::arguments::LinkerJob;
-use super::early::Early;
 use crate::elf::binary::Binary;
 use crate::process::{Settings, manifest_file, sys};
 use rustc_hash::FxHashSet;
@@ -16,10 +15,10 @@ pub struct Library {
     path: PathBuf,
 }
 
-/// The libraries of the project that the linker may take.
-pub fn of_project(settings: &Settings, job: &LinkerJob, early: &Early) -> Vec<Library> {
+/// The libraries of the project that the linker may take: files that are not linked in.
+pub fn of_project(settings: &Settings, job: &LinkerJob, is_linked_in: impl Fn(&Path) -> bool) -> Vec<Library> {
     let mut seen = FxHashSet::default();
-    let new = candidates(job).filter(|path| !early.is_linked_in(path)).filter(|path| seen.insert(path.clone()));
+    let new = candidates(job).filter(|path| !is_linked_in(path)).filter(|path| seen.insert(path.clone()));
     let described = new.filter(|path| path.exists() && manifest_file::find(settings, path).exists());
     described.filter_map(|path| Some(Library { name: name_of(&path)?, path })).collect()
 }

@@ -4,7 +4,8 @@
 use super::early::{Early, Records};
 use super::files::Files;
 use super::finished::Finished;
-use super::inputs::{Groups, Input};
+use super::input::Input;
+use super::inputs::Groups;
 use super::lto::{self, Optimised};
 use super::map;
 use super::map_text::MapText;

@@ -4,8 +4,9 @@
 
 use super::arguments::LinkerJob;
 use super::early::Early;
-use super::files::{Files, OpenFile};
-use super::inputs::{Input, Read};
+use super::files::Files;
+use super::input::{Input, Read};
+use super::open_file::OpenFile;
 use crate::elf::archive;
 use crate::elf::binary::Binary;
 use crate::model::{Hash, Placement, Symbol, SymbolKind};

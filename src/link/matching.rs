@@ -2,7 +2,7 @@
 //! records of an object (of several, when an archive has members of the same name) and its lines of the
 //! map. Out: the objects that were linked, with an address for each atom that was placed.
 
-use super::inputs::{Input, InputError, SymbolAddresses};
+use super::input::{Input, InputError, SymbolAddresses};
 use super::sections::{Alike, Candidate, Sections};
 use crate::model::{Atom, Level, PlacedSection, Record, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,7 +1,7 @@
 //! Matching, held against the rules written down plainly, with no regard to time.
 
 use super::*;
-use crate::link::inputs::Read;
+use crate::link::input::Read;
 use crate::model::{AtomKind, Hash, Symbol};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -13,6 +13,8 @@ pub mod files;
 pub mod finished;
 /// The reference graph.
 pub mod graph;
+/// One object, as it was linked.
+pub mod input;
 /// The objects of a link.
 pub mod inputs;
 /// The project's shared libraries.
@@ -29,6 +31,8 @@ pub mod map_source;
 pub mod map_text;
 /// Lines of the map and sections of objects.
 pub mod matching;
+/// One file of a link.
+pub mod open_file;
 /// The linkers' options.
 pub mod options;
 /// Objects for scripts that know no sections of single functions.

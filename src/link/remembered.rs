@@ -2,14 +2,13 @@
 //! store beside the identity of the file that holds the objects. In: a file of a link. Out: the records that
 //! earlier links made of its objects, by where each object starts in it.
 //!
-//! The identity is device, inode, size, modification and change time: the kernel sets the last one at every write, so
-//! that no change goes unnoticed. A file that was changed within the last minute is left alone: clocks are coarse,
-//! and what a build has just made is seldom linked as it is for long.
+//! A file that was changed within the last minute is left alone: what a build has just made is seldom linked as it is for
+//! long.
 
 use crate::model::envelope::Format;
-use crate::model::{Hash, Hasher, Record};
+use crate::model::{FileIdentity, Record};
 use crate::process::sys::{self, Mapped};
-use crate::process::{Settings, atomic_write};
+use crate::process::{Settings, atomic_write, side_caches};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -21,8 +20,8 @@ const FORMAT: Format = Format { magic: *b"TASTESHE", version: 2 };
 /// A smaller file is read as fast as what would be remembered of it.
 const SMALLEST: u64 = 32 << 10;
 
-/// How long a file must not have changed.
-const SETTLED: Duration = Duration::from_secs(60);
+/// What is younger is not worth remembering.
+const YOUNGEST: Duration = Duration::from_secs(60);
 
 /// How many files' records are kept.
 const MOST: usize = 200;
@@ -46,10 +45,11 @@ impl Shelf {
     /// The shelf of a file, if it is one whose records are remembered.
     pub fn open(metadata: &Metadata, settings: &Settings) -> Option<Self> {
         let age = SystemTime::now().duration_since(changed(metadata)).ok()?;
-        if metadata.len() < SMALLEST || age < SETTLED {
+        if metadata.len() < SMALLEST || age < YOUNGEST || !FileIdentity::of(metadata).is_settled() {
             return None;
         }
-        let path = settings.dir.as_ref()?.join("records").join(identity(metadata).to_string());
+        let path =
+            settings.dir.as_ref()?.join(side_caches::RECORDS).join(FileIdentity::of(metadata).hash().to_string());
         let mut shelf = Shelf { content: sys::map(&path).ok(), path, places: Vec::new() };
         shelf.places = shelf.read().unwrap_or_default();
         Some(shelf)
@@ -108,15 +108,6 @@ fn limit(folder: &Path) {
         shelves.sort_unstable();
         let _ = fs::remove_file(&shelves[0].1);
     }
-}
-
-fn identity(metadata: &Metadata) -> Hash {
-    let mut hasher = Hasher::new("file");
-    hasher.number(metadata.dev()).number(metadata.ino()).number(metadata.size());
-    for time in [metadata.mtime(), metadata.mtime_nsec(), metadata.ctime(), metadata.ctime_nsec()] {
-        hasher.number(time as u64);
-    }
-    hasher.finish()
 }
 
 fn changed(metadata: &Metadata) -> SystemTime {

@@ -1,8 +1,7 @@
 //! The sections of an object, by their names: what the lines of a map will be held against. In: records. Out: the atoms
 //! that a name may mean.
 
-use super::inputs::has_own_place;
-use crate::model::Record;
+use crate::model::{Atom, AtomKind, Level, Record};
 use rustc_hash::FxHashMap;
 
 /// The first atom of a section that a line of the map may mean.
@@ -76,4 +75,10 @@ impl<'a> Sections<'a> {
     pub fn get(&self, name: &[u8]) -> Option<&Alike<Candidate>> {
         Some(&self.named[*self.numbers.get(name)? as usize])
     }
+}
+
+/// Whether the map gives this atom a place of its own. A definition that left no code or data has no section.
+pub fn has_own_place(atom: &Atom) -> bool {
+    let has_section = atom.section != 0 || atom.level != Level::Ast;
+    atom.kind != AtomKind::Literal && atom.level != Level::File && has_section
 }

@@ -7,7 +7,7 @@
 //!
 //! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
-use super::inputs::{Input, SymbolAddresses};
+use super::input::{Input, SymbolAddresses};
 use crate::elf::binary::Binary;
 use crate::model::{AtomKind, Hash, Record, Symbol, SymbolKind};
 use rayon::prelude::*;

@@ -1,6 +1,7 @@
 //! The identity of a file's content: as long as it is the same, so is the content, and need not be hashed again.
 
 use super::hash;
+use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const COARSEST_CLOCK: i64 = 2;
 
 /// Device, inode, size, modification and change time. The kernel sets the last one at every write, and nobody can set it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileIdentity {
     device: u64,
     inode: u64,
@@ -34,6 +35,11 @@ impl FileIdentity {
     /// The device that the file is on.
     pub fn device(&self) -> u64 {
         self.device
+    }
+
+    /// What tells it from all other files that there are now.
+    pub fn device_and_inode(&self) -> (u64, u64) {
+        (self.device, self.inode)
     }
 
     /// When the content was changed: seconds since 1970, and nanoseconds.

@@ -24,9 +24,9 @@
 //! In: looks and changes, as they are noted. Out: the table.
 
 use super::kernel::Notification;
+use super::listing::Kind;
 use super::policy::{self, Treatment};
 use super::resolve::{Found, Place, Trail};
-use super::used::Kind;
 use crate::process::sys::{Memory, SharedWords};
 use rustc_hash::FxHashSet;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};

@@ -84,6 +84,7 @@ pub mod watch;
 
 pub use content::{Contents, Forgetful, Identity, Memory};
 pub use inherited::Input;
+pub use listing::Kind;
 pub use originals::Originals;
-pub use used::{Details, Kind, Use, What};
+pub use used::{Details, Use, What};
 pub use watch::{CannotWatch, Watch, Watched, Watching, availability, is_watched, start, watch};

@@ -5,9 +5,9 @@
 //! not possible. What the run itself has made needs nothing but a note of its name.
 
 use super::content::Identity;
+use super::listing::Kind;
 use super::policy;
 use super::resolve::{Found, Place};
-use super::used::Kind;
 use rustc_hash::FxHashMap;
 use rustix::fs::{FlockOperation, OFlags, flock, ioctl_ficlone, lgetxattr, llistxattr};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};

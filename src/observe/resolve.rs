@@ -5,7 +5,7 @@
 //! is there, and a trail: links followed, and folders that `..` left again.
 
 use super::content::same_file;
-use super::used::Kind;
+use super::listing::Kind;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};

@@ -5,13 +5,14 @@
 //! The uses of a run are sorted, and no two are the same, so that two runs which used the same give the same list.
 
 use super::content::Contents;
+use super::listing;
+pub use super::listing::Kind;
 use super::targets::{self, Target};
-use super::{extended, facts, listing};
+use super::{extended, facts};
 use crate::model::Hash;
-use crate::model::keys::Code;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// One thing that a run depended on, or left behind.
@@ -72,44 +73,6 @@ const LARGE: u64 = 256 << 20;
 /// Whether the content of a file does not count where no more than its attributes were seen.
 pub fn is_large(found: &Metadata) -> bool {
     found.len() > LARGE
-}
-
-/// What a name in a folder stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    File,
-    Folder,
-    Link,
-    Fifo,
-    Socket,
-    Device,
-}
-
-impl Code for Kind {
-    fn code(self) -> u64 {
-        match self {
-            Kind::File => 0,
-            Kind::Folder => 1,
-            Kind::Link => 2,
-            Kind::Fifo => 3,
-            Kind::Socket => 4,
-            Kind::Device => 5,
-        }
-    }
-}
-
-impl Kind {
-    /// The kind of what was found.
-    pub fn of(kind: fs::FileType) -> Kind {
-        match kind {
-            kind if kind.is_file() => Kind::File,
-            kind if kind.is_dir() => Kind::Folder,
-            kind if kind.is_symlink() => Kind::Link,
-            kind if kind.is_fifo() => Kind::Fifo,
-            kind if kind.is_socket() => Kind::Socket,
-            _ => Kind::Device,
-        }
-    }
 }
 
 impl What {

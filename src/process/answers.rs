@@ -4,7 +4,7 @@
 //! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Whatever goes
 //! wrong is a miss.
 
-use super::{Settings, atomic_write};
+use super::{Settings, atomic_write, side_caches};
 use crate::model::Hash;
 use crate::model::envelope::Format;
 use std::fs::{self, DirBuilder};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 const FORMAT: Format = Format { magic: *b"TASTEANS", version: 1 };
 
 fn path(settings: &Settings, key: Hash) -> Option<PathBuf> {
-    Some(settings.dir.as_ref()?.join("answers").join(key.to_string()))
+    Some(settings.dir.as_ref()?.join(side_caches::ANSWERS).join(key.to_string()))
 }
 
 /// The answer that was remembered under `key`.

@@ -8,7 +8,7 @@ use super::handover::{self, Handover};
 use super::spawn::Change;
 use super::{Settings, answers, guard, names, search};
 use crate::model::keys::KeyOf;
-use crate::model::{Hash, Hasher};
+use crate::model::{FileIdentity, Hash, Hasher};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -81,9 +81,7 @@ fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
 fn stamp(hasher: &mut Hasher, path: &Path) {
     hasher.bytes(path.as_os_str().as_bytes());
     if let Ok(file) = fs::metadata(path) {
-        for number in [file.mtime(), file.mtime_nsec(), file.size() as i64, file.ino() as i64] {
-            hasher.number(number as u64);
-        }
+        hasher.hash(FileIdentity::of(&file).hash());
     }
 }
 

@@ -29,6 +29,8 @@ pub mod response;
 pub mod search;
 /// The `TASTING_*` variables and the log file.
 pub mod settings;
+/// The small caches of the shims.
+pub mod side_caches;
 /// Starting the real tool.
 pub mod spawn;
 /// System calls: the crate's only unsafe code.

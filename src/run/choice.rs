@@ -3,32 +3,13 @@
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
 use super::difference::Difference;
+use super::reason::Reason;
 use super::values::Values;
 use super::{Options, Session, connection, difference, is_success, latest};
 use crate::model::keys::KeyOf;
 use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace, codes};
 use crate::observe::inherited;
 use crate::store::Store;
-
-/// Why a test runs.
-#[derive(Clone, Debug)]
-pub struct Reason {
-    /// Its code, which many reasons share.
-    pub sort: &'static str,
-    pub text: String,
-}
-
-impl Reason {
-    pub fn new(sort: &'static str, text: impl Into<String>) -> Self {
-        debug_assert!(codes::REASONS.contains(&sort), "{sort} is in no list");
-        Reason { sort, text: text.into() }
-    }
-
-    /// Something is wrong with us.
-    pub fn failure() -> Self {
-        Reason::new("failure", "Tasting failed; TASTING_LOGFILE tells more, please report it")
-    }
-}
 
 /// What is to be done.
 pub enum Choice {

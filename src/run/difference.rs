@@ -2,9 +2,9 @@
 //!
 //! In: the trace of that execution, and what is there now. Out: differences in words for people.
 
-use super::choice::Reason;
 use super::mentions;
 use super::project::Project;
+use super::reason::Reason;
 use super::test::Test;
 use super::values::Values;
 use crate::model::keys::{KeyOf, PlainState};

@@ -3,8 +3,8 @@
 //!
 //! In: a command, or a binary. Out: the decision, the differences, and of changed programs both builds' manifests.
 
-pub use super::choice::Reason;
 pub use super::difference::Difference;
+pub use super::reason::Reason;
 
 use super::choice::{self, Choice, Run};
 use super::connection::Connection;

@@ -4,7 +4,7 @@
 use super::{Builder, GraphError, Origin, chosen};
 use crate::elf::binary::Section;
 use crate::elf::dynamic::DynamicSymbol;
-use crate::link::inputs::has_own_place;
+use crate::link::sections::has_own_place;
 use crate::link::symbols::{Definition, Final};
 use crate::model::manifest::{Edge, Node};
 use crate::model::{AtomKind, Hash, Hasher, Level, Symbol, SymbolKind};

@@ -4,6 +4,7 @@ use super::contains;
 use crate::run::Bench;
 use crate::workshop::{TASTING, succeed};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tasting::model::{Hash, Mark};
 use tasting::store::Store;
@@ -148,6 +149,27 @@ fn clear_forgets_results_and_nothing_else() {
     bench.runs(&["true"]);
     contains(&bench.says(&["clear"]), &["Removed 1 result ("]);
     contains(&bench.says(&["clear"]), &["Removed 0 results (0 B)"]);
+}
+
+#[test]
+fn answers_and_records_are_counted_and_cleaned() {
+    let bench = Bench::new();
+    bench.runs(&["true"]);
+    let folder = bench.json(&["stats", "--json"])["store"]["path"].as_str().unwrap().to_owned();
+    let bytes = || bench.json(&["stats", "--json"])["store"]["bytes"].as_u64().unwrap();
+    let before = bytes();
+    let file = |name: &str| Path::new(&folder).join(name);
+    for name in ["answers", "records"] {
+        std::fs::create_dir_all(file(name)).unwrap();
+        ["old", "new"].iter().for_each(|age| std::fs::write(file(name).join(age), "1234").unwrap());
+        let old = std::fs::File::options().append(true).open(file(name).join("old")).unwrap();
+        old.set_modified(SystemTime::now() - Duration::from_secs(40 * 24 * 3600)).unwrap();
+    }
+    assert_eq!(bytes(), before + 16);
+    contains(&bench.says(&["gc"]), &["Freed 8 B; "]);
+    assert!(!file("answers/old").exists() && file("answers/new").exists() && file("records/new").exists());
+    bench.says(&["clear"]);
+    assert!(!file("answers/new").exists() && !file("records/new").exists());
 }
 
 #[test]
