@@ -119,7 +119,7 @@ def tasting_environment(subject):
             "cmake_options": f"--toolchain {subject.prefix}/share/tasting/cmake/tasting.cmake",
             "meson_options": f"--native-file {subject.prefix}/share/tasting/meson/tasting.ini",
             "meson_wrapper": "--wrapper=tasting run --", f"{target}_LINKER": "tasting-cc", f"{target}_RUNNER": "tasting run --",
-            "TASTING_DIR": str(subject.folder / "store"), "TASTING_ROOT": str(subject.folder / "tasted"), "TASTING_TRACE": "1"}
+            "TASTING_DIR": str(subject.folder / "store"), "TASTING_ROOT": str(subject.folder / "tasted")}
 
 
 class Copy:

@@ -4,6 +4,9 @@
 //! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for the
 //! test → `store` → an outcome.
 
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("x86-64 and AArch64 are known; CONTRIBUTING.md says what another processor needs");
+
 /// The plain types that the stages hand to each other, and their formats on disk.
 pub mod model;
 

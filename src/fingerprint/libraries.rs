@@ -121,6 +121,7 @@ const PROCESSORS: [Processor; 3] = [
     ("x86-64-v3", || is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")),
     ("x86-64-v2", || is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("popcnt")),
 ];
+/// glibc knows none for others.
 #[cfg(not(target_arch = "x86_64"))]
 const PROCESSORS: [Processor; 0] = [];
 

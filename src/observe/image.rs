@@ -30,7 +30,7 @@ pub struct Image {
 /// What the agent takes for a breakpoint of ours.
 #[cfg(target_arch = "x86_64")]
 const BREAKPOINT: &[u8] = &[0xcc];
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
 const BREAKPOINT: &[u8] = &(0xd420_0000_u32 | 0x7a57 << 5).to_le_bytes();
 
 /// A call of a place far below, all of whose bytes but the first are breakpoints, and how far from the code it leads, in whole pages.

@@ -36,7 +36,7 @@ fn executed(machine: &Machine, source: &str, options: &[&str]) -> usize {
     machine.build("t", source, options);
     let ran = |test: usize| {
         let name = test.to_string();
-        machine.finish(machine.tasting(&["run", "--", "./t", &name]).env("TASTING_TRACE", "1"))
+        machine.finish(&mut machine.tasting(&["run", "--", "./t", &name]))
     };
     let executed = (0..FUNCTIONS).filter(|test| !ran(*test).is_reused()).count();
     if !machine.remote.is_empty() {
