@@ -7,7 +7,7 @@ use super::reason::Reason;
 use super::values::Values;
 use super::{Options, Session, connection, difference, is_success, latest};
 use crate::model::keys::KeyOf;
-use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace, codes};
+use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace};
 use crate::observe::inherited;
 use crate::store::Store;
 
