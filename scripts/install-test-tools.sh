@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
-# real projects, a cross compiler, servers to share results over. Looks for the tools, not for packages, and does nothing when all
+# real projects, a cross compiler, servers to share results over, a browser. Looks for the tools, not for packages, and does nothing when all
 # are there. A current CMake, beside Debian's, and a server that speaks S3 come from PyPI into folders of their own.
 set -eu
 cd "$(dirname "$0")/.."
@@ -61,6 +61,9 @@ valgrind               valgrind
 groff-base             groff
 zsh                    zsh
 fish                   fish
+chromium               chromium
+nodejs                 node
+npm                    npm
 '
 
 is_there() {
@@ -134,10 +137,25 @@ install_current_cmake() {
     fi
 }
 
+# What drives the browser comes from npm's registry; the browser is Debian's.
+install_playwright() {
+    echo "installing playwright-core in $1"
+    rm -rf "$1"
+    mkdir -p "$1"
+    if ! npm install --silent --no-audit --no-fund --prefix "$1" 'playwright-core@1' >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf "$1"
+        echo 'install-test-tools: playwright-core, which drives the browser, cannot be installed (npm)' >&2
+        exit 1
+    fi
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 packages=$(missing_packages | tr '\n' ' ')
 [ -z "$packages" ] || install_packages
+playwright=${CARGO_TARGET_DIR:-target}/test-tools/playwright
+[ -e "$playwright/node_modules/playwright-core/package.json" ] || install_playwright "$playwright"
 current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
 [ -x "$current_cmake/cmake/data/bin/ctest" ] || install_current_cmake "$current_cmake"
 moto=${CARGO_TARGET_DIR:-target}/test-tools/moto

@@ -5,7 +5,7 @@ mod systems;
 
 use super::{exit, print};
 use crate::process::Settings;
-use crate::report::setup::{self, Setup};
+use crate::report::setup::{self, Setup, System};
 use anyhow::Context;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +43,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     print(arguments.json, &setup, setup::write)?;
     Ok(exit::OK)
+}
+
+/// The lines for a folder, by the first build system that is found.
+pub fn lines(folder: &Path) -> Found {
+    let systems = systems::all(folder, &ProjectFolder::find());
+    let first = systems.into_iter().next();
+    first.map(|System { build, test, .. }| Found { build, test }).unwrap_or_default()
+}
+
+/// What to type to build and to test.
+#[derive(Default)]
+pub struct Found {
+    pub build: Vec<String>,
+    pub test: Vec<String>,
 }
 
 /// Where Tasting is installed.

@@ -9,11 +9,13 @@ mod explain;
 mod fingerprint;
 mod gc;
 mod help;
+mod history;
 mod init;
 mod log;
 mod objects;
 mod pull;
 mod push;
+mod report;
 mod run;
 mod setup;
 mod show;
@@ -70,6 +72,8 @@ enum Command {
     Explain(explain::Arguments),
     Log(log::Arguments),
     Stats(stats::Arguments),
+    History(history::Arguments),
+    Report(report::Arguments),
     Fingerprint(fingerprint::Arguments),
     Show(show::Arguments),
     Doctor(doctor::Arguments),
@@ -108,6 +112,8 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(arguments),
         Command::Log(arguments) => log::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
+        Command::History(arguments) => history::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
         Command::Fingerprint(arguments) => fingerprint::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),

@@ -123,6 +123,11 @@ impl Bench {
         Ran { outcome, decision: self.last() }
     }
 
+    /// The folder of the store.
+    pub fn store_path(&self) -> &std::path::Path {
+        self.store.path()
+    }
+
     pub fn store(&self) -> FileStore {
         FileStore::new(self.store.path(), Options::default())
     }

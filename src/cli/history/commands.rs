@@ -1,0 +1,107 @@
+//! How a commit is configured, built and tested: as `[history]` in `tasting.toml` says, else as `tasting init` finds it.
+//!
+//! In: the project's folder at that commit. Out: lines for a shell, and running them.
+
+use crate::cli::init;
+use crate::run::config;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// As much of the output is kept for whoever wonders why a commit does not build.
+const TAIL: usize = 4096;
+
+/// Variables of the user that mean another store, another root, or no decisions at all.
+const UNWANTED: [&str; 7] = [
+    "TASTING_DISABLE",
+    "TASTING_READONLY",
+    "TASTING_RECACHE",
+    "TASTING_ROOT",
+    "TASTING_MANIFEST_DIR",
+    "TASTING_LOGFILE",
+    "TASTING_MAXSIZE",
+];
+
+/// The lines of one commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commands {
+    pub configure: Option<String>,
+    pub build: String,
+    pub test: String,
+}
+
+impl Commands {
+    /// The lines for a folder.
+    pub fn of(folder: &Path, given: &config::History) -> Commands {
+        let found = init::lines(folder);
+        let (configure, build) = match found.build.split_last() {
+            Some((build, before)) => ((!before.is_empty()).then(|| before.join(" && ")), build.clone()),
+            None => (None, "true".to_owned()),
+        };
+        Commands {
+            // Whoever says how to build says how to configure, or that there is nothing to configure.
+            configure: given.configure.clone().or(configure.filter(|_| given.build.is_none())),
+            build: given.build.clone().unwrap_or(build),
+            test: given.test.clone().or(found.test.into_iter().next()).unwrap_or_else(|| "true".to_owned()),
+        }
+    }
+}
+
+/// Where lines are run, and how.
+pub struct Shell<'s> {
+    pub folder: &'s Path,
+    /// The store of the replay.
+    pub store: &'s Path,
+    pub jobs: usize,
+    /// Whether Tasting does anything.
+    pub is_plain: bool,
+}
+
+/// A line that has run.
+pub struct Done {
+    pub success: bool,
+    pub milliseconds: u64,
+    /// The end of its output.
+    pub tail: String,
+}
+
+impl Shell<'_> {
+    /// Runs a line. Its output goes through a pipe each time: tests can tell.
+    pub fn run(&self, line: &str) -> std::io::Result<Done> {
+        let started = Instant::now();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("exec 2>&1; {line}")]).current_dir(self.folder).stdin(Stdio::null());
+        UNWANTED.iter().for_each(|name| _ = command.env_remove(name));
+        let jobs = self.jobs.to_string();
+        command.env("TASTING_DIR", self.store).env("TASTING_SHADOW", "1").env("TASTING_REMOTE", "none");
+        command.env("PATH", path()).env("MAKEFLAGS", format!("-j{jobs}"));
+        for name in ["CMAKE_BUILD_PARALLEL_LEVEL", "CTEST_PARALLEL_LEVEL", "MESON_TESTTHREADS"] {
+            command.env(name, &jobs);
+        }
+        if self.is_plain {
+            command.env("TASTING_DISABLE", "1");
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut tail = Vec::new();
+        if let Some(mut output) = child.stdout.take() {
+            let mut piece = [0; 8192];
+            while let Ok(count @ 1..) = output.read(&mut piece) {
+                tail.extend_from_slice(&piece[..count]);
+                tail.drain(..tail.len().saturating_sub(TAIL));
+            }
+        }
+        let success = child.wait()?.success();
+        let milliseconds = started.elapsed().as_millis() as u64;
+        Ok(Done { success, milliseconds, tail: String::from_utf8_lossy(&tail).into_owned() })
+    }
+}
+
+/// The user's PATH, with the folder of this program before it: the shims are there.
+fn path() -> OsString {
+    let own = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let folders = own.into_iter().chain(std::env::split_paths(&given));
+    std::env::join_paths(folders).unwrap_or(given)
+}

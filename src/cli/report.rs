@@ -1,0 +1,110 @@
+//! `tasting report`: what became of tests, as a page to look at.
+
+use super::history::names;
+use super::{exit, open_store};
+use crate::model::{Decision, Granularities, Verdict};
+use crate::process::Settings;
+use crate::report::history::{self, Commit, History, Test, Text};
+use crate::report::{json, page};
+use crate::store::Store;
+use anyhow::Context;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Write a page that shows what became of tests, and why.
+///
+/// One file that loads nothing from elsewhere. With --history: the commits that `tasting history --json` has replayed, as a
+/// matrix with the reason behind each cell, the granularities side by side, the dearest tests and changes. Without: the latest
+/// decision about each test, from the log of this machine.
+#[derive(clap::Args)]
+#[command(after_help = "  tasting report -o report.html\n  \
+    tasting history -n 30 --json > history.json && tasting report --history history.json -o report.html")]
+pub struct Arguments {
+    /// What `tasting history --json` has printed
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Where to write the page
+    #[arg(short = 'o', value_name = "FILE.html", required_unless_present_any = ["json", "markdown"])]
+    output: Option<PathBuf>,
+    /// Print the same figures as JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+    /// Print a summary in Markdown
+    #[arg(long)]
+    markdown: bool,
+}
+
+pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
+    let shown = match &arguments.history {
+        Some(path) => read(path)?,
+        None => latest(open_store(&Settings::from_environment())?.store.decisions(usize::MAX)?),
+    };
+    if let Some(path) = &arguments.output {
+        let content = match arguments.history {
+            Some(_) => page::Content::of_history(&shown),
+            None => page::Content::of_decisions(&shown),
+        };
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let mut file = BufWriter::new(file);
+        page::write(&mut file, &content)?;
+        file.flush().with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    match () {
+        () if arguments.json => json::write_line(&mut out, &shown)?,
+        () if arguments.markdown => history::write_markdown(&mut out, &shown)?,
+        () => {}
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+fn read(path: &Path) -> anyhow::Result<History> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let shown: History = serde_json::from_reader(BufReader::with_capacity(1 << 16, file))
+        .with_context(|| format!("{} is not what tasting history --json prints", path.display()))?;
+    // The sums are not taken on trust.
+    Ok(History::new(shown.project, shown.commits))
+}
+
+/// The latest decision about each test.
+fn latest(decisions: Vec<Decision>) -> History {
+    let mut tests: HashMap<(Vec<String>, String), Decision> = HashMap::new();
+    let mut time = 0;
+    for decision in decisions {
+        time = time.max(decision.time / 1000);
+        tests.insert((decision.argv.clone(), decision.cwd.clone()), decision);
+    }
+    let root = std::env::current_dir().unwrap_or_default();
+    let mut tests: Vec<Test> = tests.values().map(|decision| test(decision, &root)).collect();
+    tests.sort_by(|one, other| one.name.cmp(&other.name));
+    let (sha, subject) = ("latest".to_owned(), "the latest decision about each test".to_owned());
+    let commit = Commit { sha, subject, time, built: true, tests, ..Commit::default() };
+    History::new(root.display().to_string(), vec![commit])
+}
+
+fn test(decision: &Decision, root: &Path) -> Test {
+    let verdict = decision.decision;
+    let granularities = match &decision.shadow {
+        Some(shadow) => shadow.granularities,
+        None => Granularities { executed: verdict, ..Granularities::default() },
+    };
+    // What was reused took as long as the run that it comes from.
+    let duration_ms = match verdict {
+        Verdict::Reused => decision.duration_ms + decision.saved_ms,
+        Verdict::Executed => decision.duration_ms,
+    };
+    Test {
+        name: Text::from(&*names::of(&decision.argv, &decision.cwd, root)),
+        decision: granularities,
+        exit_code: decision.exit_code,
+        reason: Text::from(&*decision.reason),
+        sort: Text::from(&*decision.sort),
+        duration_ms,
+        audit: decision.audit,
+        disturbed: decision.disturbed.as_deref().map(Text::from),
+        changed: Vec::new(),
+    }
+}

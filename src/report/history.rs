@@ -1,0 +1,357 @@
+//! What Tasting would have done over a range of commits: the figures of `tasting history`.
+//!
+//! In: the commits, with what became of each test. Out: sums, JSON, and a summary as text or as Markdown.
+
+pub mod changes;
+
+use super::style::Style;
+use super::units::{counted, duration, share, visible};
+use crate::model::{Audit, Granularities, Verdict};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+/// A text that is there many times and is kept once: names and reasons of millions of cells.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Text(Rc<str>);
+
+thread_local! {
+    static TEXTS: RefCell<HashSet<Rc<str>>> = RefCell::default();
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        TEXTS.with_borrow_mut(|texts| match texts.get(text) {
+            Some(known) => Text(known.clone()),
+            None => {
+                let new: Rc<str> = text.into();
+                texts.insert(new.clone());
+                Text(new)
+            }
+        })
+    }
+}
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        std::borrow::Cow::<str>::deserialize(deserializer).map(|text| Text::from(&*text))
+    }
+}
+
+/// A range of commits, replayed. The names are those of the JSON.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct History {
+    pub project: String,
+    /// Oldest first.
+    pub commits: Vec<Commit>,
+    pub summary: Summary,
+}
+
+/// One commit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Commit {
+    pub sha: String,
+    #[serde(default)]
+    pub subject: String,
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub time: u64,
+    pub built: bool,
+    /// Why there are no tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default)]
+    pub build_ms: u64,
+    #[serde(default)]
+    pub test_ms: u64,
+    pub tests: Vec<Test>,
+    /// What building and testing takes with and without Tasting, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Overhead>,
+}
+
+/// One test at one commit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Test {
+    pub name: Text,
+    /// What would have been done.
+    pub decision: Granularities<Verdict>,
+    pub exit_code: i32,
+    pub reason: Text,
+    /// The sort of reason.
+    #[serde(default = "no_text")]
+    pub sort: Text,
+    #[serde(default)]
+    pub duration_ms: u64,
+    /// How it ended, compared with the result that would have been replayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Text>,
+    /// The functions and data whose change made it run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Changed>,
+}
+
+fn no_text() -> Text {
+    Text::from("")
+}
+
+/// Something that has changed in a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    pub what: Text,
+    pub name: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Text>,
+    /// The names that lead to it, from where the program starts.
+    #[serde(default)]
+    pub chain: Vec<Text>,
+}
+
+/// What building and testing one commit takes, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overhead {
+    pub plain_build_ms: u64,
+    pub build_ms: u64,
+    pub plain_test_ms: u64,
+    pub test_ms: u64,
+}
+
+/// The sums.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Summary {
+    pub commits: u64,
+    pub not_built: u64,
+    pub executions: u64,
+    pub failures: u64,
+    pub reused: Granularities<u64>,
+    pub total_ms: u64,
+    pub saved_ms: Granularities<u64>,
+    /// Results that would have been reused, and would have been wrong.
+    pub missed: u64,
+    pub misses: Vec<Miss>,
+    /// Tests that end this way and that by themselves.
+    pub unstable: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Overhead>,
+}
+
+/// A test whose result would have been wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Miss {
+    pub sha: String,
+    pub name: String,
+    pub exit_code: i32,
+}
+
+impl History {
+    /// Commits with their sums.
+    pub fn new(project: String, commits: Vec<Commit>) -> Self {
+        let summary = Summary::of(&commits);
+        History { project, commits, summary }
+    }
+}
+
+impl Summary {
+    fn of(commits: &[Commit]) -> Self {
+        let mut sums = Summary { commits: commits.len() as u64, ..Summary::default() };
+        for commit in commits {
+            sums.not_built += u64::from(!commit.built);
+            sums.overhead = sums.overhead.or(commit.overhead);
+            commit.tests.iter().for_each(|test| sums.count(&commit.sha, test));
+        }
+        sums
+    }
+
+    fn count(&mut self, sha: &str, test: &Test) {
+        self.executions += 1;
+        self.failures += u64::from(test.exit_code != 0);
+        self.total_ms += test.duration_ms;
+        self.unstable += u64::from(test.audit == Some(Audit::Unstable));
+        if test.audit == Some(Audit::Missed) {
+            self.missed += 1;
+            let name = test.name.to_string();
+            self.misses.push(Miss { sha: sha.to_owned(), name, exit_code: test.exit_code });
+        }
+        let sums = self.reused.values_mut().into_iter().zip(self.saved_ms.values_mut());
+        for ((reused, saved), verdict) in sums.zip(test.decision.values()) {
+            if *verdict == Verdict::Reused {
+                *reused += 1;
+                *saved += test.duration_ms;
+            }
+        }
+    }
+
+    /// One row for each granularity: its name, the share that would have run, the share of the time that would have been saved.
+    pub fn rows(&self) -> [(&'static str, String, String, String); 4] {
+        let percent =
+            |part, whole| share(part, whole).map_or("–".to_owned(), |share| format!("{:.1}%", share * 100.0));
+        let (reused, saved) = (self.reused.values(), self.saved_ms.values());
+        std::array::from_fn(|number| {
+            let ran = self.executions.saturating_sub(*reused[number]);
+            let left = duration(self.total_ms.saturating_sub(*saved[number]));
+            let name = Granularities::<u64>::NAMES[number];
+            (name, percent(ran, self.executions), percent(*saved[number], self.total_ms), left)
+        })
+    }
+}
+
+/// What building and testing takes with Tasting, as a multiple of what it takes without; `None` where nothing was measured.
+pub fn ratio(with: u64, without: u64) -> Option<String> {
+    share(with, without).filter(|_| with > 0).map(|ratio| format!("{ratio:.2}"))
+}
+
+/// Writes the sums for people.
+pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<()> {
+    let Style { bold, red, green, plain, dim, .. } = Style::new(colour);
+    let sums = &shown.summary;
+    for commit in shown.commits.iter().filter(|commit| commit.error.is_some()) {
+        let (sha, subject) = (short(&commit.sha), visible(&commit.subject));
+        let error = visible(commit.error.as_deref().and_then(|error| error.lines().next()).unwrap_or_default());
+        writeln!(out, "{dim}{sha}{plain} {subject}: {error}")?;
+    }
+    writeln!(
+        out,
+        "{bold}{}{plain}, {} not built; {} of tests in {}, {}",
+        counted(sums.commits, "commit"),
+        sums.not_built,
+        counted(sums.executions, "execution"),
+        duration(sums.total_ms),
+        counted(sums.failures, "failure"),
+    )?;
+    writeln!(out, "\n{bold}{:<10} {:>9} {:>11} {:>14}{plain}", "", "would run", "time saved", "time left")?;
+    for (name, ran, saved, left) in sums.rows() {
+        writeln!(out, "{name:<10} {ran:>9} {saved:>11} {left:>14}")?;
+    }
+    writeln!(out)?;
+    if let Some(Overhead { plain_build_ms, build_ms, plain_test_ms, test_ms }) = sums.overhead {
+        let with = |with, without| format!("{} instead of {}", duration(with), duration(without));
+        writeln!(
+            out,
+            "building takes {}, watching all tests {}",
+            with(build_ms, plain_build_ms),
+            with(test_ms, plain_test_ms)
+        )?;
+    }
+    let colour = if sums.missed > 0 { red } else { green };
+    writeln!(out, "{colour}{} would have been missed{plain}", counted(sums.missed, "failure"))?;
+    for Miss { sha, name, exit_code } in &sums.misses {
+        writeln!(out, "  {red}{}{plain} {} (exit {exit_code})", short(sha), visible(name))?;
+    }
+    if sums.unstable > 0 {
+        writeln!(
+            out,
+            "{} by unstable tests, which end this way and that by themselves",
+            counted(sums.unstable, "surprise")
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the sums as Markdown, for the pages of CI jobs.
+pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
+    let sums = &shown.summary;
+    writeln!(out, "### Tasting: {}\n", counted(sums.commits, "commit"))?;
+    writeln!(out, "| granularity | would run | time saved | time left |\n|---|---:|---:|---:|")?;
+    for (name, ran, saved, left) in sums.rows() {
+        writeln!(out, "| {name} | {ran} | {saved} | {left} |")?;
+    }
+    writeln!(
+        out,
+        "\n{} in {}; **{} would have been missed**; {} not built.",
+        counted(sums.executions, "execution"),
+        duration(sums.total_ms),
+        counted(sums.missed, "failure"),
+        counted(sums.not_built, "commit"),
+    )?;
+    for Miss { sha, name, exit_code } in &sums.misses {
+        writeln!(out, "- missed at {}: `{}` (exit {exit_code})", short(sha), visible(name).replace('`', "'"))?;
+    }
+    Ok(())
+}
+
+/// As much of a commit's name as people read.
+pub fn short(sha: &str) -> &str {
+    sha.get(..10).unwrap_or(sha)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(name: &str, reused: [bool; 4], exit_code: i32, audit: Option<Audit>) -> Test {
+        let verdict = |reused| if reused { Verdict::Reused } else { Verdict::Executed };
+        let [whole, file, reachable, executed] = reused.map(verdict);
+        Test {
+            name: name.into(),
+            decision: Granularities { whole, file, reachable, executed },
+            exit_code,
+            reason: "r".into(),
+            sort: "s".into(),
+            duration_ms: 100,
+            audit,
+            disturbed: None,
+            changed: Vec::new(),
+        }
+    }
+
+    fn history() -> History {
+        let tests = vec![
+            test("a", [false, false, true, true], 0, Some(Audit::Same)),
+            test("b`\n", [false, false, false, true], 3, Some(Audit::Missed)),
+        ];
+        let commit = Commit { sha: "0123456789abcdef".into(), built: true, tests, ..Commit::default() };
+        let broken = Commit { sha: "f".into(), error: Some("no\nmore".into()), ..Commit::default() };
+        History::new("p".into(), vec![commit, broken])
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_contract() {
+        let json = serde_json::to_value(history()).unwrap();
+        let test = &json["commits"][0]["tests"][0];
+        assert_eq!((&test["decision"]["whole"], &test["decision"]["static"]), (&"executed".into(), &"reused".into()));
+        assert!(test["name"] == "a" && test["exit_code"] == 0 && test["reason"] == "r");
+        assert!(json["commits"][0]["built"] == true && json["commits"][1]["built"] == false);
+        let summary = &json["summary"];
+        assert_eq!((&summary["executions"], &summary["missed"]), (&2.into(), &1.into()));
+        assert_eq!((&summary["reused"]["static"], &summary["reused"]["executed"]), (&1.into(), &2.into()));
+        let back: History = serde_json::from_value(json).unwrap();
+        assert_eq!(back.commits[0].tests[1].exit_code, 3);
+    }
+
+    #[test]
+    fn sums_are_shown_and_misses_named() {
+        let mut text = Vec::new();
+        write(&mut text, &history(), false).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for line in [
+            "f : no\n",
+            "static         50.0%       50.0%         100 ms",
+            "1 failure would have been missed",
+            "b`\\n (exit 3)",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in {text}");
+        }
+        let mut text = Vec::new();
+        write_markdown(&mut text, &history()).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("| executed | 0.0% | 100.0% | 0 ms |") && text.contains("`b'\\n`"), "{text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! The page of `tasting report`, in a real browser: Debian's chromium, driven by playwright-core (`scripts/install-test-tools.sh`).
+
+use crate::workshop::{Outcome, TASTING};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A replay with names that mean harm, a failure and its chain.
+fn history() -> Value {
+    let hostile = [
+        "<script>alert(1)</script>".to_owned(),
+        "plain".to_owned(),
+        "line\nbreak \u{2028} \u{1f9ea} ' \" &amp; </script><img src=x onerror=window.harmed=1>".to_owned(),
+        format!("long {}", "x".repeat(10_000)),
+    ];
+    let decide =
+        |executed: &str| json!({"whole": "executed", "file": "executed", "static": executed, "executed": executed});
+    let change = json!({"what": "changed", "name": "leaf", "source": "src/a.c:7", "chain": ["main", "middle", "leaf"]});
+    let test = |name: &String, commit: usize| {
+        let fails = commit == 1 && name == "plain";
+        json!({
+            "name": name, "exit_code": if fails { 3 } else { 0 }, "sort": if fails { "program changed" } else { "audit" },
+            "decision": decide(if commit == 1 && !fails { "reused" } else { "executed" }), "duration_ms": 40 * (commit + 1),
+            "reason": format!("because of <b>{name}</b>"), "changed": if fails { vec![change.clone()] } else { vec![] },
+            "disturbed": if name == "plain" { Some("<i>it</i>") } else { None },
+        })
+    };
+    let commits = (0..2).map(|number| {
+        let tests: Vec<Value> = hostile.iter().map(|name| test(name, number)).collect();
+        json!({"sha": format!("bbbb{number}"), "subject": "<u>S</u>", "built": true, "tests": tests})
+    });
+    let mut commits: Vec<Value> = commits.collect();
+    commits.push(json!({"sha": "cccc", "subject": "broken", "built": false, "error": "no\n<script>", "tests": []}));
+    json!({"project": "/p/<script>", "commits": commits, "summary": {"commits": 0, "not_built": 0, "executions": 0, "failures": 0,
+        "reused": {"whole": 0, "file": 0, "static": 0, "executed": 0}, "total_ms": 0,
+        "saved_ms": {"whole": 0, "file": 0, "static": 0, "executed": 0}, "missed": 0, "misses": [], "unstable": 0}})
+}
+
+fn browse(script: &str, arguments: &[&Path]) -> Outcome {
+    let target = Path::new(TASTING).parent().and_then(Path::parent).expect("binaries lie in a folder of the target");
+    let playwright = target.join("test-tools/playwright");
+    let browser = which("chromium").expect("scripts/install-test-tools.sh installs a browser");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/page").join(script);
+    let home = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut command = Command::new("node");
+    command.arg(script).arg(arguments[0]).arg(playwright).arg(browser).args(&arguments[1..]).env("HOME", home.path());
+    Outcome::of(&mut command)
+}
+
+fn which(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.exists())
+}
+
+#[test]
+fn a_browser_shows_cells_and_takes_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, page) = (folder.path().join("history.json"), folder.path().join("page.html"));
+    fs::write(&from, history().to_string()).unwrap();
+    let mut command = Command::new(TASTING);
+    command.args(["report", "--history"]).arg(&from).arg("-o").arg(&page).env("TASTING_DIR", folder.path().join("s"));
+    let ran = Outcome::of(&mut command);
+    assert!(ran.success(), "{ran:?}");
+    let kept = std::env::var_os("TASTING_PICTURES").map_or(folder.path().to_owned(), PathBuf::from);
+    let seen = browse("check.mjs", &[&page, &kept]);
+    assert!(seen.success() && seen.stdout_text() == "checked\n", "{}{}", seen.stdout_text(), seen.stderr_text());
+}
+
+#[test]
+fn what_is_no_history_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("history.json");
+    fs::write(&from, "{\"commits\": 7}").unwrap();
+    let mut command = Command::new(TASTING);
+    command.args(["report", "--markdown", "--history"]).arg(&from).env("TASTING_DIR", folder.path());
+    let ran = Outcome::of(&mut command);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr_text().contains("is not what tasting history --json prints"), "{ran:?}");
+}

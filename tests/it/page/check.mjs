@@ -1,0 +1,86 @@
+// Opens a page in a browser and checks what people see and do. Arguments: the page, playwright-core, the browser, a folder for pictures.
+import { createRequire } from "node:module";
+import assert from "node:assert/strict";
+const [page_file, playwright, browser_file, pictures] = process.argv.slice(2);
+const { chromium } = createRequire(playwright + "/")("playwright-core");
+const args = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const browser = await chromium.launch({ executablePath: browser_file, headless: true, chromiumSandbox: false, args });
+try {
+  const errors = [], requests = [];
+  const open = async (options, hash = "") => {
+    const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
+    page.on("pageerror", (error) => errors.push(String(error)));
+    page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+    page.on("dialog", (dialog) => { errors.push("dialog: " + dialog.message()); dialog.dismiss(); });
+    page.on("request", (request) => { if (!request.url().startsWith("file:")) requests.push(request.url()); });
+    await page.goto("file://" + page_file + hash);
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+    return page;
+  };
+  const page = await open({ colorScheme: "light" });
+  const details = page.locator("#details");
+  const colour_at = (column, row) => page.evaluate(([column, row]) => {
+    const scale = window.devicePixelRatio, paint = document.getElementById("matrix").getContext("2d");
+    const x = 280 + column * 16 + 7, y = 74 + row * 16 + 7;
+    return Array.from(paint.getImageData(x * scale, y * scale, 1, 1).data.slice(0, 3)).join(",");
+  }, [column, row]);
+
+  // Names, roles and landmarks.
+  for (const name of ["Summary", "Matrix", "Granularities", "Time over commits", "Tests by cost", "Changes by cost", "Troubles"])
+    assert.equal(await page.getByRole("region", { name, exact: true }).count(), 1, name);
+  await page.getByRole("searchbox", { name: "Search" }).waitFor();
+  await page.getByRole("combobox", { name: "Granularity" }).waitFor();
+  assert.equal(await page.locator("script").count(), 2);
+  assert.equal(await page.locator("img").count(), 0);
+
+  // Cells by colour: reused, ran, failed.
+  const light = [await colour_at(1, 0), await colour_at(0, 1), await colour_at(1, 1)];
+  assert.equal(new Set(light).size, 3, light.join(" "));
+
+  // The keyboard.
+  await page.locator("#viewport").focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowDown");
+  assert.match(await details.textContent(), /plain.*failed, ended with exit code 3/s);
+  assert.match(await details.textContent(), /main → middle → leaf/);
+  assert.match(page.url(), /#commit=bbbb\d*&test=1$/);
+
+  // A click, and names that mean harm.
+  await page.locator("#viewport").click({ position: { x: 280 + 16 + 5, y: 74 + 5 } });
+  assert.match(await details.textContent(), /<script>alert\(1\)<\/script>/);
+  assert.equal(await page.evaluate(() => window.harmed), undefined);
+
+  // Granularities.
+  await page.getByRole("combobox", { name: "Granularity" }).selectOption("whole");
+  await page.waitForFunction(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))));
+  assert.notEqual(await colour_at(1, 0), light[0]);
+  await page.getByRole("combobox", { name: "Granularity" }).selectOption("executed");
+
+  // Search.
+  await page.getByRole("searchbox", { name: "Search" }).fill("PLAIN");
+  assert.match(await page.getByRole("status").textContent(), /^1 of \d+ tests/);
+  await page.getByRole("searchbox", { name: "Search" }).fill("");
+  await page.screenshot({ path: pictures + "/light.png", fullPage: true });
+
+  // The link to a cell, in the dark.
+  const dark = await open({ colorScheme: "dark" }, "#commit=bbbb1&test=1");
+  assert.match(await dark.locator("#details").textContent(), /exit code 3/);
+  const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.notEqual(await background(dark), await background(page));
+  await dark.screenshot({ path: pictures + "/dark.png", fullPage: true });
+
+  // Paper.
+  const paper = await page.pdf();
+  assert.ok(paper.length > 5000);
+
+  // A narrow window scrolls the matrix, not the page.
+  const narrow = await open({ viewport: { width: 420, height: 800 } });
+  assert.ok(await narrow.evaluate(() => document.documentElement.scrollWidth <= 440), "the page is wider than the window");
+
+  assert.deepEqual(errors, []);
+  assert.deepEqual(requests, []);
+  console.log("checked");
+} finally {
+  await browser.close();
+}
