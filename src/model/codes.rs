@@ -2,7 +2,7 @@
 //! and each has a section in `docs/codes.md` that says what to do.
 
 /// Why a test runs.
-pub const REASONS: [&str; 25] = [
+pub const REASONS: [&str; 26] = [
     "audit",
     "circumstances",
     "disabled",
@@ -26,6 +26,7 @@ pub const REASONS: [&str; 25] = [
     "recache",
     "refused",
     "settings",
+    "shadow",
     "store",
     "unchanged",
 ];

@@ -20,7 +20,7 @@ fn history() -> Value {
     let test = |name: &String, commit: usize| {
         let fails = commit == 1 && name == "plain";
         json!({
-            "name": name, "exit_code": if fails { 3 } else { 0 }, "sort": if fails { "program changed" } else { "audit" },
+            "name": name, "exit_code": if fails { 3 } else { 0 }, "sort": if fails { "program-changed" } else { "audit" },
             "decision": decide(if commit == 1 && !fails { "reused" } else { "executed" }), "duration_ms": 40 * (commit + 1),
             "reason": format!("because of <b>{name}</b>"), "changed": if fails { vec![change.clone()] } else { vec![] },
             "disturbed": if name == "plain" { Some("<i>it</i>") } else { None },

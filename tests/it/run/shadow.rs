@@ -74,7 +74,7 @@ fn a_changed_function_runs_at_every_granularity() {
     build(&bench, ["5", "1", "1"]);
     let ran = shadowed(&bench, &["./t"]);
     assert_eq!((ran.outcome.code, verdicts(&ran)), (Some(5), [false; 4]));
-    assert_eq!((ran.decision.audit, ran.decision.sort.as_str()), (None, "program changed"));
+    assert_eq!((ran.decision.audit, ran.decision.sort.as_str()), (None, "program-changed"));
     assert_eq!(ran.decision.shadow.unwrap().programs.len(), 1);
 }
 
