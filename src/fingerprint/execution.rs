@@ -211,11 +211,15 @@ fn identities(binary: &Path, settings: &Settings) -> [Option<FileIdentity>; 2] {
 const PAGE: u64 = 4096;
 
 /// The code of a binary in which functions can be traced. `None` if there is none, or if one of them has no place that can
-/// be told: it would be taken for one that is not executed.
+/// be told: it would be taken for one that is not executed. None either where a function names the bounds or the headers of the binary:
+/// by those it can read all code, and would find breakpoints there.
 pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
     let manifest = opened.manifest(&parsed)?;
+    if manifest.nodes.iter().any(Node::is_whole_binary) {
+        return Ok(None);
+    }
     let traceable = manifest.nodes.iter().filter(|node| node.traceable);
     let functions: Option<Vec<_>> = traceable.map(function).collect();
     Ok(functions.and_then(|functions| around(&parsed, functions)))

@@ -3,7 +3,7 @@
 
 use super::{Builder, GraphError, Origin};
 use crate::link::symbols::Definitions;
-use crate::model::manifest::Edge;
+use crate::model::manifest::{Edge, WHOLE_BINARY_WITH_ID};
 use crate::model::{AtomKind, Symbol};
 
 /// Those symbols. The functions among them tell of the other modules as well (`IMAGE_FINDERS`).
@@ -49,7 +49,7 @@ impl<'a> Builder<'a> {
     /// Everything that is loaded, the name of the build too.
     fn loaded_image(&mut self) -> Edge {
         let hash = self.binary.loaded_digest();
-        self.special(AtomKind::Residue, "(the whole binary, with its build ID)", hash, Origin::Leaf)
+        self.special(AtomKind::Residue, WHOLE_BINARY_WITH_ID, hash, Origin::Leaf)
     }
 }
 

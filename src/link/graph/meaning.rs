@@ -6,7 +6,7 @@ use crate::elf::binary::Section;
 use crate::elf::dynamic::DynamicSymbol;
 use crate::link::sections::has_own_place;
 use crate::link::symbols::{Definition, Final};
-use crate::model::manifest::{Edge, Node};
+use crate::model::manifest::{Edge, Node, WHOLE_BINARY};
 use crate::model::{AtomKind, Hash, Hasher, Level, Symbol, SymbolKind};
 use std::borrow::Cow;
 
@@ -262,7 +262,7 @@ impl<'a> Builder<'a> {
 
     /// Everything that is loaded.
     pub(super) fn image(&mut self) -> Edge {
-        self.special(AtomKind::Residue, "(the whole binary)", self.binary.behaviour_digest(), Origin::Leaf)
+        self.special(AtomKind::Residue, WHOLE_BINARY, self.binary.behaviour_digest(), Origin::Leaf)
     }
 
     /// The bytes of an output section.

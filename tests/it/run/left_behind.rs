@@ -1,9 +1,10 @@
 //! What a test leaves behind, beside the content of files.
 
 use super::Bench;
-use crate::workshop::tool;
+use crate::workshop::{TASTING, tool};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use tasting::model::Verdict;
 
 #[test]
 fn times_that_were_set_are_put_back() {
@@ -109,18 +110,25 @@ fn a_folder_that_must_not_be_there_counts() {
     }
 }
 
+/// Root may write everywhere: then somebody else runs the test.
 #[test]
 fn folders_that_may_not_be_written_count() {
     let bench = Bench::new();
-    let is_root = fs::metadata(bench.path("tasting.toml")).unwrap().uid() == 0;
-    if is_root {
-        return; // Root may write everywhere.
-    }
     fs::create_dir(bench.path("out")).unwrap();
-    let words = ["sh", "-c", "(echo a > out/tmp && rm out/tmp) 2>/dev/null && echo fine || echo failed"];
-    assert_eq!(bench.settles(&words).text(), "fine\n");
-    fs::set_permissions(bench.path("out"), PermissionsExt::from_mode(0o555)).unwrap();
-    assert_eq!(bench.runs(&words).text(), "failed\n");
-    fs::set_permissions(bench.path("out"), PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(bench.runs(&words).text(), "fine\n");
+    for folder in [bench.path(""), bench.store.path().to_owned()] {
+        fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    let is_root = fs::metadata(bench.path("tasting.toml")).unwrap().uid() == 0;
+    let another: &[&str] = if is_root { &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] } else { &[] };
+    let test = "(echo a > out/tmp && rm out/tmp) 2>/dev/null && echo fine || echo failed";
+    let words = [another, &[TASTING, "run", "--", "sh", "-c", test]].concat();
+    let run = |mode: u32| {
+        fs::set_permissions(bench.path("out"), PermissionsExt::from_mode(mode)).unwrap();
+        let ran = bench.finish(bench.command(words[0]).args(&words[1..]));
+        (ran.text(), ran.decision.decision)
+    };
+    assert_eq!(run(0o777), ("fine\n".to_owned(), Verdict::Executed));
+    assert_eq!(run(0o777), ("fine\n".to_owned(), Verdict::Reused));
+    assert_eq!(run(0o555), ("failed\n".to_owned(), Verdict::Executed));
+    assert_eq!(run(0o777).0, "fine\n");
 }

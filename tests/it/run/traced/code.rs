@@ -226,6 +226,28 @@ int main(int argc, char **argv) {
     assert_eq!(bench.last().step, Some(Step::Static));
 }
 
+/// By the symbols of the linker a program gets at all of its code, which has to be its own.
+#[test]
+fn a_checksum_of_all_code_is_as_without() {
+    let by_bounds = "extern const char __executable_start, etext; const char *at = &__executable_start, *end = &etext;";
+    let by_headers = "extern const Elf64_Ehdr __ehdr_start; const char *at = (const char *)&__ehdr_start;\
+        const Elf64_Phdr *header = (const Elf64_Phdr *)(at + __ehdr_start.e_phoff);\
+        while (header->p_type != PT_LOAD || !(header->p_flags & PF_X)) header++;\
+        at += header->p_vaddr; const char *end = at + header->p_memsz;";
+    for find in [by_bounds, by_headers] {
+        let bench = Bench::new();
+        let source = format!(
+            "#include <elf.h>\n#include <stdio.h>\n__attribute__((noinline)) int unused(int x) {{ return x * 7 + 3; }}\n\
+            int main(int argc, char **argv) {{ {find} unsigned sum = 0;\n\
+            while (at < end) sum = sum * 31 + (unsigned char)*at++; printf(\"%u\\n\", sum); return argc > 5 ? unused(argc) : 0; }}"
+        );
+        bench.compile(&["-O1", "-o", "t", "-"], &source);
+        let plain = crate::workshop::Outcome::of(&mut bench.command("./t")).stdout_text();
+        assert_eq!(bench.settles(&["./t"]).text(), plain, "{find}");
+        assert_eq!(bench.last().step, Some(Step::Static));
+    }
+}
+
 /// Where a linker folds equal functions into one, the place of one is that of both: whichever is executed counts, and its place is covered.
 #[test]
 fn functions_that_are_folded_into_one() {
