@@ -458,6 +458,9 @@ def bench_trace(rounds):
         (folder / "t.c").write_text(functions_program())
         (folder / "processes.sh").write_text(f"#!/bin/sh\nfor i in $(seq {PROCESSES}); do ./t {CALLED // PROCESSES} $i 0 $1 || exit 1; done\n")
         (folder / "processes.sh").chmod(0o755)
+        (folder / "one.c").write_text("int main(void) { return 0; }\n")
+        (folder / "one.sh").write_text(f"i=0\nwhile [ $i -lt {PROCESSES} ]; do ./one; i=$((i+1)); done\n")
+        run(["tasting-cc", "-O1", "one.c", "-o", "one"], cwd=folder)
         run(["tasting-cc", "-O2", "t.c", "-o", "t"], cwd=folder)
         time.sleep(3)
         traced = {**os.environ, "TASTING_DIR": str(folder / "store"), "TASTING_RECACHE": "1"}
@@ -467,6 +470,7 @@ def bench_trace(rounds):
             f"calls none of {FUNCTIONS:,} functions": ["./t", 0],
             f"{PROCESSES} processes that do next to nothing": ["./processes.sh", 0],
             f"{PROCESSES} processes that do a little more": ["./processes.sh", 3_000_000],
+            f"{PROCESSES} processes of one function": ["sh", "one.sh"],
         }
         rows = []
         for title, command in tests.items():
@@ -481,9 +485,9 @@ def bench_trace(rounds):
                 return f"{statistics.median(a.wall - b.wall for a, b in zip(costs[of], costs[to])) * 1000:+.2f} ms"
 
             rows.append([title, f"{statistics.median(cost.wall for cost in costs['plain']) * 1000:.2f} ms",
-                         ratio(costs, "traced", "plain"), more("traced", "plain"),
+                         ratio(costs, "traced", "plain"), more("traced", "plain"), ratio(costs, "traced", "plain", "cpu"),
                          ratio(costs, "traced", "watched"), more("traced", "watched")])
-        table("Functions that are traced", ["test", "plain", "traced / plain", "", "traced / only watched", ""], rows)
+        table("Functions that are traced", ["test", "plain", "traced / plain", "", "processor", "traced / only watched", ""], rows)
         cases, executed = 100, 3_000
         before = stored_bytes(folder / "store")
         for case in range(cases):

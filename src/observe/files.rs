@@ -256,12 +256,13 @@ impl Supervisor {
         if !loaders::can_be_a_library(path) || !makes(&mut self.loaders) {
             return false;
         }
-        let Ok(program) = fs::read_link(format!("/proc/{}/exe", call.thread())) else { return false };
+        let Ok(program) = self.loaders.program_of(call.thread()) else { return false };
         if !call.listener.still_waits(call.notification) {
             return false;
         }
+        let is_counted = self.ledger.loads(program, path);
         self.loads_library(call.thread(), path);
-        self.ledger.loads(program, path)
+        is_counted
     }
 
     /// Whether the loader opens the agent, or the agent asks for something.
@@ -513,7 +514,9 @@ impl Supervisor {
             return Ok(());
         }
         self.saw(&place, Sight::Program);
-        self.interrupts.starts_program(call.thread());
+        if depth == 0 {
+            self.interrupts.starts_program(call.thread());
+        }
         if let Some(tracer) = &mut self.tracer {
             tracer.starts(&place.path);
         }

@@ -5,6 +5,7 @@
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
 use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
+use super::sites::OwnAsk;
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -13,6 +14,10 @@ const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
 const ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
 const MASK: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
 const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
+const EQUAL_OTHER: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_X) as u16;
+const SUBTRACT_OTHER: u16 = (libc::BPF_ALU | libc::BPF_SUB | libc::BPF_X) as u16;
+/// `A` becomes the other register.
+const TO_OTHER: u16 = (libc::BPF_MISC | libc::BPF_TAX) as u16;
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
 /// Where the parts of `seccomp_data` stand.
@@ -33,8 +38,17 @@ pub fn harmless() -> Vec<sock_filter> {
     vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)]
 }
 
-/// The filter for a test that inherits these descriptors from outside. Led calls with the instruction pointer `passes` are let through.
-pub fn program(foreign: &[i32], passes: Option<u64>) -> Vec<sock_filter> {
+/// What is let through although it would be looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Passes {
+    /// The instruction pointer of led calls, or `VARIANT` behind it.
+    pub instruction: u64,
+    /// How the loader asks for the attributes of descriptors.
+    pub own_ask: Option<OwnAsk>,
+}
+
+/// The filter for a test that inherits these descriptors from outside.
+pub fn program(foreign: &[i32], passes: Option<Passes>) -> Vec<sock_filter> {
     let mut program = vec![step(LOAD, MACHINE, 0, 0)];
     let other = other_architectures();
     program.push(step(EQUAL, ARCHITECTURE, other.len() as u8, 0));
@@ -52,7 +66,9 @@ pub fn program(foreign: &[i32], passes: Option<u64>) -> Vec<sock_filter> {
     blocks.retain(|(_, block)| !block.is_empty());
     for (number, block) in &mut blocks {
         let passes = passes.filter(|_| is_led((*number).into()));
-        block.splice(0..0, passes.into_iter().flat_map(let_through));
+        let own_ask = passes.and_then(|passes| passes.own_ask).filter(|_| i64::from(*number) == libc::SYS_newfstatat);
+        block.splice(0..0, own_ask.into_iter().flat_map(|ask| let_own_ask_through(ask, foreign)));
+        block.splice(0..0, passes.into_iter().flat_map(|passes| let_through(passes.instruction)));
     }
     blocks.sort_by_key(|(number, _)| *number);
     program.extend(search(&blocks));
@@ -94,6 +110,42 @@ fn let_through(instruction: u64) -> [sock_filter; 6] {
         step(EQUAL, (instruction >> 32) as u32, 0, 1),
         step(RETURN, SECCOMP_RET_ALLOW, 0, 0),
     ]
+}
+
+/// Allows `newfstatat` by the loader's own instruction with its own empty path: who asks for the attributes of an open file by its
+/// descriptor alone lets nobody see more than opening it did. The loader lies anywhere, but on a page, and its path as far from its
+/// instruction as in its file. Descriptors from outside are looked at.
+fn let_own_ask_through(ask: OwnAsk, foreign: &[i32]) -> Vec<sock_filter> {
+    const AT_EMPTY_PATH: u32 = 0x1000;
+    const WITHIN_PAGE: u32 = 0xfff;
+    let argument = |number: u32| step(LOAD, ARGUMENTS + 8 * number, 0, 0);
+    let mut steps = vec![
+        argument(3),
+        step(EQUAL, AT_EMPTY_PATH, 0, 0),
+        step(LOAD, INSTRUCTION + 4, 0, 0),
+        step(TO_OTHER, 0, 0, 0),
+        step(LOAD, ARGUMENTS + 8 + 4, 0, 0),
+        step(EQUAL_OTHER, 0, 0, 0),
+        step(LOAD, INSTRUCTION, 0, 0),
+        step(TO_OTHER, 0, 0, 0),
+        step(MASK, WITHIN_PAGE, 0, 0),
+        step(EQUAL, ask.instruction & WITHIN_PAGE, 0, 0),
+        argument(1),
+        step(SUBTRACT_OTHER, 0, 0, 0),
+        step(EQUAL, ask.path.wrapping_sub(ask.instruction), 0, 0),
+        argument(0),
+    ];
+    // Whatever is not as it is to be leads behind the last step, and so does a descriptor from outside.
+    let behind = |at: usize, count: usize| (count - at) as u8;
+    let count = steps.len() + foreign.len();
+    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| [EQUAL, EQUAL_OTHER].contains(&step.code)) {
+        step.jf = behind(at, count);
+    }
+    for number in foreign {
+        steps.push(step(EQUAL, *number as u32, behind(steps.len(), count), 0));
+    }
+    steps.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
+    steps
 }
 
 /// Programs of another architecture are let go, but one look at them is needed to know that there are any.
@@ -170,7 +222,7 @@ mod tests {
         data.extend(ARCHITECTURE.to_le_bytes());
         data.extend(instruction.to_le_bytes());
         arguments.iter().for_each(|argument| data.extend(argument.to_le_bytes()));
-        let (mut at, mut value) = (0, 0);
+        let (mut at, mut value, mut other) = (0, 0u32, 0);
         loop {
             let now = program[at];
             at += 1;
@@ -178,6 +230,9 @@ mod tests {
             match now.code {
                 LOAD => value = u32::from_le_bytes(data[now.k as usize..][..4].try_into().unwrap()),
                 MASK => value &= now.k,
+                TO_OTHER => other = value,
+                SUBTRACT_OTHER => value = value.wrapping_sub(other),
+                EQUAL_OTHER => at += jump(value == other),
                 EQUAL => at += jump(value == now.k),
                 AT_LEAST => at += jump(value >= now.k),
                 JUMP => at += now.k as usize,
@@ -242,7 +297,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn led_calls_pass_from_one_place() {
         let page = 0x2000_1234_5002;
-        let program = program(&[], Some(page));
+        let program = program(&[], Some(Passes { instruction: page, own_ask: None }));
         for number in [libc::SYS_openat, libc::SYS_rt_sigaction] {
             assert_eq!(run_at(&program, number, [1; 6], page), SECCOMP_RET_ALLOW);
             for other in [0, page - 1, page & u64::from(u32::MAX), page + (1 << 32)] {
@@ -250,5 +305,27 @@ mod tests {
             }
         }
         assert_eq!(run_at(&program, libc::SYS_clone3, [0; 6], page + u64::from(VARIANT)), SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_loader_asks_for_its_descriptors_unseen() {
+        let own_ask = Some(OwnAsk { instruction: 0x2092a, path: 0x29c99 });
+        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask }));
+        let base = 0x7fc9_2026_0000;
+        let (instruction, path) = (base + 0x2092a, base + 0x29c99);
+        let looks = |arguments, instruction| {
+            run_at(&program, libc::SYS_newfstatat, arguments, instruction) == SECCOMP_RET_USER_NOTIF
+        };
+        assert!(!looks([4, path, 0, 0x1000, 0, 0], instruction));
+        for foreign in [0, 7] {
+            assert!(looks([foreign, path, 0, 0x1000, 0, 0], instruction), "{foreign}");
+        }
+        assert!(looks([4, path, 0, 0, 0, 0], instruction) && looks([4, path, 0, 0x1100, 0, 0], instruction));
+        for other in [path + 1, path + (1 << 32), path ^ 0x1000, 0] {
+            assert!(looks([4, other, 0, 0x1000, 0, 0], instruction), "{other:x}");
+        }
+        assert!(looks([4, path + 1, 0, 0x1000, 0, 0], instruction + 1), "elsewhere on its page");
+        assert!(!looks([4, path + 0x1000, 0, 0x1000, 0, 0], instruction + 0x1000), "it lies somewhere else");
     }
 }

@@ -6,6 +6,7 @@
 
 use super::call::Call;
 use super::calls::{FIOASYNC, FIOSETOWN, SIOCSPGRP};
+use super::kernel;
 use super::memory;
 use super::processes::leader_and_parent;
 use rustc_hash::FxHashMap;
@@ -53,6 +54,8 @@ fn only(signal: i32) -> Signals {
 pub struct Interrupts {
     /// For which signals processes have handlers that interrupt calls; none for those that have started another program since.
     known: FxHashMap<u32, Signals>,
+    /// Some process has, or had, such a handler.
+    any: bool,
     /// Signals that can come.
     sent: Signals,
     /// Programs whose watched calls can be interrupted, and by which signals.
@@ -64,7 +67,7 @@ impl Default for Interrupts {
     fn default() -> Interrupts {
         let always = [libc::SIGCHLD, libc::SIGWINCH, libc::SIGTSTP, libc::SIGCONT];
         let sent = always.into_iter().fold(0, |set, signal| set | only(signal));
-        Interrupts { known: FxHashMap::default(), sent, exposed: Vec::new() }
+        Interrupts { known: FxHashMap::default(), any: false, sent, exposed: Vec::new() }
     }
 }
 
@@ -77,13 +80,14 @@ impl Interrupts {
         if is_function && flags & libc::SA_RESTART as u64 == 0 && !NEVER_INTERRUPT.contains(&signal) {
             let signals = self.handled(thread) | only(signal);
             self.known.insert(process_of(thread), signals);
+            self.any = true;
         }
         Ok(())
     }
 
     /// A thread starts another program, in which handlers are what they were at first.
     pub(super) fn starts_program(&mut self, thread: u32) {
-        if !self.known.is_empty() {
+        if self.any {
             self.known.insert(process_of(thread), 0);
         }
     }
@@ -149,7 +153,7 @@ impl Interrupts {
 
     /// For which signals the process of a thread has handlers that interrupt calls. Children have the handlers of their parents.
     fn handled(&self, thread: u32) -> Signals {
-        if self.known.values().all(|signals| *signals == 0) {
+        if !self.any {
             return 0;
         }
         let mut at = thread;
@@ -193,6 +197,9 @@ fn told_by_descriptor(call: &Call) -> Signals {
 }
 
 fn process_of(thread: u32) -> u32 {
+    if kernel::is_first_thread(thread) == Some(true) {
+        return thread;
+    }
     leader_and_parent(thread).map_or(thread, |(leader, _)| leader)
 }
 
@@ -205,7 +212,7 @@ mod tests {
         let own = std::process::id();
         let handling = |signal| {
             let known = FxHashMap::from_iter([(own, only(signal))]);
-            let mut interrupts = Interrupts { known, ..Interrupts::default() };
+            let mut interrupts = Interrupts { known, any: true, ..Interrupts::default() };
             interrupts.exposes(own, || "x".to_owned());
             interrupts
         };

@@ -364,6 +364,15 @@ pub fn queue_trap(process: u32, value: u64) -> bool {
     unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, process, libc::SIGTRAP, &raw const information) == 0 }
 }
 
+/// Whether a thread is the first of its process, whose number it has then; `None` if we may not know.
+pub fn is_first_thread(thread: u32) -> Option<bool> {
+    // SAFETY: no pointers, and signal 0 is none: the kernel only looks whether there is such a thread in such a process.
+    match unsafe { libc::syscall(libc::SYS_tgkill, thread, thread, 0) } {
+        0 => Some(true),
+        _ => (io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)).then_some(false),
+    }
+}
+
 /// Whether the address space of a process is limited (`ulimit -v`), or cannot be asked about.
 pub fn has_little_memory(process: u32) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

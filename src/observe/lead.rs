@@ -3,8 +3,9 @@
 //! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the call page is, and where in the
 //! libraries the sites are.
 
+use super::filter::Passes;
 use super::known::{KnownLooks, SHARED};
-use super::sites::Sites;
+use super::sites::{OwnAsk, Sites};
 use crate::model::FileIdentity;
 use crate::process::sys::Memory;
 use std::fs;
@@ -71,7 +72,11 @@ pub struct Lead {
     count: u32,
     end: u64,
     pub(super) looks: KnownLooks,
+    own_ask: Option<OwnAsk>,
 }
+
+/// The loader of nearly all programs, which is looked at before the filter is made.
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
 impl Lead {
     /// For a test that inherits these descriptors from outside.
@@ -87,12 +92,14 @@ impl Lead {
         let foreign = foreign.iter().filter(|number| **number < 64).fold(0u64, |all, number| all | 1 << number);
         memory.write_at(&[&MAGIC[..], &page.to_ne_bytes(), &foreign.to_ne_bytes()].concat(), PAGE)?;
         let looks = KnownLooks::new(&memory, KNOWN)?;
-        Ok(Lead { sites, page, memory, known: Vec::new(), count: 0, end: HEAD, looks })
+        let mut lead = Lead { sites, page, memory, known: Vec::new(), count: 0, end: HEAD, looks, own_ask: None };
+        lead.own_ask = lead.opens(LOADER.as_bytes(), Path::new(LOADER)).and_then(|sites| sites.own_ask);
+        Ok(lead)
     }
 
-    /// The instruction pointer of calls that are to be let through, or `filter::VARIANT` behind it.
-    pub fn passes(&self) -> u64 {
-        self.page + CALL as u64 + SYSCALL
+    /// What the filter lets through.
+    pub fn passes(&self) -> Passes {
+        Passes { instruction: self.page + CALL as u64 + SYSCALL, own_ask: self.own_ask }
     }
 
     /// Whether a call is made only to ask.
@@ -105,20 +112,21 @@ impl Lead {
         self.memory.descriptor()
     }
 
-    /// A file is opened that may be a library with sites, under this name.
-    pub fn opens(&mut self, name: &[u8], file: &Path) {
+    /// A file is opened that may be a library with sites, under this name: its sites, if it is new.
+    pub fn opens(&mut self, name: &[u8], file: &Path) -> Option<Sites> {
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if !is_led(name) {
-            return;
+            return None;
         }
-        let Ok(found) = fs::metadata(file) else { return };
-        let library = (name.to_owned(), FileIdentity::of(&found));
+        let library = (name.to_owned(), FileIdentity::of(&fs::metadata(file).ok()?));
         if self.known.contains(&library) {
-            return;
+            return None;
         }
         self.known.push(library);
-        let written = self.sites.of(file).map(|sites| self.write(name, &sites));
-        debug_assert!(written.is_none_or(|written| written.is_ok()));
+        let sites = self.sites.of(file)?;
+        let written = self.write(name, &sites);
+        debug_assert!(written.is_ok());
+        Some(sites)
     }
 
     /// Adds a library to the board, if there is room. The count comes last: agents may be reading.
@@ -161,8 +169,9 @@ mod tests {
     struct One;
 
     impl KnownSites for One {
-        fn of(&self, _library: &Path) -> Option<Sites> {
-            Some(Sites { start: 1, length: 2, sites: vec![(3, 4), (5, 6)] })
+        fn of(&self, library: &Path) -> Option<Sites> {
+            let sites = Sites { start: 1, length: 2, sites: vec![(3, 4), (5, 6)], own_ask: None };
+            (library != Path::new(LOADER)).then_some(sites)
         }
     }
 
@@ -182,7 +191,7 @@ mod tests {
     #[test]
     fn only_the_call_page_passes() {
         let lead = Lead::new(Arc::new(One), &[]).unwrap();
-        assert!(lead.asks(lead.page + 18) && !lead.asks(lead.passes()));
+        assert!(lead.asks(lead.page + 18) && !lead.asks(lead.passes().instruction));
         assert_eq!(lead.page % PAGE, 0);
     }
 }

@@ -350,14 +350,13 @@ impl Ledger {
 
     /// The dynamic loader opens a library for a program. `false` if that is the run's own: nothing else says then what of the
     /// library it uses.
-    pub fn loads(&mut self, program: PathBuf, library: &Path) -> bool {
-        let is_counted = self.entries.get(&program).is_some_and(|entry| entry.sight == Sight::Program);
-        if !is_counted || self.is_own(&program) {
+    pub fn loads(&mut self, program: &Path, library: &Path) -> bool {
+        let is_counted = self.entries.get(program).is_some_and(|entry| entry.sight == Sight::Program);
+        if !is_counted || self.is_own(program) {
             return false;
         }
-        let load = (program, library.to_owned());
-        if !self.loads.contains(&load) {
-            self.loads.push(load);
+        if !self.loads.iter().any(|(by, loaded)| by == program && loaded == library) {
+            self.loads.push((program.to_owned(), library.to_owned()));
         }
         true
     }

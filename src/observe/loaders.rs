@@ -6,11 +6,12 @@
 use super::kernel::{self, Mapping};
 use rustc_hash::FxHashMap;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The names of loaders that are files of their own. (With musl, the loader is the C library.)
 const NAMES: [&str; 4] = ["ld-linux", "ld64.so", "ld.so", "ld-2."];
@@ -19,9 +20,24 @@ const NAMES: [&str; 4] = ["ld-linux", "ld64.so", "ld.so", "ld-2."];
 #[derive(Debug, Default)]
 pub struct Loaders {
     known: FxHashMap<u32, Range<u64>>,
+    /// The program of the thread that was looked at last, and when.
+    program: Option<(u32, Instant, PathBuf)>,
 }
 
+/// So long a number is not given to another process: that takes hundreds of processes that start and end.
+const NUMBERS_LAST: Duration = Duration::from_millis(5);
+
 impl Loaders {
+    /// The program of a thread, which waits in a call.
+    pub fn program_of(&mut self, thread: u32) -> io::Result<&Path> {
+        let is_known = |(of, at, _): &(u32, Instant, PathBuf)| *of == thread && at.elapsed() < NUMBERS_LAST;
+        let known = match self.program.take().filter(is_known) {
+            Some(known) => known,
+            None => (thread, Instant::now(), fs::read_link(format!("/proc/{thread}/exe"))?),
+        };
+        Ok(&self.program.insert(known).2)
+    }
+
     /// Whether an instruction of a thread's process is the loader's.
     pub fn makes(&mut self, thread: u32, instruction: u64) -> bool {
         if self.known.get(&thread).is_some_and(|code| code.contains(&instruction)) {
@@ -36,6 +52,7 @@ impl Loaders {
     /// A thread is about to become another program, perhaps under another number.
     pub fn forget(&mut self) {
         self.known.clear();
+        self.program = None;
     }
 }
 
@@ -109,6 +126,19 @@ mod tests {
         }
         assert!(!loaders.makes(std::process::id(), code.end));
         assert_eq!(loaders.known[&std::process::id()], code);
+    }
+
+    #[test]
+    fn programs_are_known_until_another_is_started() {
+        let mut loaders = Loaders::default();
+        let own = std::env::current_exe().unwrap();
+        for _ in 0..2 {
+            assert_eq!(loaders.program_of(std::process::id()).unwrap(), own);
+        }
+        loaders.program = Some((1 << 30, Instant::now(), own));
+        assert!(loaders.program_of(1 << 29).is_err());
+        loaders.forget();
+        assert!(loaders.program_of(1 << 30).is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::content::Identity;
 use super::kernel;
 use super::loaders;
 use super::memory;
+use super::processes;
 use super::supervisor::{Supervisor, has_debugger};
 use super::tracing::Tracer;
 use crate::elf::sanitizers;
@@ -116,7 +117,7 @@ impl Supervisor {
             return false;
         }
         let link = PathBuf::from(format!("/proc/{thread}/exe"));
-        let (Ok(program), Ok(found)) = (fs::read_link(&link), fs::metadata(&link)) else { return false };
+        let (Ok(program), Ok(found)) = (self.loaders.program_of(thread), fs::metadata(&link)) else { return false };
         // A loader that was started as a program: what it loads is not known yet.
         let is_loader = loaders::is_loader(program.as_os_str().as_encoded_bytes());
         let is_privileged = || super::programs::gives_privileges(&link, &found);
@@ -124,7 +125,7 @@ impl Supervisor {
         if is_loader || is_privileged() || is_debugged() || kernel::has_little_memory(thread) {
             return false;
         }
-        let environment = fs::read(format!("/proc/{thread}/environ")).unwrap_or_default();
+        let environment = processes::read(thread, "environ").unwrap_or_default();
         let Some(tracer) = &mut self.tracer else { return false };
         call.listener.still_waits(call.notification)
             && !environment.split(|byte| *byte == 0).any(is_in_the_way)

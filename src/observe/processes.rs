@@ -3,7 +3,8 @@
 //! In: numbers of threads and processes. Out: whether they are the test's.
 
 use rustc_hash::FxHashSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 
 /// No real tree is as deep.
 const MOST_PARENTS: usize = 64;
@@ -49,9 +50,18 @@ impl Processes {
 
 /// The process that a thread belongs to, and that process's parent.
 pub(super) fn leader_and_parent(thread: u32) -> Option<(u32, u32)> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let status = read(thread, "status").ok()?;
+    let status = str::from_utf8(&status).ok()?;
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     Some((field("Tgid:")?, field("PPid:")?))
+}
+
+/// A file of `/proc` about a thread. Most are short, but do not say so: at once, as far as it can be.
+pub(super) fn read(thread: u32, name: &str) -> io::Result<Vec<u8>> {
+    const ENOUGH: usize = 16 << 10;
+    let mut content = Vec::with_capacity(ENOUGH);
+    File::open(format!("/proc/{thread}/{name}"))?.read_to_end(&mut content)?;
+    Ok(content)
 }
 
 fn name_if_alive(thread: u32) -> Option<String> {

@@ -13,6 +13,15 @@ pub struct Sites {
     pub length: u32,
     /// The place of each site, and the last four bytes of its first instruction.
     pub sites: Vec<(u32, u32)>,
+    pub own_ask: Option<OwnAsk>,
+}
+
+/// How a library asks for the attributes of a descriptor: `newfstatat` with an empty path, which is a constant of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnAsk {
+    /// The place behind the one `syscall` for it, and that of the path.
+    pub instruction: u32,
+    pub path: u32,
 }
 
 const SYSCALL: &[u8] = &[0x0f, 0x05];
@@ -21,6 +30,8 @@ const SET_NUMBER: u8 = 0xb8;
 /// `mov $AT_FDCWD, %edi`, and what is before it where a C library opens files for itself: `mov $257, %eax; mov %rdi, %rsi`.
 const SET_FOLDER: &[u8] = &[0xb8, 0x01, 0x01, 0, 0, 0x48, 0x89, 0xfe, 0xbf, 0x9c, 0xff, 0xff, 0xff];
 const INSTRUCTION: usize = 5;
+/// What kept sites start with: those of another form are looked for again.
+const FORMAT: u32 = u32::from_le_bytes(*b"SIT2");
 /// The number of `clone3`, and what is behind the call where the C library starts a thread: `test %rax, %rax`.
 const CLONE3: &[u8] = &435u32.to_le_bytes();
 const TEST: &[u8] = &[0x48, 0x85, 0xc0];
@@ -42,21 +53,27 @@ impl Sites {
             Some((start + u32::try_from(end - INSTRUCTION).ok()?, operand))
         };
         let sites = ends.iter().map(site).collect::<Option<Vec<_>>>()?;
-        Some(Sites { start, length: u32::try_from(code.len()).ok()?, sites })
+        let own_ask = own_ask(library, code, start);
+        Some(Sites { start, length: u32::try_from(code.len()).ok()?, sites, own_ask })
     }
 
     /// As it is kept between runs.
     pub fn encode(&self) -> Vec<u8> {
         let sites = self.sites.iter().flat_map(|(place, operand)| [*place, *operand]);
-        [self.start, self.length].into_iter().chain(sites).flat_map(u32::to_le_bytes).collect()
+        let own_ask = self.own_ask.map_or([0, 0], |ask| [ask.instruction, ask.path]);
+        let head = [FORMAT, self.start, self.length].into_iter().chain(own_ask);
+        head.chain(sites).flat_map(u32::to_le_bytes).collect()
     }
 
     /// The reverse.
     pub fn decode(bytes: &[u8]) -> Option<Sites> {
         let mut numbers = bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        numbers.next().filter(|format| *format == FORMAT)?;
         let (start, length) = (numbers.next()?, numbers.next()?);
+        let (instruction, path) = (numbers.next()?, numbers.next()?);
+        let own_ask = (instruction != 0).then_some(OwnAsk { instruction, path });
         let sites = std::iter::from_fn(|| numbers.next().zip(numbers.next())).collect();
-        Some(Sites { start, length, sites })
+        Some(Sites { start, length, sites, own_ask })
     }
 }
 
@@ -68,9 +85,34 @@ fn sets_number(code: &[u8]) -> bool {
     }
 }
 
+/// Finds `mov $AT_EMPTY_PATH, %ecx; lea path(%rip), %rsi`, and the one `mov $262, %eax; syscall`. In: the library, its code, and where
+/// that lies in memory. `None` if there is another, or if the path is not an empty one that nobody can write to.
+fn own_ask(library: &[u8], code: &[u8], start: u32) -> Option<OwnAsk> {
+    const CALL: &[u8] = &[0xb8, 0x06, 0x01, 0, 0, 0x0f, 0x05];
+    const EMPTY_PATH: &[u8] = &[0xb9, 0, 0x10, 0, 0, 0x48, 0x8d, 0x35];
+    let only = |sought: &[u8]| {
+        let mut ends = memchr::memmem::find_iter(code, sought).map(|at| at + sought.len());
+        ends.next().filter(|_| ends.next().is_none())
+    };
+    let (call, path) = (only(CALL)?, only(EMPTY_PATH)?);
+    let distance = i32::from_le_bytes(code.get(path..path + 4)?.try_into().ok()?);
+    let path = start.checked_add(u32::try_from(path + 4).ok()?)?.checked_add_signed(distance)?;
+    let (file, place) = segment(library, READ, |places| places.contains(&path.into()))?;
+    let content = library.get(file)?.get(usize::try_from(path - place).ok()?)?;
+    (*content == 0).then_some(OwnAsk { instruction: start + u32::try_from(call).ok()?, path })
+}
+
+const READ: u64 = 4;
+const READ_EXECUTE: u64 = 5;
+
 /// The executable segment of a 64-bit ELF file: where it is in the file, and where in memory.
 fn code(file: &[u8]) -> Option<(Range<usize>, u32)> {
-    const LOAD_EXECUTE: u64 = 1 | 5 << 32;
+    segment(file, READ_EXECUTE, |_| true)
+}
+
+/// The first loaded segment with these rights, at such places.
+fn segment(file: &[u8], rights: u64, is_it: impl Fn(&Range<u64>) -> bool) -> Option<(Range<usize>, u32)> {
+    const LOAD: u64 = 1;
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
@@ -78,8 +120,8 @@ fn code(file: &[u8]) -> Option<(Range<usize>, u32)> {
     let (table, count) = (usize::try_from(number(32)?).ok()?, number(56)? & 0xffff);
     for index in 0..count as usize {
         let header = table.checked_add(index * 56)?;
-        if number(header)? == LOAD_EXECUTE {
-            let (offset, place, length) = (number(header + 8)?, number(header + 16)?, number(header + 32)?);
+        let (offset, place, length) = (number(header + 8)?, number(header + 16)?, number(header + 32)?);
+        if number(header)? == LOAD | rights << 32 && is_it(&(place..place.checked_add(length)?)) {
             let offset = usize::try_from(offset).ok()?;
             return Some((offset..offset.checked_add(usize::try_from(length).ok()?)?, u32::try_from(place).ok()?));
         }
@@ -139,8 +181,40 @@ mod tests {
     #[test]
     fn sites_are_found() {
         let sites = Sites::of(&library(&open(&[0xb8, 3, 0, 0, 0, 0x0f, 0x05]))).unwrap();
-        assert_eq!(sites, Sites { start: 0x1000, length: 16, sites: vec![(0x1001, 2)] }, "closing is not watched");
+        let expected = Sites { start: 0x1000, length: 16, sites: vec![(0x1001, 2)], own_ask: None };
+        assert_eq!(sites, expected, "closing is not watched");
+        assert_eq!(Sites::decode(&sites.encode()[4..]), None, "of another form");
         assert_eq!(Sites::decode(&sites.encode()), Some(sites));
+    }
+
+    /// `fstat`, with constants behind the code: the path is the first of them, or the second.
+    fn fstat(path: u8, constants: &[u8]) -> Vec<u8> {
+        let code = [0xb9, 0, 0x10, 0, 0, 0x48, 0x8d, 0x35, path + 7, 0, 0, 0, 0xb8, 6, 1, 0, 0, 0x0f, 0x05];
+        let mut file = library(&code);
+        file[56] = 2;
+        let header = [1 | 4 << 32, 0x1000 + code.len() as u64, 0x1013, 0x1013, constants.len() as u64, 0];
+        for (index, number) in header.iter().enumerate() {
+            file[64 + 56 + index * 8..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        [&file, constants].concat()
+    }
+
+    #[test]
+    fn the_empty_path_of_a_library_is_found() {
+        let sites = Sites::of(&fstat(1, b"a\0")).unwrap();
+        assert_eq!(sites.own_ask, Some(OwnAsk { instruction: 0x1013, path: 0x1014 }));
+        assert_eq!(Sites::decode(&sites.encode()), Some(sites));
+        assert_eq!(Sites::of(&fstat(0, b"a\0")).unwrap().own_ask, None, "it is not empty");
+        assert_eq!(Sites::of(&fstat(2, b"a\0")).unwrap().own_ask, None, "it is not there");
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+    fn the_loader_of_this_machine_asks_for_descriptors() {
+        let Ok(loader) = std::fs::read("/lib64/ld-linux-x86-64.so.2") else { return };
+        // From 2.33 on glibc asks so.
+        let is_new = memchr::memmem::find(&loader, b"GLIBC_2.35").is_some();
+        assert!(!is_new || Sites::of(&loader).unwrap().own_ask.is_some());
     }
 
     #[test]
