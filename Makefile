@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test lab-short fresh subjects bench lab fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test lab-short fresh packages-test deb tarball subjects bench lab fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -61,6 +61,15 @@ install: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## into $(DESTDIR)$(PR
 
 uninstall: ## what `make install` put there
 	@DESTDIR='$(DESTDIR)' scripts/install.sh --remove '$(PREFIX)'
+
+deb: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a package for Debian, in target/packages
+	@BUILT='$(BUILT)' scripts/package.sh deb $(TARGET)/packages
+
+tarball: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a folder that works anywhere, with install.sh, in target/packages
+	@BUILT='$(BUILT)' scripts/package.sh tarball $(TARGET)/packages
+
+packages-test: deb tarball ## each package in a minimal Debian (as root): installed, used, removed, nothing left
+	@FILES='$(abspath $(TARGET))/packages' scripts/fresh.sh 'scripts/packages-try.sh /root/files'
 
 clean: ## all that was built
 	$(CARGO) clean

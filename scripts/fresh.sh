@@ -4,7 +4,8 @@
 # Builds a minimal Debian of the host's release in a folder, with make, gcc and the host's Rust toolchain, puts a
 # clone of HEAD into it, and runs each COMMAND there (`make demo` and `make check`): in namespaces of its own, with an
 # empty home, and with nothing of the host's environment but what is needed to reach the package registries. What a
-# test needs and scripts/install-test-tools.sh does not install is missing there.
+# test needs and scripts/install-test-tools.sh does not install is missing there. What lies in the folder $FILES is
+# copied to /root/files.
 #
 # Needs root: it makes device nodes and mounts. Keeps in target/fresh: the base system (base.tar, made again when it
 # is older than 30 days), downloaded packages and crates, and log. KEEP=1 leaves the system in target/fresh/root.
@@ -165,6 +166,7 @@ else
     copy_network_settings
 fi
 copy_project
+[ -z "${FILES-}" ] || cp -r "$FILES" "$root/root/files"
 for command; do
     run_command "$command"
 done
