@@ -16,13 +16,14 @@ libc_version() {
 }
 
 deb() {
-    local architecture root file
+    local architecture file
     architecture=$(dpkg --print-architecture)
     root=$(mktemp -d)
     trap 'rm -rf "$root"' EXIT
     chmod 755 "$root"
     umask 022
     BUILT=$built DESTDIR=$root PART=files scripts/install.sh /usr >/dev/null
+    strip "$root"/usr/bin/tasting "$root"/usr/bin/tasting-{cc,cxx,ld}
     install -d "$root/usr/share/zsh/vendor-completions" "$root/DEBIAN"
     mv "$root/usr/share/zsh/site-functions/_tasting" "$root/usr/share/zsh/vendor-completions/"
     rmdir "$root/usr/share/zsh/site-functions"
@@ -65,11 +66,12 @@ END
 }
 
 tarball() {
-    local name root
+    local name
     name=tasting-$version-$(uname -m)-linux-gnu
     root=$(mktemp -d)
     trap 'rm -rf "$root"' EXIT
     BUILT=$built DESTDIR=$root PART=files scripts/install.sh "/$name" >/dev/null
+    strip "$root/$name"/bin/tasting "$root/$name"/bin/tasting-{cc,cxx,ld}
     install -m 755 scripts/install-tarball.sh "$root/$name/install.sh"
     tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -cJf "$1/$name.tar.xz" "$name"
     echo "$1/$name.tar.xz"
