@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test lab-short fresh packages-test deb tarball subjects bench lab fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test lab-short fresh packages-test action-test deb tarball subjects bench lab fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -70,6 +70,9 @@ tarball: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a folder that works
 
 packages-test: deb tarball ## each package in a minimal Debian (as root): installed, used, removed, nothing left
 	@FILES='$(abspath $(TARGET))/packages' scripts/fresh.sh 'scripts/packages-try.sh /root/files'
+
+action-test: ## the shell steps of action.yml, executed as GitHub's runner does
+	@BUILT='$(BUILT)' scripts/try-action.py
 
 clean: ## all that was built
 	$(CARGO) clean

@@ -73,8 +73,8 @@ tarball() {
     BUILT=$built DESTDIR=$root PART=files scripts/install.sh "/$name" >/dev/null
     strip "$root/$name"/bin/tasting "$root/$name"/bin/tasting-{cc,cxx,ld}
     install -m 755 scripts/install-tarball.sh "$root/$name/install.sh"
-    tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -cJf "$1/$name.tar.xz" "$name"
-    echo "$1/$name.tar.xz"
+    tar -C "$root" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -czf "$1/$name.tar.gz" "$name"
+    echo "$1/$name.tar.gz"
 }
 
 case ${1-}:${2-} in

@@ -43,7 +43,7 @@ try_deb() {
 try_tarball() {
     export HOME=$work/home
     mkdir -p "$HOME" "$work/unpacked"
-    tar -C "$work/unpacked" -xf "$packages"/tasting-*.tar.xz
+    tar -C "$work/unpacked" -xf "$packages"/tasting-*.tar.gz
     chown -R nobody "$HOME" "$work"
     as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
     as_nobody "$work"/unpacked/tasting-*/install.sh
