@@ -4,9 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packages=$1
-demo=$PWD/fixtures/demo
 work=$(mktemp -d)
 chmod 755 "$work"
+# Where others than root can read it.
+demo=$work/fixture
+cp -r fixtures/demo "$demo"
 
 # All files of the machine, but for what package management notes and what lies in the folders of this script.
 files() {
