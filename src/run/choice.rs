@@ -5,7 +5,7 @@
 use super::difference::Difference;
 use super::reason::Reason;
 use super::values::Values;
-use super::{Options, Session, connection, difference, is_success, latest};
+use super::{Options, Session, difference, is_success, latest};
 use crate::model::keys::KeyOf;
 use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace};
 use crate::observe::inherited;
@@ -58,7 +58,7 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
         return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
     }
-    if let Some(obstacle) = connection::obstacle() {
+    if let Some(obstacle) = &session.context.obstacle {
         return Choice::Plain(Reason::new("output", obstacle));
     }
     let mark = match session.store.mark_of(session.test.identity) {

@@ -6,6 +6,7 @@ use super::output_file;
 use crate::process::sys;
 use rustix::fs::{FileType, OFlags, SeekFrom, Stat, fcntl_getfl, fstat, major, minor};
 use rustix::termios::{isatty, tcgetwinsize};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 const NULL_DEVICE: (u32, u32) = (1, 3);
 
 /// How the output is connected, which a test can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
     /// Whether standard output and error are terminals.
     pub terminals: [bool; 2],

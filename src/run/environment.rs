@@ -4,6 +4,7 @@
 //! In: the environment, the project's settings. Out: names and values that count.
 
 use super::config::{Config, matches};
+use super::context::Environment;
 use super::ignored_variables::{OF_SERVERS, OF_SESSIONS, OF_TERMINALS};
 use std::ffi::OsString;
 
@@ -18,9 +19,9 @@ pub const LISTS: [(&str, &[&str]); 3] = [
 ];
 
 /// The variables that count, sorted by name.
-pub fn counted(config: &Config, on_terminal: bool) -> Vec<(OsString, OsString)> {
+pub fn counted<'e>(all: &'e Environment, config: &Config, on_terminal: bool) -> Vec<&'e (OsString, OsString)> {
     let mut counted: Vec<_> =
-        std::env::vars_os().filter(|(name, _)| counts(&name.to_string_lossy(), config, on_terminal)).collect();
+        all.0.iter().filter(|(name, _)| counts(&name.to_string_lossy(), config, on_terminal)).collect();
     // Of two variables with the same name, the first one is found.
     counted.sort_by(|one, other| one.0.cmp(&other.0));
     counted

@@ -116,7 +116,7 @@ pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> R
     let disturbed = Arc::<AtomicBool>::default();
     let originals = session.settings.dir.as_ref().map(|folder| folder.join(ORIGINALS));
     let how = Watch { memory: session.memory(), inherits_input: true, disturbed, tracing, originals };
-    let (limit, connection) = (session.project.config.limits.output, session.connection);
+    let (limit, connection) = (session.project.config.limits.output, session.context.connection);
     let held = HeldBack { disturbed: how.disturbed.clone(), until: is_traced.then(|| held_until(session)).flatten() };
     let capture = match is_heard {
         true => Capture::connect(&mut command, connection, limit, held),
@@ -164,7 +164,7 @@ pub fn read_on_from(position: u64) {
 pub fn unwatched(session: &Session) -> (Exit, Captured) {
     let mut command = command(&session.test.words);
     let limit = session.project.config.limits.output;
-    let Ok(capture) = Capture::silently(&mut command, session.connection, limit) else {
+    let Ok(capture) = Capture::silently(&mut command, session.context.connection, limit) else {
         return (plainly(&session.test.words), Captured::default());
     };
     (to_the_end(command).map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())

@@ -8,6 +8,7 @@ pub use super::reason::Reason;
 
 use super::choice::{self, Choice, Run};
 use super::connection::Connection;
+use super::context::InvocationContext;
 use super::project::Project;
 use super::record::last_use_name;
 use super::test::{self, Test};
@@ -129,13 +130,14 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
         let (_, wanted) = test::output_circumstance(*connection);
         trace.is_some_and(|trace| trace.circumstances.iter().any(|(_, value)| *value == wanted))
     };
-    if was(&session.connection) {
+    if was(&session.context.connection) {
         return (session, false);
     }
     match Connection::all().find(was) {
         Some(connection) => {
-            let test = Test::of(words, &session.project, connection);
-            (Session { connection, test, ..session }, true)
+            let context = InvocationContext { connection, size: connection.size(), ..session.context };
+            let test = Test::of(words, &session.project, &context);
+            (Session { context, test, ..session }, true)
         }
         None => (session, false),
     }

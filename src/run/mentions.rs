@@ -101,7 +101,10 @@ fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) ->
         let is_path = value.starts_with(b"/") && Path::new(OsStr::from_bytes(value)).parent().is_some();
         traces.contain(|text| has_word(text, value)) || (is_path && traces.used.iter().any(is_used))
     };
-    std::env::vars_os()
+    project
+        .environment
+        .0
+        .iter()
         .filter(|(name, value)| value.len() >= SHORTEST && is_ignored(&name.to_string_lossy()))
         .filter(|(name, _)| !name.to_string_lossy().starts_with(environment::OWN))
         .filter(|(_, value)| is_mentioned(value.as_bytes()))
@@ -116,8 +119,8 @@ pub fn value(project: &Project, place: &Place) -> Hash {
     let number = |index: usize| words.get(index).and_then(|word| std::str::from_utf8(word).ok()?.parse::<usize>().ok());
     match words[..] {
         [name] if name.starts_with(b"$") => {
-            let value = std::env::var_os(OsStr::from_bytes(&name[1..]));
-            hasher.number(value.is_some().into()).bytes(value.unwrap_or_default().as_bytes());
+            let value = project.environment.get(OsStr::from_bytes(&name[1..]));
+            hasher.number(value.is_some().into()).bytes(value.map_or(&[][..], |value| value.as_bytes()));
         }
         [b"part", ..] => {
             let parts = project.parts().into_iter().find(|(base, _)| *base == place.base).map(|(_, parts)| parts);

@@ -11,6 +11,7 @@ pub mod capture;
 mod choice;
 pub mod config;
 pub mod connection;
+pub mod context;
 pub mod cover;
 mod difference;
 mod disturbed;
@@ -40,7 +41,7 @@ pub mod values;
 
 use self::choice::Choice;
 use self::config::{Config, Share};
-use self::connection::Connection;
+use self::context::InvocationContext;
 use self::project::Project;
 use self::reason::Reason;
 use self::test::Test;
@@ -86,9 +87,9 @@ impl Options {
 pub(crate) struct Session {
     pub settings: Settings,
     pub store: Arc<Layered>,
-    pub project: Project,
+    pub project: Arc<Project>,
     pub test: Test,
-    pub connection: Connection,
+    pub context: InvocationContext,
     pub started: Instant,
     /// What would have been done about the test, once that is known in shadow mode.
     pub shadow: OnceLock<Shadow>,
@@ -164,20 +165,29 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
 impl Session {
     /// Finds out which test it is. `None` where there is no folder for a store, or no folder to be in.
     fn open(words: &[OsString], settings: Settings) -> Option<Result<Session, Unable>> {
-        let started = Instant::now();
         let working = std::env::current_dir().ok()?;
-        let limit = settings.max_size.unwrap_or(crate::store::DEFAULT_LIMIT);
-        let store = FileStore::new(settings.dir.as_ref()?, StoreOptions { limit, read_only: settings.readonly });
-        let program = program_file(words, &working);
-        let project = match Project::find(&working, program.as_deref(), &settings) {
+        let store = local_store(&settings)?;
+        let context = InvocationContext::own();
+        let program = program_file(words, &working, None);
+        let project = match Project::find_in(&context.environment, &working, program.as_deref(), &settings) {
             Ok(project) => project,
             Err(reason) => return Some(Err(Unable { store, working, reason })),
         };
         let far = sharing::remote(&settings, &project.config, &store);
-        let connection = Connection::own();
-        let test = Test::of(words, &project, connection);
-        let (store, shadow) = (Arc::new(Layered::new(store, far)), OnceLock::new());
-        Some(Ok(Session { settings, store, project, test, connection, started, shadow }))
+        let store = Arc::new(Layered::new(store, far));
+        Some(Ok(Session::of(words, Arc::new(project), context, store, settings)))
+    }
+
+    /// A test that belongs to a project.
+    fn of(
+        words: &[OsString],
+        project: Arc<Project>,
+        context: InvocationContext,
+        store: Arc<Layered>,
+        settings: Settings,
+    ) -> Session {
+        let test = Test::of(words, &project, &context);
+        Session { settings, store, project, test, context, started: Instant::now(), shadow: OnceLock::new() }
     }
 
     fn run(&self, options: Options) -> Exit {
@@ -325,12 +335,20 @@ impl<S: Store> Memory for StoreMemory<S> {
     }
 }
 
-/// The file of a command's program, for the sake of the folder that it is in.
-fn program_file(words: &[OsString], working: &Path) -> Option<PathBuf> {
+/// The store of this machine. `None` where there is no folder for one.
+fn local_store(settings: &Settings) -> Option<FileStore> {
+    let limit = settings.max_size.unwrap_or(crate::store::DEFAULT_LIMIT);
+    Some(FileStore::new(settings.dir.as_ref()?, StoreOptions { limit, read_only: settings.readonly }))
+}
+
+/// The file of a command's program, for the sake of the folder that it is in. It is looked for in this search path, or in that
+/// of this process.
+fn program_file(words: &[OsString], working: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
     let program = words.first()?;
-    let path = match program.as_encoded_bytes().contains(&b'/') {
-        true => working.join(program),
-        false => which::which(program).ok()?,
+    let path = match (program.as_encoded_bytes().contains(&b'/'), search_path) {
+        (true, _) => working.join(program),
+        (false, None) => which::which(program).ok()?,
+        (false, Some(folders)) => which::which_in(program, Some(folders), working).ok()?,
     };
     std::fs::canonicalize(path).ok()
 }

@@ -4,6 +4,7 @@
 //! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into places and back.
 
 use super::config::{self, Config};
+use super::context::Environment;
 use crate::model::{Base, Dependency, DependencyKind, Hasher, Place};
 use crate::process::Settings;
 use memchr::memmem;
@@ -11,6 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What lies in the top folder of a build.
 const BUILD_MARKS: [&str; 4] = ["CMakeCache.txt", "meson-private", "config.status", "build.ninja"];
@@ -28,6 +30,8 @@ pub struct Project {
     pub root: PathBuf,
     pub working: PathBuf,
     pub config: Config,
+    /// The variables that the test is given.
+    pub environment: Arc<Environment>,
     /// What paths are made relative to, the longest first.
     bases: Vec<(Base, PathBuf)>,
     /// Other spellings of the same folders, in texts: through symbolic links.
@@ -37,15 +41,25 @@ pub struct Project {
 impl Project {
     /// The project of a program that is started in a folder. The folder has to be absolute and free of links.
     pub fn find(working: &Path, program: Option<&Path>, settings: &Settings) -> Result<Self, String> {
+        Project::find_in(&Environment::own(), working, program, settings)
+    }
+
+    /// The same for a program that is given this environment.
+    pub fn find_in(
+        environment: &Arc<Environment>,
+        working: &Path,
+        program: Option<&Path>,
+        settings: &Settings,
+    ) -> Result<Self, String> {
         let given = settings.root.clone();
         let real = |path: &Path| fs::canonicalize(path).ok();
         let root = Project::root(working, settings);
         let config = Config::read(&root)?;
-        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let folder = |name: &str| environment.get(name).map(PathBuf::from);
         let starts = [program.and_then(Path::parent), Some(working)];
         let build = bazel_build(&root)
             .or_else(|| starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config)));
-        let logical = logical_root(working, &root);
+        let logical = logical_root(working, &root, environment);
         let job = JOB_FOLDERS.iter().find_map(|name| folder(name));
         let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name))).chain([(Base::Job, job)]);
         let spelled = [(Base::Root, given), (Base::Root, logical)]
@@ -60,7 +74,8 @@ impl Project {
         // Of two that are the same folder the first one counts: the sort is stable.
         bases.sort_by_key(|(_, path)| std::cmp::Reverse(path.as_os_str().len()));
         bases.dedup_by(|one, other| one.1 == other.1);
-        Ok(Project { root, working: working.to_owned(), config, bases, spellings })
+        let environment = environment.clone();
+        Ok(Project { root, working: working.to_owned(), config, environment, bases, spellings })
     }
 
     /// The root of the project that a folder belongs to.
@@ -233,16 +248,16 @@ impl Project {
 }
 
 /// What a shell calls the working folder, where links lead to it.
-pub fn logical_folder(working: &Path) -> Option<PathBuf> {
-    let logical = PathBuf::from(std::env::var_os("PWD")?);
+pub fn logical_folder(working: &Path, environment: &Environment) -> Option<PathBuf> {
+    let logical = PathBuf::from(environment.get("PWD")?);
     let is_other = logical.is_absolute() && logical != working;
     (is_other && fs::canonicalize(&logical).is_ok_and(|real| real == working)).then_some(logical)
 }
 
 /// What a shell would call the root then.
-fn logical_root(working: &Path, root: &Path) -> Option<PathBuf> {
+fn logical_root(working: &Path, root: &Path, environment: &Environment) -> Option<PathBuf> {
     let inside = working.strip_prefix(root).ok()?;
-    let logical = logical_folder(working)?;
+    let logical = logical_folder(working, environment)?;
     logical.ends_with(inside).then(|| logical.ancestors().nth(inside.components().count()).map(Path::to_owned))?
 }
 
@@ -292,7 +307,8 @@ mod tests {
     fn project(root: &str, build: &str) -> Project {
         let bases = vec![(Base::Build, build.into()), (Base::Root, root.into()), (Base::Home, "/home/u".into())];
         let spellings = vec![(Base::Home, "/u".into())];
-        Project { root: root.into(), working: root.into(), config: Config::default(), bases, spellings }
+        let (config, environment) = Default::default();
+        Project { root: root.into(), working: root.into(), config, environment, bases, spellings }
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
 fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<Traced> {
     let [stdout, stderr] = &ran.captured.texts;
     let traces = mentions::Traces { output: [stdout, stderr], files, used: &ran.used };
-    let places = mentions::of(&session.project, session.connection.on_terminal(), &traces);
+    let places = mentions::of(&session.project, session.context.connection.on_terminal(), &traces);
     let traced = places.into_iter().map(|place| Traced {
         value: mentions::value(&session.project, &place),
         dependency: Dependency::on(DependencyKind::Mentioned, place),

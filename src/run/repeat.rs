@@ -163,11 +163,11 @@ fn undo(attempt: &Attempt) -> Result<(), String> {
 /// The second attempt, and a third if the second one does not settle it.
 fn again(session: &Session, first: Attempt) -> Settled {
     // Without an empty file, more is in it in the end: that is no reason to believe a wrong end.
-    let _ = session.connection.rewind();
+    let _ = session.context.connection.rewind();
     let second = if first.is_traced { attempt(session, None, false).ok() } else { None };
     let Some(second) = second else { return plainly(session, first) };
     if second.has_failed() && second.watched.disturbed && sys::survived_signal().is_none() {
-        let _ = undo(&second).and(session.connection.rewind().map_err(|error| error.to_string()));
+        let _ = undo(&second).and(session.context.connection.rewind().map_err(|error| error.to_string()));
         return plainly(session, first);
     }
     if second.exit == first.exit && second.has_failed() {

@@ -4,12 +4,11 @@
 //! In: the command line, the project. Out: the identity under which executions are looked up.
 
 use super::connection::Connection;
+use super::context::InvocationContext;
 use super::environment;
 use super::project::{Project, logical_folder};
 use crate::model::keys::KeyOf;
 use crate::model::{Hash, Hasher};
-use crate::observe::inherited;
-use crate::process::sys;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
@@ -27,12 +26,12 @@ pub struct Test {
 
 impl Test {
     /// The test that a command is.
-    pub fn of(words: &[OsString], project: &Project, connection: Connection) -> Test {
+    pub fn of(words: &[OsString], project: &Project, context: &InvocationContext) -> Test {
         let mut hasher = KeyOf::Test.hasher();
         hasher.number(words.len() as u64);
         words.iter().for_each(|word| project.hash_text(word.as_bytes(), &mut hasher));
         let name = hasher.place(&project.place(&project.working)).finish();
-        let circumstances = circumstances(project, connection);
+        let circumstances = circumstances(project, context);
         for (_, value) in &circumstances {
             hasher.hash(*value);
         }
@@ -115,43 +114,43 @@ pub fn output_circumstance(connection: Connection) -> (String, Hash) {
     Aspect::Output.numbers(&[terminals[0], terminals[1], is_one, files[0], files[1]].map(u64::from))
 }
 
-fn circumstances(project: &Project, connection: Connection) -> Vec<(String, Hash)> {
-    let (ignored, blocked) = sys::given_signals();
+fn circumstances(project: &Project, context: &InvocationContext) -> Vec<(String, Hash)> {
+    let (ignored, blocked) = context.signals;
     let mut circumstances = vec![
         Aspect::Architecture.text(project, std::env::consts::ARCH.as_bytes()),
-        Aspect::User.numbers(&[(sys::user() == 0).into()]),
-        Aspect::Limits.numbers(&limits()),
+        Aspect::User.numbers(&[(context.user == 0).into()]),
+        Aspect::Limits.numbers(&limits(context)),
         Aspect::Signals.numbers(&[ignored, blocked]),
-        Aspect::Powers.numbers(&powers()),
-        output_circumstance(connection),
+        Aspect::Powers.numbers(&powers(context)),
+        output_circumstance(context.connection),
     ];
     circumstances
-        .extend(connection.size().map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])));
+        .extend(context.size.map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])));
     // A test can see that a descriptor is closed, without any call that is watched.
-    let others: Vec<u64> = inherited::others().iter().map(|foreign| foreign.number as u64).collect();
+    let others: Vec<u64> = context.inherited.iter().map(|number| *number as u64).collect();
     circumstances.push(Aspect::Descriptors.numbers(&others));
-    for (number, path) in inherited::known() {
-        circumstances.push(Aspect::Descriptor(number as u64).text(project, path.as_os_str().as_bytes()));
+    for (number, path) in &context.known {
+        circumstances.push(Aspect::Descriptor(*number as u64).text(project, path.as_os_str().as_bytes()));
     }
     let mut nesting = Aspect::Nesting.hasher();
     project.hash_nesting(&mut nesting);
     circumstances.push((Aspect::Nesting.label(), nesting.finish()));
-    if let Some(logical) = logical_folder(&project.working) {
+    if let Some(logical) = logical_folder(&project.working, &project.environment) {
         // `cd ..` means something else then.
         circumstances.push(Aspect::LogicalFolder.text(project, logical.as_os_str().as_bytes()));
     }
-    for (name, text) in environment::counted(&project.config, connection.on_terminal()) {
-        circumstances.push(Aspect::Variable(name).text(project, text.as_bytes()));
+    for (name, text) in environment::counted(&project.environment, &project.config, context.connection.on_terminal()) {
+        circumstances.push(Aspect::Variable(name.clone()).text(project, text.as_bytes()));
     }
     circumstances
 }
 
-fn limits() -> Vec<u64> {
-    let (limits, mask) = sys::limits();
+fn limits(context: &InvocationContext) -> Vec<u64> {
+    let (limits, mask) = context.limits;
     limits.into_iter().flat_map(|(soft, hard)| [soft, hard]).chain([mask.into()]).collect()
 }
 
-fn powers() -> Vec<u64> {
-    let (sets, has_no_new_privileges, personality) = sys::powers();
+fn powers(context: &InvocationContext) -> Vec<u64> {
+    let (sets, has_no_new_privileges, personality) = context.powers;
     sets.map(u64::from).into_iter().chain([has_no_new_privileges.into(), personality as u64]).collect()
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// How to load the agent into the programs of a test, and whether to trace it; `None` if it is to be without.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
-    let program = super::program_file(&session.test.words, &session.project.working);
+    let program = super::program_file(&session.test.words, &session.project.working, None);
     let agent = Agent::open(folder)?;
     let known = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
     let only_leads = session.settings.notrace || disturbed::of(session).is_some();
