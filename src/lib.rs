@@ -40,6 +40,9 @@ pub mod observe;
 /// The runner hook: decide, replay, execute, record.
 pub mod run;
 
+/// A whole suite in one process: what its harness knows, decided at once, run by the harness where need be.
+pub mod suite;
+
 /// Two builds of a program: what has changed, and how it is reached.
 pub mod change;
 

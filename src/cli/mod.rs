@@ -3,6 +3,7 @@
 mod clear;
 mod completions;
 mod config;
+mod context;
 mod cover;
 mod doctor;
 mod explain;
@@ -17,9 +18,11 @@ mod pull;
 mod push;
 mod report;
 mod run;
+mod select;
 mod setup;
 mod show;
 mod stats;
+mod suite;
 mod topics;
 mod version;
 
@@ -54,11 +57,12 @@ pub mod exit {
     after_help = "Build with the shims, put `tasting run` before your tests, and see what comes of it:\n\n  \
         make CC=tasting-cc CXX=tasting-c++\n  \
         tasting run -- ./test --all\n  \
+        tasting suite -- ctest --test-dir build\n  \
         tasting log -n 10\n  \
         tasting explain -- ./test --all\n\n\
         What to type for your build system? `tasting init` tells. Does it work here at all? `tasting doctor` tries.\n\n\
         Exit codes: 0 all done, 1 something could not be done (see standard error), 2 wrong usage. \
-        `tasting run` ends as the test ends."
+        `tasting run` ends as the test ends, `tasting suite` as the harness ends."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -69,6 +73,8 @@ struct Arguments {
 enum Command {
     Init(init::Arguments),
     Run(run::Arguments),
+    Suite(suite::Arguments),
+    Select(select::Arguments),
     Explain(explain::Arguments),
     Log(log::Arguments),
     Stats(stats::Arguments),
@@ -78,6 +84,8 @@ enum Command {
     Show(show::Arguments),
     Doctor(doctor::Arguments),
     Config(config::Arguments),
+    #[command(hide = true)]
+    Context(context::Arguments),
     #[command(hide = true)]
     Cover(cover::Arguments),
     #[command(hide = true)]
@@ -109,6 +117,8 @@ pub fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Init(arguments) => init::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Suite(arguments) => suite::run(arguments),
+        Command::Select(arguments) => select::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Log(arguments) => log::run(arguments),
         Command::Stats(arguments) => stats::run(arguments),
@@ -118,6 +128,7 @@ pub fn main() -> ExitCode {
         Command::Show(arguments) => show::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Config(arguments) => config::run(arguments),
+        Command::Context(arguments) => context::run(arguments),
         Command::Cover(arguments) => cover::run(arguments),
         Command::Objects(arguments) => objects::run(arguments),
         Command::Push(arguments) => push::run(arguments),

@@ -83,7 +83,8 @@ pub fn run_telling<A: AsRef<OsStr>>(
     run_to_end(command)
 }
 
-fn run_to_end(mut command: Command) -> io::Result<ExitStatus> {
+/// Runs a command to its end. Signals from outside go to it.
+pub fn run_to_end(mut command: Command) -> io::Result<ExitStatus> {
     sys::survive_signals();
     let mut child = command.spawn()?;
     sys::forward_signals_to(Some(child.id()));

@@ -15,6 +15,7 @@ pub mod setup;
 pub mod shown;
 pub mod stats;
 pub mod style;
+pub mod suite;
 pub mod text;
 pub mod transfer;
 pub mod units;

@@ -6,6 +6,7 @@
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
+pub mod batch;
 mod beneath;
 pub mod capture;
 mod choice;

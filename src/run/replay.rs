@@ -7,6 +7,7 @@ use super::{Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
 use crate::store::Store;
 use std::io;
+use std::time::Duration;
 
 /// Replays an outcome. After an error, nothing was printed, and the test has to run.
 pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> {
@@ -22,8 +23,14 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         read_on_from(position);
     }
     session.store.used(session.test.identity, &hit.shape, hit.key);
-    let duration = session.started.elapsed();
-    session.log(&Decision {
+    session.log(&decision(session, hit, session.started.elapsed()));
+    Ok(outcome.exit)
+}
+
+/// What is logged of a test whose outcome was replayed in this time.
+pub fn decision(session: &Session, hit: &Hit, duration: Duration) -> Decision {
+    let outcome = &hit.outcome;
+    Decision {
         time: now(),
         argv: session.test.argv(),
         cwd: session.project.working.to_string_lossy().into_owned(),
@@ -39,8 +46,7 @@ pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> 
         not_kept: None,
         disturbed: None,
         shadow: None,
-    });
-    Ok(outcome.exit)
+    }
 }
 
 fn what(step: Step) -> &'static str {

@@ -208,6 +208,11 @@ impl Store for FileStore {
         Journal::new(&self.root).append(decision)
     }
 
+    fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
+        self.writable()?;
+        Journal::new(&self.root).append_all(decisions)
+    }
+
     fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError> {
         Journal::new(&self.root).last(last)
     }

@@ -21,6 +21,9 @@ const KEPT: u64 = 16;
 /// More of a command line or a reason is not kept.
 const LONGEST_TEXT: usize = 16 << 10;
 
+/// How many decisions are written at once: together they take no more room than a reader expects of latecomers.
+const AT_ONCE: usize = 60;
+
 const SUMS: Format = Format { magic: *b"TASTESUM", version: 4 };
 
 /// Sums over everything before a position in the log.
@@ -44,11 +47,22 @@ impl Journal {
 
     /// Adds a decision.
     pub fn append(&self, decision: &Decision) -> Result<(), StoreError> {
+        self.append_lines(&line(decision))
+    }
+
+    /// Adds decisions, many with one write.
+    pub fn append_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
+        decisions
+            .chunks(AT_ONCE)
+            .try_for_each(|some| self.append_lines(&some.iter().flat_map(line).collect::<Vec<u8>>()))
+    }
+
+    fn append_lines(&self, lines: &[u8]) -> Result<(), StoreError> {
         let newest = self.segments().last().copied().unwrap_or(0);
         let path = self.segment(newest);
         let full = path.metadata().is_ok_and(|metadata| metadata.len() >= SEGMENT);
         let path = if full { self.segment(newest + 1) } else { path };
-        self.append_to(&path, &line(decision))?;
+        self.append_to(&path, lines)?;
         if full {
             self.drop_old(newest + 1);
         }

@@ -144,6 +144,10 @@ impl Store for Layered {
         self.near.log(decision)
     }
 
+    fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
+        self.near.log_all(decisions)
+    }
+
     fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError> {
         self.near.decisions(last)
     }

@@ -115,6 +115,11 @@ pub trait Store: Send + Sync {
     /// Adds a decision to the log.
     fn log(&self, decision: &Decision) -> Result<(), StoreError>;
 
+    /// Adds decisions to the log, in their order.
+    fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
+        decisions.iter().try_for_each(|decision| self.log(decision))
+    }
+
     /// The last decisions, the newest last.
     fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError>;
 

@@ -19,9 +19,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("link", &["model", "elf", "process", "fingerprint"]),
     ("observe", &["model", "elf", "process"]),
     ("run", &["model", "elf", "process", "observe", "fingerprint", "store"]),
+    ("suite", &["model", "process", "store", "run"]),
     ("change", &["model", "fingerprint"]),
     ("report", &["model", "change", "fingerprint"]),
-    ("cli", &["model", "elf", "process", "store", "objects", "fingerprint", "observe", "run", "change", "report"]),
+    (
+        "cli",
+        &["model", "elf", "process", "store", "objects", "fingerprint", "observe", "run", "suite", "change", "report"],
+    ),
 ];
 
 /// A module of the crate, by the names that lead to it: `["link", "graph", "roots"]`.

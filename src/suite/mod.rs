@@ -1,0 +1,129 @@
+//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `list`), a `probe` what a test
+//! that it starts can see; `course` decides about all of them, puts back what the reused ones leave behind and lets the harness run
+//! the others, by the `order` that they have.
+//!
+//! In: a harness's command line. Out: what was decided and how each test ended, and the exit status of the harness.
+
+pub mod course;
+mod ctest;
+mod junit;
+mod list;
+mod order;
+pub mod probe;
+pub mod select;
+
+use crate::run::Options;
+use crate::run::context::InvocationContext;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use thiserror::Error;
+
+/// Why a suite cannot be decided about. The harness can still run it.
+#[derive(Debug, Error)]
+pub enum SuiteError {
+    #[error("{0}")]
+    Unknown(String),
+    #[error("cannot run {program}: {error}")]
+    NotStarted { program: String, error: io::Error },
+    #[error("{program} does not tell what tests there are: {reason}")]
+    NoList { program: String, reason: String },
+    #[error("{path}: {reason}")]
+    BadList { path: String, reason: String },
+    #[error("no folder for temporary files: {0}")]
+    NoFolder(io::Error),
+}
+
+/// A test that a harness knows.
+#[derive(Clone, Debug, Default)]
+pub struct TestCase {
+    pub name: String,
+    /// What is started, without `tasting run` before it.
+    pub words: Vec<OsString>,
+    /// Where it is started.
+    pub working: PathBuf,
+    /// Variables that it is given, or that are taken from it.
+    pub changes: Vec<(OsString, Option<OsString>)>,
+    pub options: Options,
+    /// Tests that come before it, by their places in the list.
+    pub after: Vec<usize>,
+    /// Fixtures that it makes, needs and removes.
+    pub sets_up: Vec<String>,
+    pub requires: Vec<String>,
+    pub cleans_up: Vec<String>,
+    /// Why nothing can be decided about it before the harness starts it.
+    pub left_to_harness: Option<String>,
+    /// It never runs.
+    pub is_disabled: bool,
+    /// The exit code with which it says that it did nothing.
+    pub skip_code: Option<i32>,
+    /// A text in its output by which it says so.
+    pub skip_text: Option<&'static str>,
+    /// It passes if it fails.
+    pub is_meant_to_fail: bool,
+    /// The number by which the harness knows it.
+    pub number: usize,
+}
+
+/// What a harness says of its tests.
+pub struct Listing {
+    pub tests: Vec<TestCase>,
+    /// What the tests that it starts can see; or why that is not known.
+    pub context: Result<InvocationContext, String>,
+}
+
+/// How a test ended, in the eyes of its harness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Passed,
+    Failed,
+    Skipped,
+    /// It was not started, though it should have been.
+    NotRun,
+}
+
+/// A run of some tests by their harness.
+pub struct HarnessRun {
+    pub status: ExitStatus,
+    /// How tests ended, as far as the harness says so, by their places in the list.
+    pub ends: Vec<(usize, End)>,
+}
+
+/// Where the output of a harness goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Where ours goes.
+    AsOurs,
+    /// To standard error: standard output is for somebody else.
+    ToMessages,
+}
+
+/// Something that runs tests.
+pub trait Harness: Sync {
+    /// Asks for the tests that would run.
+    fn list(&self) -> Result<Listing, SuiteError>;
+    /// Runs these tests, by their places in the list, and those that they cannot do without.
+    fn run(&self, tests: &[TestCase], chosen: &[usize], output: Output) -> Result<HarnessRun, SuiteError>;
+    /// Runs what would run without us.
+    fn run_all(&self, output: Output) -> Result<ExitStatus, SuiteError>;
+    /// The exit code that says that tests failed.
+    fn failure_code(&self) -> i32;
+}
+
+/// The harness that a command line is about.
+pub fn harness(words: &[OsString]) -> Result<Box<dyn Harness>, SuiteError> {
+    let program = words.first().map(PathBuf::from).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match name.as_str() {
+        "ctest" | "ctest3" => Ok(Box::new(ctest::CTest::new(words))),
+        _ => Err(SuiteError::Unknown(format!(
+            "{name:?} is no harness that is known (ctest, or --list FILE): put `tasting run` before its tests"
+        ))),
+    }
+}
+
+/// The tests of a file with one JSON object a line.
+pub fn list_file(path: PathBuf, jobs: usize) -> Box<dyn Harness> {
+    Box::new(list::List { path, jobs })
+}
