@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -54,7 +55,7 @@ const OTHER_USES: &[&str] = &[
 const CHOOSING: &[(&str, usize)] =
     &[("-I", 1), ("--tests-information", 1), ("-U", 0), ("--union", 0), ("--rerun-failed", 0)];
 
-/// Options that choose tests by their names and labels.
+/// Options that choose tests by their names and labels. CTest counts only the tests that fit these where it is given numbers.
 const FILTERS: &[(&str, usize)] = &[
     ("-R", 1),
     ("--tests-regex", 1),
@@ -64,14 +65,18 @@ const FILTERS: &[(&str, usize)] = &[
     ("--label-regex", 1),
     ("-LE", 1),
     ("--label-exclude", 1),
+    ("--tests-from-file", 1),
+    ("--exclude-from-file", 1),
+];
+
+/// Options that leave out what belongs to fixtures.
+const FIXTURES: &[(&str, usize)] = &[
     ("-FA", 1),
     ("--fixture-exclude-any", 1),
     ("-FS", 1),
     ("--fixture-exclude-setup", 1),
     ("-FC", 1),
     ("--fixture-exclude-cleanup", 1),
-    ("--tests-from-file", 1),
-    ("--exclude-from-file", 1),
 ];
 
 /// Options about places.
@@ -179,7 +184,7 @@ impl CTest {
     /// The numbers of the tests, in the order of the list.
     fn numbers(&self, count: usize) -> Result<Vec<usize>, SuiteError> {
         let chooses = |options: &[(&str, usize)]| without(&self.words, options).len() < self.words.len();
-        if !chooses(FILTERS) && !chooses(CHOOSING) {
+        if ![FILTERS, CHOOSING, FIXTURES].into_iter().any(chooses) {
             return Ok((1..=count).collect());
         }
         let text = String::from_utf8_lossy(&self.ask("-N")?).into_owned();
@@ -218,7 +223,7 @@ impl CTest {
                     .map_err(|error| error.to_string())?;
             }
         }
-        let mut words = [FILTERS, CHOOSING, LOG, &[(TEST_FOLDER, 1), (JUNIT, 1)]]
+        let mut words = [FILTERS, CHOOSING, FIXTURES, LOG, &[(TEST_FOLDER, 1), (JUNIT, 1)]]
             .iter()
             .fold(self.words.clone(), |words, options| without(&words, options));
         words.extend([TEST_FOLDER.into(), folder.path().into(), "-R".into(), "^tasting-context$".into()]);
@@ -243,7 +248,8 @@ impl CTest {
     fn run_words(&self, words: &[OsString], output: Output) -> Result<ExitStatus, SuiteError> {
         let mut command = self.command(words);
         if output == Output::ToMessages {
-            let messages = rustix::io::dup(io::stderr()).map_err(|error| self.not_started(error.into()))?;
+            // Nobody else is to inherit the copy.
+            let messages = io::stderr().as_fd().try_clone_to_owned().map_err(|error| self.not_started(error))?;
             command.stdout(messages);
         }
         spawn::run_to_end(command).map_err(|error| self.not_started(error))
@@ -271,7 +277,7 @@ impl Harness for CTest {
         let rest: String = numbers.iter().skip(1).map(|number| format!(",{number}")).collect();
         let file = folder.path().join("numbers");
         std::fs::write(&file, format!("{first},{first},1{rest}\n")).map_err(SuiteError::NoFolder)?;
-        let mut words = without(&self.words, CHOOSING);
+        let mut words = without(&without(&self.words, CHOOSING), FILTERS);
         words.extend(["-I".into(), file.into_os_string()]);
         let own_file = folder.path().join("junit.xml");
         let junit_file = match value_of(&words, JUNIT) {

@@ -19,6 +19,7 @@ mod shim;
 mod show;
 mod store;
 mod subjects;
+mod suite;
 mod workshop;
 
 use std::path::Path;

@@ -3,7 +3,7 @@
 mod autotools;
 mod cargo;
 mod circumstances;
-mod cmake;
+pub mod cmake;
 mod drivers;
 mod ends;
 mod forwarded;

@@ -12,37 +12,37 @@ use tasting::store::Store;
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cmake/tasting.cmake");
 
 /// The folders with `cmake` and `ctest`: Debian's, and the one that scripts/install-test-tools.sh puts beside the build.
-fn cmakes() -> Vec<PathBuf> {
+pub fn cmakes() -> Vec<PathBuf> {
     let current = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("cmake/cmake/data/bin/cmake");
     let current = tool(current.to_str().expect("a path of ours is a text"));
     [tool("cmake"), current].into_iter().flatten().filter_map(|cmake| Some(cmake.parent()?.to_owned())).collect()
 }
 
 /// A project with its build folder, seen through one CMake.
-struct Site {
-    bench: Bench,
-    bin: PathBuf,
+pub struct Site {
+    pub bench: Bench,
+    pub bin: PathBuf,
 }
 
 impl Site {
-    fn new(bin: &Path, files: &[(&str, &str)]) -> Site {
+    pub fn new(bin: &Path, files: &[(&str, &str)]) -> Site {
         let site = Site { bench: Bench::new(), bin: bin.to_owned() };
         files.iter().for_each(|(name, text)| _ = site.bench.write(name, text));
         site
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = self.bench.command(self.bin.join(program));
         let path = std::env::var("PATH").expect("PATH is set");
         command.env("PATH", format!("{}:{path}", shims().display()));
         command
     }
 
-    fn configure(&self, words: &[&str]) {
+    pub fn configure(&self, words: &[&str]) {
         succeed(self.command("cmake").args(["-S", ".", "-B", "build"]).args(words)).unwrap();
     }
 
-    fn build(&self, words: &[&str]) {
+    pub fn build(&self, words: &[&str]) {
         succeed(self.command("cmake").args(["--build", "build", "-j2"]).args(words)).unwrap();
     }
 
@@ -76,7 +76,7 @@ impl Site {
 }
 
 /// Names and ends of the tests in a JUnit file, by name.
-fn verdicts(junit: &str) -> Vec<(String, String)> {
+pub fn verdicts(junit: &str) -> Vec<(String, String)> {
     let attribute = |text: &str, name: &str| {
         let start = text.find(&format!(" {name}=\"")).expect("an attribute") + name.len() + 3;
         text[start..].split('"').next().expect("a value").to_owned()
