@@ -14,6 +14,7 @@ pub const REASONS: [&str; 26] = [
     "forgotten",
     "input-changed",
     "left-behind",
+    "left-to-harness",
     "library-changed",
     "machine-changed",
     "never-reuse",

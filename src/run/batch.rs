@@ -98,7 +98,9 @@ pub fn decide(starts: &[Start]) -> Vec<Decided> {
 fn obstacle(start: &Start) -> Option<Reason> {
     match () {
         () if start.context.is_plain => Some(Reason::new("settings", "something else watches tests here")),
-        () if !start.context.has_empty_input => Some(Reason::new("input", "its standard input is known to it alone")),
+        () if !start.context.has_empty_input => {
+            Some(Reason::new("input-changed", "its standard input is known to it alone"))
+        }
         () if harness::is_discovery(&start.words) => Some(Reason::new("settings", "it lists the cases of a program")),
         () => None,
     }
@@ -158,8 +160,11 @@ impl Common {
 
     fn decide_one(&self, project: &Arc<Project>, start: &Start, values: &mut Values) -> Decided {
         let options = start.options.with(&project.config);
-        if options.audit.is_some_and(|share| share.0 > 0.0) {
-            return Decided::Run(Reason::new("audit", "audits are asked for: each test decides whether it is one"));
+        if self.settings.shadow || project.config.shadow || options.audit.is_some_and(|share| share.0 > 0.0) {
+            return Decided::Run(Reason::new(
+                "audit",
+                "audits or shadow mode are asked for, and the harness is where they are done",
+            ));
         }
         let context = InvocationContext::clone(&start.context);
         let settings = Settings::clone(&self.settings);

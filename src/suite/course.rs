@@ -86,8 +86,8 @@ impl Plan {
                 _ if test.is_disabled => Fate::Disabled,
                 (Some(Decided::Reuse(reusable)), _) => judged(test, reusable, keeps_output),
                 (Some(Decided::Run(reason)), _) => Fate::Started { reason, has_to_run: true },
-                (None, Some(why)) => Fate::started("left to the harness", why.clone()),
-                (None, None) => Fate::started("left to the harness", unknown.clone()),
+                (None, Some(why)) => Fate::started("left-to-harness", why.clone()),
+                (None, None) => Fate::started("left-to-harness", unknown.clone()),
             });
         let mut plan = Plan { fates: fates.collect(), places: order::places(&tests), starts, tests };
         while plan.settle() {}
@@ -117,7 +117,7 @@ impl Plan {
                     continue;
                 }
             };
-            self.fates[index] = Fate::started("left to the harness", why.to_owned());
+            self.fates[index] = Fate::started("left-to-harness", why.to_owned());
             (started_before, changed) = (true, true);
         }
         let has_to_run: Vec<bool> =
@@ -126,7 +126,7 @@ impl Plan {
         for index in (0..self.tests.len()).filter(|index| with_fixtures[*index]) {
             if matches!(self.fates[index], Fate::Reused(..)) {
                 self.fates[index] =
-                    Fate::started("fixture", "a test that runs has a fixture in common with it".to_owned());
+                    Fate::started("left-to-harness", "a test that runs has a fixture in common with it".to_owned());
                 changed = true;
             }
         }
@@ -150,7 +150,7 @@ impl Plan {
             argv: test.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             verdict: Some(Verdict::Executed),
             step: None,
-            reason: Reason::new("disabled", "its harness has it disabled"),
+            reason: Reason::new("left-to-harness", "its harness has it disabled"),
             exit_code: None,
             duration_ms: 0,
             saved_ms: 0,
@@ -181,7 +181,7 @@ impl Plan {
             let Fate::Reused(reusable, _) = &self.fates[index] else { continue };
             if let Err(error) = reusable.put_back() {
                 let text = format!("what the test leaves behind cannot be put back: {error}");
-                self.fates[index] = Fate::Started { reason: Reason::new("left-behind files", text), has_to_run: true };
+                self.fates[index] = Fate::Started { reason: Reason::new("left-behind", text), has_to_run: true };
             }
         }
     }
@@ -257,7 +257,7 @@ fn judged(test: &TestCase, mut reusable: Box<Reusable>, keeps_output: bool) -> F
     }
     match end {
         Some(end) => Fate::Reused(reusable, end),
-        None => Fate::started("failed before", "it fails, which is for the harness to tell".to_owned()),
+        None => Fate::started("failed-before", "it fails, which is for the harness to tell".to_owned()),
     }
 }
 
