@@ -2,7 +2,7 @@
 //! and each has a section in `docs/codes.md` that says what to do.
 
 /// Why a test runs.
-pub const REASONS: [&str; 26] = [
+pub const REASONS: [&str; 27] = [
     "audit",
     "circumstances",
     "disabled",

@@ -2,7 +2,7 @@
 //!
 //! In: tests as their harness would start them. Out: for each the outcome that it can reuse, or the reason why it runs.
 
-pub use super::choice::Reason;
+pub use super::reason::Reason;
 
 use super::choice::{self, Choice, Hit};
 use super::context::{Environment, InvocationContext};
