@@ -27,8 +27,8 @@ pub fn used(object: &ObjectFile) -> Option<Vec<Used>> {
         if !section.is_allocated() || section.is_unwind() {
             continue;
         }
-        for relocation in &section.relocations {
-            let usage = addresses::usage(object, &labels, index, relocation);
+        for (number, relocation) in section.relocations.iter().enumerate() {
+            let usage = addresses::usage(object, &labels, index, number);
             if usage != Usage::Access {
                 add(object, relocation, usage, &mut used);
             }

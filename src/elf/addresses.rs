@@ -10,10 +10,12 @@
 //! - of `type_info` objects the base classes, and the names, which are compared as texts unless they start with `*`
 //!   (types of an unnamed namespace, whose names are compared by address);
 //! - exception tables, which are matched for equality, and arrays of constructors and destructors, which count in order;
+//! - literals that are arguments of functions which only read them (`arguments`);
 //! - labels inside of functions: jump tables and computed gotos lead back into one and the same function.
 //!
 //! The address of a type's `type_info` in its vtable is not left out: `&typeid(*object)` is that pointer.
 
+use super::arguments;
 use super::labels::Labels;
 use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use crate::model::record::Usage;
@@ -29,9 +31,10 @@ const OF_INSTRUMENTATION: [&str; 2] = ["__llvm_prf_", "xray_"];
 /// The names of vtables, of tables of vtables, and of vtables during construction.
 const VTABLES: [&str; 3] = ["_ZTV", "_ZTT", "_ZTC"];
 
-/// What the relocation of section `from` does with its target.
-pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, relocation: &Relocation) -> Usage {
+/// What a relocation of section `from` does with its target.
+pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize) -> Usage {
     let section = &object.sections[from];
+    let relocation = &section.relocations[number];
     let usage = match section.is_code() {
         true => of_code(object.machine, section.data, relocation),
         false => of_data(object.machine, relocation),
@@ -46,14 +49,20 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, relocation: &R
         return Usage::Access;
     }
     if section.is_code() {
-        return usage;
+        let is_read = is_merged(object, symbol) && arguments::is_only_read(object, section, number);
+        return if is_read { Usage::Access } else { usage };
     }
     let source = labels[from].name.map_or(section.name, |(_, name)| name);
     let is_hidden = is_label(object, symbol, relocation, usage)
         || starts(&VTABLES, source) && !target.starts_with("_ZTI")
         || source.starts_with("_ZTI") && !is_name_compared_by_address(object, symbol, target)
-        || usage == Usage::Distance && (starts(&OF_INSTRUMENTATION, section.name) || is_merged(object, symbol));
-    if is_hidden { Usage::Access } else { usage }
+        || usage == Usage::Distance && starts(&OF_INSTRUMENTATION, section.name);
+    match usage {
+        _ if is_hidden => Usage::Access,
+        // Clang's tables of distances to literals, which its code turns back into addresses.
+        Usage::Distance if is_merged(object, symbol) => Usage::Address,
+        usage => usage,
+    }
 }
 
 fn name<'a>(object: &ObjectFile<'a>, labels: &[Labels<'a>], symbol: &Symbol<'a>) -> &'a str {

@@ -11,11 +11,11 @@ use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use super::pieces::{self, Pieces};
 use super::pools::{self, Meaning};
 use super::unwind::Unwind;
-use super::{ElfError, addresses, digest, lines};
-use crate::model::record::{CHOSEN, Usage};
+use super::{ElfError, addresses, digest, lines, sites};
+use crate::model::record::{CHOSEN, Site, Usage};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Flags that change neither the bytes in memory nor what they may be used for.
 const FLAGS_WITHOUT_EFFECT: u64 =
@@ -105,6 +105,8 @@ struct Builder<'o, 'a> {
     symbol_of: Vec<u32>,
     /// The targets of the atom at hand, in the order of their first appearance.
     ordinals: FxHashMap<(Target, i64), u32>,
+    /// Of which of them a site is known, by which kind of relocation.
+    sited: FxHashSet<(u32, u32)>,
     record: Record<'a>,
 }
 
@@ -125,6 +127,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             group_of: groups(object),
             symbol_of: Vec::with_capacity(object.symbols.len()),
             ordinals: FxHashMap::default(),
+            sited: FxHashSet::default(),
             record: Record { digest: digest::of_object(object), ..Record::default() },
         };
         for &table in &builder.unwind.undivided {
@@ -150,6 +153,7 @@ impl<'o, 'a> Builder<'o, 'a> {
                 None => {}
             }
         }
+        self.record.sites.sort_by_key(|site| site.reference);
         lines::annotate(self.object, &mut self.record, &self.atom_of);
         self.record
     }
@@ -262,14 +266,15 @@ impl<'o, 'a> Builder<'o, 'a> {
     /// The local hash; appends the section's references to the record's.
     fn hash_section(&mut self, index: usize, section: &Section<'a>) -> Hash {
         self.ordinals.clear();
+        self.sited.clear();
         let mut hasher = Hasher::new("atom");
         hash_shape(&mut hasher, section).number(section.size).bytes(section.data);
         hasher.number(self.sizes[index].len() as u64);
         for (start, size) in &self.sizes[index] {
             hasher.number(*start).number(*size);
         }
-        let usage = |relocation: &Relocation| addresses::usage(self.object, &self.labels, index, relocation);
-        let usages: Vec<Usage> = section.relocations.iter().map(usage).collect();
+        let usage = |number: usize| addresses::usage(self.object, &self.labels, index, number);
+        let usages: Vec<Usage> = (0..section.relocations.len()).map(usage).collect();
         self.hash_relocations(&mut hasher, section, &section.relocations, &usages, 0);
         let parts: Vec<_> = self.unwind.parts(index).collect();
         for part in parts {
@@ -317,6 +322,9 @@ impl<'o, 'a> Builder<'o, 'a> {
             }
             let (target, offset, addend) = self.target(relocation);
             let ordinal = target.map_or(u32::MAX, |target| self.ordinal(target, offset, usage));
+            if number < usages.len() && self.is_merged(relocation) {
+                self.note_site(ordinal, relocation, addend);
+            }
             hasher.number(relocation.offset - start).number(relocation.kind.into());
             hasher.number(addend as u64).number(ordinal.into());
             if target.is_none() {
@@ -366,6 +374,23 @@ impl<'o, 'a> Builder<'o, 'a> {
             *known = usage.max(*known);
         }
         ordinal
+    }
+
+    /// Whether a relocation leads to a literal that the linker merges with others.
+    fn is_merged(&self, relocation: &Relocation) -> bool {
+        let symbol = self.object.symbols.get(relocation.symbol as usize).filter(|symbol| symbol.is_local());
+        let Some(SymbolPlace::Section(section)) = symbol.map(|symbol| symbol.place) else { return false };
+        self.pieces[section].as_ref().is_some_and(|pieces| pieces.may_be_end.is_none())
+    }
+
+    /// Notes where the address of a literal can be read, once for each kind of relocation: of some processors it takes two.
+    fn note_site(&mut self, ordinal: u32, relocation: &Relocation, addend: i64) {
+        let first = self.record.references.len() - self.ordinals.len();
+        let Relocation { offset, kind, .. } = *relocation;
+        if sites::is_readable(self.object.machine, kind) && self.sited.insert((ordinal, kind)) {
+            let reference = (first + ordinal as usize) as u32;
+            self.record.sites.push(Site { reference, offset, kind, addend });
+        }
     }
 
     /// What a relocation points at, where in it, and the addend that remains. No target: a plain number.

@@ -4,6 +4,7 @@
 pub mod addresses;
 pub mod append;
 pub mod archive;
+pub mod arguments;
 pub mod atoms;
 pub mod binary;
 pub mod bitcode;
@@ -18,6 +19,7 @@ pub mod operands;
 pub mod pieces;
 pub mod pools;
 pub mod sanitizers;
+pub mod sites;
 pub mod tidy;
 pub mod unwind;
 

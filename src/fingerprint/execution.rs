@@ -8,7 +8,7 @@ use super::modules::{Digest, FingerprintError, Inspected, Loaded, Opened, Part, 
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::Node;
-use crate::model::{Code, FileIdentity, Function, Hash, Hasher};
+use crate::model::{AtomKind, Code, FileIdentity, Function, Hash, Hasher};
 use crate::process::{Settings, manifest_file};
 use object::elf;
 use rustc_hash::FxHashSet;
@@ -136,7 +136,8 @@ impl Program {
                 size: node.size,
                 counts: *counts || homeless.contains(&(node.hash, node.size)),
             };
-            nodes.iter().filter(|(node, _)| node.address != 0).map(placed).collect()
+            let has_place = |node: &Node| node.address != 0 && node.kind != AtomKind::Literal;
+            nodes.iter().filter(|(node, _)| has_place(node)).map(placed).collect()
         };
         let modules = self.modules.iter().zip(entered);
         modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()

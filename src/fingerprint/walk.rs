@@ -378,7 +378,8 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// Hashes the order in memory of all that has its address used as a value: programs compare such values, sort by them,
     /// and go through maps that have them as keys. The order within a module is the same in each run, wherever the module
     /// is loaded; that of two modules is the loader's. Only the order of what the walk has met counts, so that something
-    /// else may come to lie between. Things at one address (folded by the linker) are told from things at two.
+    /// else may come to lie between. Things at one address (folded by the linker) are told from things at two, and so is a
+    /// literal that is the end of another one.
     fn order(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         taken.sort_unstable();
@@ -387,20 +388,27 @@ impl<'m, 'a> Walk<'m, 'a> {
             let node = self.known(module)?.nodes.get(index as usize).filter(|node| node.address != 0)?;
             // The addresses of thread-local variables are those of another space.
             let is_thread_local = node.kind == AtomKind::ThreadLocal;
-            Some((module, is_thread_local, node.address, self.numbers[module as usize][index as usize], &*node.name))
+            let number = self.numbers[module as usize][index as usize];
+            Some(((module, is_thread_local, node.address), number, node))
         };
         let mut places: Vec<_> = taken.iter().filter_map(place).collect();
-        places.sort_unstable();
+        places.sort_unstable_by_key(|&(place, number, node)| (place, number, &*node.name));
         let mut last = None;
-        for (module, is_thread_local, address, number, name) in places {
-            let here = Some((module, is_thread_local, address));
-            self.hasher.number(9).number(u64::from(here == last)).number(module.into());
+        let mut text = None;
+        for (place, number, node) in places {
+            self.hasher.number(9).number(u64::from(Some(place) == last)).number(place.0.into());
             match number {
                 // The loader binds it: it was numbered where it is defined.
-                IMPORT => self.hasher.bytes(name.as_bytes()),
+                IMPORT => self.hasher.bytes(node.name.as_bytes()),
                 number => self.hasher.number((number & !CLOSED).into()),
             };
-            last = here;
+            last = Some(place);
+            if node.kind == AtomKind::Literal {
+                let (start, module) = (node.address, place.0);
+                let within = text.filter(|&(other, _, end)| other == module && start < end);
+                self.hasher.number(within.map_or(0, |(_, from, _)| start - from + 1));
+                text = Some((module, start, start.saturating_add(node.size))).filter(|_| within.is_none()).or(text);
+            }
         }
     }
 

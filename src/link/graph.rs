@@ -20,11 +20,13 @@ use super::symbols::{Definitions, Final, FinalSymbols};
 use crate::elf::binary::{Binary, Rights};
 use crate::elf::called;
 use crate::elf::dynamic::DynamicSymbol;
+use crate::elf::sites::Sites;
 use crate::model::manifest::{Edge, Manifest, Node};
 use crate::model::record::{CHOSEN, Usage};
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Reference, Symbol, SymbolKind, Target};
+use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Record, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::ops::Range;
 use thiserror::Error;
 
 /// Why a binary can only be taken as a whole.
@@ -149,7 +151,9 @@ struct Builder<'a> {
     by_address: Vec<(u64, u32)>,
     /// The first line of each output section that has content.
     first_member: FxHashMap<&'a [u8], u32>,
-    literals: FxHashMap<Hash, u32>,
+    /// Merged literals by what they are, and where that could be read.
+    literals: FxHashMap<(Hash, u64), u32>,
+    sites: Sites<'a, 'a>,
     /// What each name means, by its number, once asked.
     known: Vec<Option<Edge>>,
     /// Imports, values and ranges by what they are.
@@ -202,6 +206,7 @@ impl<'a> Builder<'a> {
             by_address: Vec::new(),
             first_member: first_members(placement),
             literals: FxHashMap::default(),
+            sites: Sites::new(binary),
             specials: FxHashMap::default(),
             dynamic,
             rights_of_literals: constants.map_or(0, |section| rights.at(section.address)),
@@ -239,15 +244,30 @@ impl<'a> Builder<'a> {
         if known != NONE {
             return known;
         }
+        let made = match self.inputs[number as usize].record.atoms[index as usize].kind {
+            AtomKind::Literal => self.literal(number, index, 0),
+            _ => self.new_atom(number, index),
+        };
+        self.node_of[number as usize][index as usize] = made;
+        made
+    }
+
+    /// The node of a merged literal: one for each content, and for each place, where that is known. (Not all linkers merge
+    /// all that could be merged.)
+    fn literal(&mut self, number: u32, index: u32, address: u64) -> u32 {
+        let hash = self.inputs[number as usize].record.atoms[index as usize].hash;
+        if let Some(&node) = self.literals.get(&(hash, address)) {
+            return node;
+        }
+        let node = self.new_atom(number, index);
+        self.nodes[node as usize].address = address;
+        self.literals.insert((hash, address), node);
+        node
+    }
+
+    fn new_atom(&mut self, number: u32, index: u32) -> u32 {
         let input = &self.inputs[number as usize];
         let atom = &input.record.atoms[index as usize];
-        if atom.kind == AtomKind::Literal {
-            if let Some(&node) = self.literals.get(&atom.hash) {
-                self.node_of[number as usize][index as usize] = node;
-                return node;
-            }
-            self.literals.insert(atom.hash, self.nodes.len() as u32);
-        }
         let file = if atom.line == 0 { 0 } else { self.file(&input.record.files[atom.file as usize]) };
         let rights = match (atom.kind, input.addresses[index as usize]) {
             (AtomKind::Literal, _) => self.rights_of_literals,
@@ -267,9 +287,7 @@ impl<'a> Builder<'a> {
             line: atom.line,
             references: 0,
         };
-        let made = self.add(node, Origin::Atom { input: number, atom: index });
-        self.node_of[number as usize][index as usize] = made;
-        made
+        self.add(node, Origin::Atom { input: number, atom: index })
     }
 
     /// Where something lies that was optimised when it was linked, by its name: for the order of addresses. 0 if that is
@@ -305,7 +323,7 @@ impl<'a> Builder<'a> {
                 Origin::Atom { input, atom } => {
                     let starts = &offsets[input as usize];
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
-                    self.add_references(index as u32, input, &self.inputs[input as usize].record.references[range])?;
+                    self.add_references(index as u32, input, range)?;
                     self.add_neighbours(index as u32, input, atom);
                     if self.optimised[input as usize] {
                         let callable = self.callable();
@@ -417,12 +435,19 @@ impl<'a> Builder<'a> {
         (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64, takes_address: false })
     }
 
-    fn add_references(&mut self, node: u32, input: u32, references: &[Reference]) -> Result<(), GraphError> {
+    fn add_references(&mut self, node: u32, input: u32, range: Range<usize>) -> Result<(), GraphError> {
         let from = &self.inputs[input as usize];
         let uses_last_page = from.label.ends_with(USES_THE_LAST_PAGE);
         let is_plain = !uses_last_page && self.options.wrapped.is_empty();
-        for reference in references {
+        for (number, reference) in from.record.references.iter().enumerate().take(range.end).skip(range.start) {
             let base = match reference.target {
+                Target::Atom(atom)
+                    if reference.usage != Usage::Access
+                        && from.record.atoms[atom as usize].kind == AtomKind::Literal =>
+                {
+                    let address = self.literal_address(node, &from.record, number as u32).unwrap_or(0);
+                    Edge { node: self.literal(input, atom, address), offset: 0, takes_address: false }
+                }
                 Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0, takes_address: false },
                 Target::Symbol(symbol) => {
                     let number = from.names[symbol as usize];
@@ -446,6 +471,16 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Where a literal starts to which a node refers.
+    fn literal_address(&self, node: u32, record: &Record, number: u32) -> Option<u64> {
+        let first = record.sites.partition_point(|site| site.reference < number);
+        let sites = &record.sites[first..];
+        let count = sites.partition_point(|site| site.reference == number);
+        let start = Some(self.nodes[node as usize].address).filter(|start| *start != 0)?;
+        let target = self.sites.target(start, &sites[..count])?;
+        Some(target.wrapping_sub(record.references.get(number as usize)?.offset as u64))
     }
 
     /// How far apart two nodes lie, as a number of its own.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 6 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 7 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct Record<'a> {
     pub atoms: Vec<Atom<'a>>,
     /// The references of all atoms, one atom after the other; `Atom::references` says how many are whose.
     pub references: Vec<Reference>,
+    /// Where the addresses of merged literals can be read once they are linked, in the order of the references.
+    pub sites: Vec<Site>,
     /// The symbols by which objects see each other: defined here, or named by a reference.
     #[serde(borrow)]
     pub symbols: Vec<Symbol<'a>>,
@@ -123,6 +125,19 @@ pub struct Reference {
     /// Where in the target the symbol stands; the relocation's own addend is in the local hash.
     pub offset: i64,
     pub usage: Usage,
+}
+
+/// A relocated field that holds the address of a merged literal, or a part of it. Linkers merge literals without saying
+/// where they put them, so the field says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Index into `Record::references`.
+    pub reference: u32,
+    /// Where the field is in the atom that refers.
+    pub offset: u64,
+    /// The relocation's type and addend.
+    pub kind: u32,
+    pub addend: i64,
 }
 
 /// How an atom uses the place of another.
@@ -244,7 +259,8 @@ impl<'a> Record<'a> {
             _ => true,
         });
         let files = self.atoms.iter().all(|atom| atom.line == 0 || (atom.file as usize) < self.files.len());
-        let whole = references == self.references.len() && targets && symbols && files;
+        let sites = self.sites.iter().all(|site| (site.reference as usize) < self.references.len());
+        let whole = references == self.references.len() && targets && symbols && files && sites;
         if whole { Ok(()) } else { Err(FormatError::Malformed) }
     }
 
