@@ -1,14 +1,17 @@
 //! Running a program and keeping what can be seen of it, within a time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long processes have that outlive the program.
+const FOR_OTHERS: Duration = Duration::from_secs(2);
 
 /// How a program ended, and what it wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,11 +69,22 @@ pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Resu
     let group = Pid::from_child(&child);
     let end = match wait(&mut child, patience)? {
         None => End::Hang,
+        // It wrote until there was no room: without the limit it would write for ever.
+        Some(status) if status.signal() == Some(Signal::XFSZ.as_raw()) => End::Hang,
         Some(status) => end_of(status),
     };
-    // Nobody is left in most cases.
+    wait_for_others(group, patience.min(FOR_OTHERS));
     let _ = kill_process_group(group, Signal::KILL);
     Ok(Ended { end, stdout: fs::read(stdout)?, stderr: fs::read(stderr)? })
+}
+
+/// Waits for children that go on when the program has ended, as `tasting run` does: what they write is a part of the output.
+/// Nobody is left in most cases.
+fn wait_for_others(group: Pid, patience: Duration) {
+    let start = Instant::now();
+    while test_kill_process_group(group).is_ok() && start.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 pub fn end_of(status: ExitStatus) -> End {
@@ -92,6 +106,15 @@ pub fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_children_write_later_is_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", "(sleep 0.2; echo later) & echo now"]);
+        let ended = run(command, folder.path(), Duration::from_secs(60)).unwrap();
+        assert_eq!(ended.text(), "now\nlater\n");
+    }
 
     /// A mutant that forked for ever would be the end of the machine.
     #[test]

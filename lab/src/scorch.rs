@@ -48,6 +48,8 @@ pub fn modules(cover: &str) -> serde_json::Result<Vec<Module>> {
             None => merged.push(module),
         }
     }
+    // A binary that is taken as a whole has no atoms: all of it counts.
+    merged.retain(|module| !module.atoms.is_empty());
     Ok(merged)
 }
 

@@ -356,7 +356,9 @@ impl<'t> Trial<'t> {
             let own = |section: &String| section.contains(&program.tests[test].mark);
             // What the linker drops from a library, and what it takes from an archive, it does not say. And what a library asks
             // for it keeps, whether or not the test gets there.
-            let is_told = program.units[*index].place == Place::Object && !program.has(Place::Library);
+            // With -rdynamic it keeps what no test gets to, in case that somebody asks for it by name.
+            let exports = self.bench.setup.more.contains(&Some("-rdynamic"));
+            let is_told = program.units[*index].place == Place::Object && !program.has(Place::Library) && !exports;
             if self.bench.setup.collects && is_told {
                 difference.certain.extend(found.certain.into_iter().filter(own));
             }
