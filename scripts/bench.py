@@ -29,7 +29,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 def main():
     parts = {"build": bench_build, "ast": bench_ast, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory,
-             "hash": bench_hash, "graph": bench_graph, "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
+             "hash": bench_hash, "record": bench_record, "graph": bench_graph, "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -296,6 +296,11 @@ def bench_memory(_rounds):
 def bench_hash(_rounds):
     print("\n### Hashing, which has to resist collisions made on purpose\n")
     print(example("hash"))
+
+
+def bench_record(_rounds):
+    print("\n### The record of an object of 200 KB\n")
+    print(example("record"))
 
 
 def bench_graph(_rounds):
