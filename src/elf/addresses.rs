@@ -11,6 +11,7 @@
 //!   (types of an unnamed namespace, whose names are compared by address);
 //! - exception tables, which are matched for equality, and arrays of constructors and destructors, which count in order;
 //! - literals that are arguments of functions which only read them (`arguments`);
+//! - tables that compilers make of a choice between constants: programs have no name for them;
 //! - labels inside of functions: jump tables and computed gotos lead back into one and the same function.
 //!
 //! The address of a type's `type_info` in its vtable is not left out: `&typeid(*object)` is that pointer.
@@ -31,6 +32,10 @@ const OF_INSTRUMENTATION: [&str; 2] = ["__llvm_prf_", "xray_"];
 /// The names of vtables, of tables of vtables, and of vtables during construction.
 const VTABLES: [&str; 3] = ["_ZTV", "_ZTT", "_ZTC"];
 
+/// Tables that compilers make of a choice between constants, and only their own code reads. Or names of their sections.
+const CHOICES: [&str; 6] =
+    ["reltable.", "switch.table.", "CSWTCH.", ".rodata.reltable.", ".rodata.switch.table.", ".rodata.CSWTCH."];
+
 /// What a relocation of section `from` does with its target.
 pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize) -> Usage {
     let section = &object.sections[from];
@@ -45,7 +50,7 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize)
     let starts = |starts: &[&str], name: &str| starts.iter().any(|start| name.starts_with(start));
     let symbol = &object.symbols[relocation.symbol as usize];
     let target = name(object, labels, symbol);
-    if starts(&VTABLES, target) || starts(&OF_THE_RUNTIME, section.name) {
+    if starts(&VTABLES, target) || starts(&CHOICES, target) || starts(&OF_THE_RUNTIME, section.name) {
         return Usage::Access;
     }
     if section.is_code() {
