@@ -431,6 +431,8 @@ impl Supervisor {
         }
         self.change(Some(old.clone()))?;
         if renames {
+            // It keeps its extended attributes under the new name.
+            self.ledger.asks_for_extended(&old, &|process| self.processes.has(process));
             self.needs_folder_of(&old);
             self.writes_to(&new, Target::Replaced);
         }

@@ -137,3 +137,25 @@ fn attributes_set_on_a_file_that_is_there_are_put_back() {
         assert_eq!(ends[0], ends[1], "{script}");
     }
 }
+
+#[test]
+fn extended_attributes_of_a_renamed_file_count() {
+    let bench = Bench::new();
+    let words = ["mv", "old", "new"];
+    let start_anew = |bench: &Bench| {
+        let _ = fs::remove_file(bench.path("new"));
+        bench.write("old", "x");
+        set_old(&bench.path("old"));
+    };
+    start_anew(&bench);
+    bench.runs(&words);
+    start_anew(&bench);
+    bench.reuses(&words);
+    start_anew(&bench);
+    if rustix::fs::setxattr(bench.path("old"), "user.test", b"1", rustix::fs::XattrFlags::empty()).is_err() {
+        return; // The file system has none.
+    }
+    bench.runs(&words);
+    let mut value = [0; 8];
+    assert_eq!(rustix::fs::getxattr(bench.path("new"), "user.test", &mut value[..]), Ok(1));
+}
