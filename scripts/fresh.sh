@@ -114,7 +114,8 @@ inside() {
         cd /
         umount -l /.host
         rmdir /.host
-        exec env -i "$@" HOME=/root USER=root LOGNAME=root SHELL=/bin/sh TERM=dumb LANG=C.UTF-8 \
+        # Some tests interrupt a program, which whoever was started in the background of a script would ignore.
+        exec env --default-signal=INT,QUIT -i "$@" HOME=/root USER=root LOGNAME=root SHELL=/bin/sh TERM=dumb LANG=C.UTF-8 \
             PATH=/usr/local/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh -euc "$script"
     ' fresh "$root" "$work" "$toolchain" "$1" "${variables[@]}" </dev/null
 }

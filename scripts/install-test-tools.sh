@@ -142,7 +142,7 @@ install_playwright() {
     echo "installing playwright-core in $1"
     rm -rf "$1"
     mkdir -p "$1"
-    if ! npm install --silent --no-audit --no-fund --prefix "$1" 'playwright-core@1' >"$log" 2>&1; then
+    if ! npm install --silent --no-audit --no-fund --prefix "$1" 'playwright-core@1.49' >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         rm -rf "$1"
         echo 'install-test-tools: playwright-core, which drives the browser, cannot be installed (npm)' >&2

@@ -28,12 +28,17 @@ private_apt() {
 
 tarball() { find "$folder.download" -name '*.orig.tar.*' ! -name '*.asc' -print -quit; }
 
+# The newest version; a mirror of security updates may lack its tarball, which the release itself has.
+take_source() {
+    (cd "$folder.download" && private_apt source --download-only --tar-only "$@") >>"$private/log" 2>&1
+}
+
 download() {
     mkdir -p "$private"/{lists,cache/archives}/partial "$folder.download"
     source_lists
     # A third party's list may have no sources: only the package counts.
     { private_apt update || true; } >"$private/log" 2>&1
-    (cd "$folder.download" && private_apt source --download-only --tar-only "$package") >>"$private/log" 2>&1 || {
+    take_source "$package" || take_source --target-release="$(. /etc/os-release && echo "$VERSION_CODENAME")" "$package" || {
         tail -n 20 "$private/log" >&2
         echo "fetch: no sources of the Debian package $package; put its .orig.tar into $(realpath "$folder.download")" >&2
         exit 1

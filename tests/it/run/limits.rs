@@ -21,7 +21,10 @@ fn is_as_plainly(limit: &str, test: &str) {
     static USERS: AtomicU32 = AtomicU32::new(0);
     let user = 1_000_000 + std::process::id() * 100 + USERS.fetch_add(1, Ordering::Relaxed);
     let bench = Bench::new();
-    let ran = limited(&bench, user, &format!("ulimit {limit}; exec {TASTING} run -- {test}"));
+    // The build folder may be one that nobody else can enter.
+    let tasting = bench.path("tasting");
+    std::fs::hard_link(TASTING, &tasting).or_else(|_| std::fs::copy(TASTING, &tasting).map(drop)).unwrap();
+    let ran = limited(&bench, user, &format!("ulimit {limit}; exec ./tasting run -- {test}"));
     let plain = limited(&bench, user, &format!("ulimit {limit}; exec {test}"));
     assert_eq!(ran, plain, "ulimit {limit}: {test}");
     assert!(ran.code == Some(0), "{ran:?}");

@@ -232,7 +232,7 @@ fn asking_for_processes_outside_is_not_kept() {
     bench.runs(&["sh", "-c", &script]).not_kept("not its own");
     outsider.kill().unwrap();
     outsider.wait().unwrap();
-    bench.settles(&["bash", "-c", "sleep 9 & kill -0 $! && echo alive; kill $!; kill -0 $$ && kill -0 0"]);
+    bench.settles(&["bash", "-c", "sleep 9 & kill -0 $! && echo alive; kill $!; wait; kill -0 $$ && kill -0 0"]);
 }
 
 /// Runs a line of shell with a terminal, and without one.
