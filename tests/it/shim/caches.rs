@@ -116,13 +116,18 @@ struct Sccache<'a> {
 }
 
 impl Sccache<'_> {
+    /// Somebody else may take a port that was free: another one is tried then.
     fn start(workshop: &Workshop) -> Sccache<'_> {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-        let port = free.local_addr().expect("a socket has an address").port().to_string();
-        drop(free);
-        let server = Sccache { workshop, port };
-        assert!(server.run("", "sccache --start-server").success());
-        server
+        for _ in 0..5 {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+            let port = free.local_addr().expect("a socket has an address").port().to_string();
+            drop(free);
+            let server = Sccache { workshop, port };
+            if server.run("", "sccache --start-server").success() {
+                return server;
+            }
+        }
+        panic!("sccache does not start");
     }
 
     fn run(&self, cc: &str, line: &str) -> Outcome {
