@@ -9,6 +9,7 @@ try {
   const errors = [], requests = [];
   const open = async (options, hash = "") => {
     const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
+    page.setDefaultTimeout(300000); // a busy machine is no failure
     page.on("pageerror", (error) => errors.push(String(error)));
     page.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
     page.on("dialog", (dialog) => { errors.push("dialog: " + dialog.message()); dialog.dismiss(); });
