@@ -34,7 +34,7 @@ mod traced;
 mod trust;
 mod unseen_inputs;
 
-use crate::workshop::{Outcome, TASTING, TASTING_CC, Workshop, succeed};
+use crate::workshop::{Outcome, TASTING, TASTING_CC, Workshop, succeed, write_executable};
 use std::path::PathBuf;
 use std::process::Command;
 use tasting::model::{Decision, Verdict};
@@ -79,9 +79,8 @@ impl Bench {
 
     /// Writes an executable script.
     pub fn script(&self, name: &str, content: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.write(name, content);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a file of ours can be changed");
+        let path = self.path(name);
+        write_executable(&path, content);
         path
     }
 
@@ -120,7 +119,9 @@ impl Bench {
     /// Runs a `tasting run` to its end.
     pub fn finish(&self, command: &mut Command) -> Ran {
         let outcome = Outcome::of(command);
-        Ran { outcome, decision: self.last() }
+        let decision = self.store().decisions(1).expect("the log can be read").pop();
+        let decision = decision.unwrap_or_else(|| panic!("nothing was decided: {outcome:?}"));
+        Ran { outcome, decision }
     }
 
     /// The folder of the store.

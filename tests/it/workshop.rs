@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,19 @@ impl Workshop {
         command.env("TASTING_DIR", self.path(".store"));
         command
     }
+}
+
+/// Writes an executable file, and the folders above it. A process of its own does so: a child that another test starts meanwhile would
+/// have the file open for writing until its own program begins, and such a file cannot be executed (ETXTBSY).
+pub fn write_executable(path: &Path, content: impl AsRef<[u8]>) {
+    std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders can be made");
+    let mut command = Command::new("sh");
+    command.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
+    let mut child = command.spawn().expect("there is a shell");
+    let mut input = child.stdin.take().expect("its input is a pipe");
+    input.write_all(content.as_ref()).expect("the shell reads its input");
+    drop(input);
+    assert!(child.wait().expect("a child can be waited for").success(), "{} cannot be written", path.display());
 }
 
 /// Takes away what the caller's environment could change in a build, and fixes the language of messages.

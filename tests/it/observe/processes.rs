@@ -1,14 +1,12 @@
 //! Trees of processes: every way to start a program, scripts and their interpreters, tools that look into others.
 
 use super::{build, see, see_c, see_shell};
-use crate::workshop::{Workshop, tool};
+use crate::workshop::{Workshop, tool, write_executable};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use tasting::observe::Use;
 
 fn executable(shop: &Workshop, name: &str, text: &str) {
-    let path = shop.write(name, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_executable(&shop.path(name), text);
 }
 
 const STARTS: &str = r#"
