@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BUILT  ?= $(TARGET)/release
 
-.PHONY: build help demo check test-tools lint deny test lab-short fresh packages-test action-test deb tarball subjects bench lab fuzz install uninstall clean
+.PHONY: build help demo check test-tools lint deny test lab-short fresh packages-test ci-test deb tarball subjects bench lab toolchains fuzz install uninstall clean
 
 build: ## the release build (the default)
 	$(CARGO) build --release --locked --bins
@@ -31,8 +31,9 @@ deny: ## licences, bans and sources of the dependencies, where cargo-deny is ins
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny check licenses bans sources; \
 	else echo 'cargo-deny is not installed: licences, bans and sources are not checked'; fi
 
-test: ## all tests (`make check` installs the tools they need)
-	$(CARGO) test --locked --workspace
+test: ## all tests (`make check` installs the tools they need; `cargo test` runs those that need none)
+	$(CARGO) test --locked --workspace --lib --bins -- --include-ignored --skip write_fixtures
+	$(CARGO) test --locked --test it -- --include-ignored
 
 lab-short: ## two minutes of the laboratory: random programs and their mutants, damaged inputs, faults
 	$(CARGO) build --locked --workspace --bins
@@ -47,11 +48,15 @@ subjects: build test-tools ## real projects, plainly and with Tasting: the same 
 bench: build test-tools ## what Tasting costs, as ratios measured in one run
 	@BUILT='$(BUILT)' scripts/bench.py
 
-lab: build test-tools ## hunt for missed changes: MINUTES (60), SEED (1), LEVEL (mixed), MUTATIONS of real projects (20); goes on where it was
+lab: build test-tools ## hunt for missed changes: MINUTES (60), SEED (1), LEVEL (mixed), COMPILERS (gcc,clang), MUTATIONS of real projects (20); goes on where it was
 	$(CARGO) build --release --locked -p lab
 	@$(TARGET)/release/lab programs runs fuzz faults suites mutations --built '$(BUILT)' --folder $(TARGET)/lab \
-		--minutes $(or $(MINUTES),60) --seed $(or $(SEED),1) --level $(or $(LEVEL),mixed) --mutations $(or $(MUTATIONS),20)
+		--minutes $(or $(MINUTES),60) --seed $(or $(SEED),1) --level $(or $(LEVEL),mixed) --compilers $(or $(COMPILERS),gcc,clang) --mutations $(or $(MUTATIONS),20)
 	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(or $(SECONDS),60)
+
+toolchains: test-tools ## other versions of the compilers and lld (as root): TOOLCHAINS (all), MINUTES of the laboratory for each (10); a table
+	$(CARGO) build --locked --workspace --bins
+	@BUILT=$(TARGET)/debug scripts/toolchains.py --minutes $(or $(MINUTES),10) $(TOOLCHAINS)
 
 fuzz: build ## fuzz the readers of foreign bytes, each for SECONDS (60); not a part of `make check`, its build is slow
 	@BUILT='$(abspath $(BUILT))' scripts/fuzz.sh $(SECONDS)
@@ -71,8 +76,8 @@ tarball: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a folder that works
 packages-test: deb tarball ## each package in a minimal Debian (as root): installed, used, removed, nothing left
 	@FILES='$(abspath $(TARGET))/packages' scripts/fresh.sh 'scripts/packages-try.sh /root/files'
 
-action-test: ## the shell steps of action.yml, executed as GitHub's runner does
-	@BUILT='$(BUILT)' scripts/try-action.py
+ci-test: ## what is there for GitHub and GitLab: linted, and its shell steps executed as their runners do
+	@BUILT='$(BUILT)' scripts/try-ci.py
 
 clean: ## all that was built
 	$(CARGO) clean

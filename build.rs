@@ -1,44 +1,35 @@
-//! Builds the agent (`agent/agent.rs`): a shared library without dependencies, which `tasting` carries inside. Finds out
-//! which commit a release is built from.
+//! Finds out which commit a release is built from, and what unwinding is linked with.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// No unwinding, no C library, initialised before all others.
-const FLAGS: &[&str] = &[
-    "--edition=2024",
-    "--crate-type=cdylib",
-    "--crate-name=tasting_agent",
-    "-Cpanic=abort",
-    "-Copt-level=2",
-    // Symbols of assembler are local, and weak, within a unit only.
-    "-Ccodegen-units=1",
-    "-Cstrip=symbols",
-    "-Crelro-level=off",
-    "-Clink-arg=-nostdlib",
-    "-Clink-arg=-Wl,-z,initfirst",
-    "-Clink-arg=-Wl,-z,lazy",
-    "-Clink-arg=-Wl,--build-id=none",
-];
-
 fn main() {
-    println!("cargo::rerun-if-changed=agent");
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    link_unwinder();
     println!(
         "cargo::rustc-env=TASTING_COMMIT_SUFFIX={}",
         commit().map_or(String::new(), |commit| format!(" ({commit})"))
     );
-    let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
-    println!("cargo::rustc-env=TASTING_PROCESSOR={}", variable("TARGET"));
-    let output = PathBuf::from(variable("OUT_DIR")).join("agent.so");
-    let mut command = Command::new(variable("RUSTC"));
-    command.args(FLAGS).arg("--target").arg(variable("TARGET")).arg("-o").arg(&output).arg("agent/agent.rs");
-    if let Ok(linker) = env::var("RUSTC_LINKER") {
-        command.arg(format!("-Clinker={linker}"));
+    let target = env::var("TARGET").expect("cargo sets it");
+    println!("cargo::rustc-env=TASTING_PROCESSOR={target}");
+}
+
+/// Links what unwinding takes into our programs, where the compiler has it in an archive: a library less to be loaded by each of
+/// them, which start for every test, compilation and link.
+fn link_unwinder() {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    if variable("CARGO_CFG_TARGET_ENV") != "gnu" || variable("HOST") != variable("TARGET") {
+        return;
     }
-    let status = command.status().expect("the compiler that builds us can be started");
-    assert!(status.success(), "the agent (agent/agent.rs) does not compile");
+    let linker = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
+    let Ok(output) = Command::new(linker).arg("-print-file-name=libgcc_eh.a").output() else { return };
+    let archive = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    // Just the name where there is none.
+    if let Some(folder) = archive.parent().filter(|_| archive.is_absolute()) {
+        println!("cargo::rustc-link-search=native={}", folder.display());
+        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    }
 }
 
 /// The commit, of releases only: a build for development would be made anew after each commit. `TASTING_COMMIT` names it where

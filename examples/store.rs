@@ -1,13 +1,14 @@
 //! The store on its own, to measure it: `store fill FOLDER COUNT`, `store hit FOLDER NUMBER`, `store churn FOLDER COUNT LIMIT`.
 //!
-//! A hit is what `tasting run` asks of the store to reuse a result: quarantine, shapes, 50 remembered contents, outcome, use, log.
+//! A hit is what `tasting run` asks of the store to reuse a result: quarantine, dependency sets, 50 remembered contents, outcome, use, log.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tasting::model::{
-    Base, Decision, Dependency, DependencyKind, Exit, FileIdentity, Hash, Origin, Outcome, Place, Shape, Step, Verdict,
+    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin, Outcome, Place, Step,
+    Verdict,
 };
-use tasting::store::{FileStore, Options, Store, StoreError};
+use tasting::store::{FileStore, Journal, Memo, Options, Quarantine, Results, Store, StoreError};
 
 fn main() -> Result<(), StoreError> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -28,11 +29,11 @@ fn name(kind: &str, number: u64) -> Hash {
     Hash::of(format!("{kind} {number}").as_bytes())
 }
 
-fn shape(number: u64) -> Shape {
+fn dependency_set(number: u64) -> DependencySet {
     let path = |at: u64| format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000).into_bytes();
     let place = |at| Place { base: Base::Root, path: path(at) };
     let dependency = |at| Dependency::on(DependencyKind::File, place(at));
-    Shape { dependencies: (0..50).map(dependency).collect() }
+    DependencySet { dependencies: (0..50).map(dependency).collect() }
 }
 
 fn outcome(number: u64) -> Outcome {
@@ -45,7 +46,7 @@ fn outcome(number: u64) -> Outcome {
         files: Vec::new(),
         input_end: None,
         origin: Origin::default(),
-        bound: false,
+        checkout_specific: false,
     }
 }
 
@@ -54,7 +55,7 @@ fn fill(store: &FileStore, count: u64) -> Result<(), StoreError> {
     let mut times = Vec::new();
     for number in 0..count {
         let start = Instant::now();
-        store.put(name("test", number), &shape(number), name("key", number), &outcome(number))?;
+        store.put(name("test", number), &dependency_set(number), name("key", number), &outcome(number))?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
@@ -67,16 +68,16 @@ fn fill(store: &FileStore, count: u64) -> Result<(), StoreError> {
 fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
     let test = name("test", number);
     store.mark_of(test)?;
-    let shapes = store.shapes(test)?;
+    let dependency_sets = store.dependency_sets(test)?;
     if let Ok(metadata) = Path::new("/bin/sh").metadata() {
         let file = FileIdentity::of(&metadata);
-        shapes.iter().flat_map(|shape| &shape.dependencies).for_each(|_| {
+        dependency_sets.iter().flat_map(|dependency_set| &dependency_set.dependencies).for_each(|_| {
             store.recall(file.hash());
         });
     }
     let found = store.outcome(name("key", number))?;
-    for shape in &shapes {
-        store.used(test, shape, name("key", number));
+    for dependency_set in &dependency_sets {
+        store.used(test, dependency_set, name("key", number));
     }
     let verdict = if found.is_some() { Verdict::Reused } else { Verdict::Executed };
     store.log(&Decision {

@@ -13,6 +13,7 @@ use tasting::elf::append::Appended;
 use tasting::elf::archive::{self, Content};
 use tasting::elf::binary::Binary;
 use tasting::elf::bitcode::Bitcode;
+use tasting::elf::dynamic::DynamicSymbol;
 use tasting::elf::object_file::ObjectFile;
 use tasting::elf::{self, Labels, atoms, digest};
 use tasting::fingerprint::components::global_hashes;
@@ -22,12 +23,12 @@ use tasting::link::input::{Input, Read, SymbolAddresses};
 use tasting::link::inputs::Groups;
 use tasting::link::symbols::{Definitions, FinalSymbols, Names};
 use tasting::link::{self, map, matching};
-use tasting::model::{Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Shape, Trace};
+use tasting::model::{DependencySet, Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Trace};
 use tasting::process::response;
 use tasting::report::demangle::demangle;
 use tasting::report::shown::Shown;
 use tasting::report::{json, text};
-use tasting::store::entry::{self, BLOB, OUTCOME, SHAPE};
+use tasting::store::entry::{self, BLOB, DEPENDENCY_SET, OUTCOME};
 use tasting::store::remote::location::{Attributes, Location};
 use tasting::store::remote::value::Keys;
 use tasting::store::remote::{Name, archive as archive_of_values, outcome_safety, resp};
@@ -228,12 +229,12 @@ pub fn name(bytes: &[u8]) {
 pub fn remote(bytes: &[u8]) {
     let keys = Keys::new(&Attributes::default(), &[]);
     let hash = Hash::default();
-    let template = keys.shapes(Name::shapes(hash), &[]).expect("an empty list can be encoded");
+    let template = keys.dependency_sets(Name::dependency_sets(hash), &[]).expect("an empty list can be encoded");
     for value in [bytes, &sealed(&template, bytes)] {
-        let _ = keys.read_shapes(Name::shapes(hash), value);
+        let _ = keys.read_dependency_sets(Name::dependency_sets(hash), value);
         let _ = keys.read_outcome(Name::outcome(hash), value);
     }
-    let _ = Shape::from_bytes(bytes);
+    let _ = DependencySet::from_bytes(bytes);
     if let Ok(outcome) = Outcome::from_bytes(bytes) {
         outcome_safety::of(&outcome);
         let bytes = keys.outcome(Name::outcome(hash), &outcome).expect("an outcome can be encoded");
@@ -248,18 +249,18 @@ pub fn remote(bytes: &[u8]) {
     let _ = Location::parse(&String::from_utf8_lossy(bytes));
 }
 
-/// A file of the store: an outcome, a shape or a blob, raw and with the envelope that makes the payload count. The payload says
+/// A file of the store: an outcome, a dependency set or a blob, raw and with the envelope that makes the payload count. The payload says
 /// which name it belongs to.
 pub fn entry(bytes: &[u8]) {
     let name = bytes.first_chunk().map_or(Hash::default(), |name| Hash(*name));
-    for format in [&OUTCOME, &SHAPE, &BLOB] {
+    for format in [&OUTCOME, &DEPENDENCY_SET, &BLOB] {
         let _ = entry::decode(format, name, bytes);
         let template = entry::encode(format, name, b"").expect("nothing can be encoded");
         let Ok(raw) = entry::decode(format, name, &sealed(&template, bytes)) else { continue };
         let again = entry::encode(format, name, &raw).expect("what was read can be encoded");
         assert_eq!(entry::decode(format, name, &again).as_ref(), Ok(&raw), "an entry that does not come back");
         let _ = Outcome::from_bytes(&raw);
-        let _ = Shape::from_bytes(&raw);
+        let _ = DependencySet::from_bytes(&raw);
         let _ = Trace::from_bytes(&raw);
         let _ = Manifest::decode(&raw);
     }
@@ -283,8 +284,8 @@ fn sealed(template: &[u8], payload: &[u8]) -> Vec<u8> {
 
 /// What is done with a manifest that was read.
 fn use_manifest(manifest: &Manifest) {
-    let names = [&b"main"[..], b"x"];
-    let foreign = Module::Foreign { content: Hash::default(), names: &names, finds_by_name: false };
+    let symbols = [&b"main"[..], b"x"].map(|name| DynamicSymbol { name, ..DynamicSymbol::default() });
+    let foreign = Module::Foreign { content: Hash::default(), symbols: &symbols, finds_by_name: false };
     let modules = [Module::Known(manifest), foreign, Module::Known(manifest)];
     for start in [Start::Program, Start::Entry("main")] {
         walk::fingerprint(&modules, start);

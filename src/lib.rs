@@ -13,10 +13,13 @@ pub mod model;
 /// ELF: objects and archives read, records made of them and carried in them, binaries inspected.
 pub mod elf;
 
+/// Control flow inside functions, from machine code: blocks, their hashes, where each can lead.
+pub mod flow;
+
 /// Other programs and files: finding the real tool, running it, response files, atomic writes.
 pub mod process;
 
-/// What is remembered of executions: shapes, outcomes, decisions; kept within a limit.
+/// What is remembered of executions: dependency sets, outcomes, decisions; kept within a limit.
 pub mod store;
 
 /// The cache of finished objects, beside the store.

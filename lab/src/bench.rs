@@ -284,9 +284,17 @@ impl<'b> Bench<'b> {
         self.run(command.args(&test.argument), patience)
     }
 
-    /// The same under circumstances that no sound program notices: what lies on the stack is another.
+    /// The same under circumstances that no sound program notices: what lies on the stack is another, or
+    /// all threads have one processor.
     pub fn run_otherwise(&self, test: &Test, turn: usize, patience: Duration) -> io::Result<Ended> {
-        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
+        let on_path = |name: &str| tasting::process::search::on_path(name.as_ref());
+        // Threads of a program on one processor run in another order.
+        let taskset = on_path("taskset").filter(|_| turn % 5 == 4);
+        let program = taskset.as_ref().map_or(Path::new("./prog"), |found| &found.path);
+        let mut command = command(program, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        if taskset.is_some() {
+            command.args(["-c", "0", "./prog"]);
+        }
         match turn % 4 {
             0 => command.env("LD_BIND_NOW", "1"),
             1 => command.env("FILLER", "x".repeat(8 + 24 * turn)),

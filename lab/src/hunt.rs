@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub struct State {
     pub seed: u64,
     pub level: String,
+    #[serde(default)]
+    pub compilers: Vec<String>,
     pub steps: usize,
     /// The programs that were tried.
     done: Done,
@@ -28,10 +30,15 @@ impl State {
     /// What the file says, if it is of the same hunt; else a beginning.
     pub fn read(path: &Path, plan: &Plan) -> State {
         let known = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
-        let begin = State { seed: plan.seed, level: plan.level.clone(), steps: plan.steps, ..State::default() };
-        known
-            .filter(|state| (state.seed, &state.level, state.steps) == (begin.seed, &begin.level, begin.steps))
-            .unwrap_or(begin)
+        let compilers = plan.compilers.iter().map(|compiler| compiler.name().to_owned()).collect();
+        let begin =
+            State { seed: plan.seed, level: plan.level.clone(), compilers, steps: plan.steps, ..State::default() };
+        known.filter(|state| state.is_of_same_hunt(&begin)).unwrap_or(begin)
+    }
+
+    fn is_of_same_hunt(&self, other: &State) -> bool {
+        let plan = |state: &State| (state.seed, state.level.clone(), state.compilers.clone(), state.steps);
+        plan(self) == plan(other)
     }
 
     fn add(&mut self, number: u64, sums: &Sums) {

@@ -32,7 +32,7 @@ use anyhow::Context;
 use clap::{Parser, ValueEnum};
 use report::Report;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use setup::Tools;
+use setup::{Compiler, Tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,6 +64,9 @@ struct Arguments {
     /// The level of hashing: code, file, ast, or mixed (code and file)
     #[arg(long, default_value = "mixed")]
     level: String,
+    /// What random programs are compiled with; the version is the one in `PATH`
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Compiler::ALL)]
+    compilers: Vec<Compiler>,
     /// The real projects whose tests are scorched, and that are mutated
     #[arg(long, value_delimiter = ',', default_value = "jansson,yaml-cpp")]
     projects: Vec<String>,
@@ -227,6 +230,7 @@ fn work(arguments: &Arguments, folder: &Path, scratch: &Path, on_disk: &Path) ->
             tools: tools.clone(),
             seed: arguments.seed,
             level: arguments.level.clone(),
+            compilers: arguments.compilers.clone(),
             steps: if arguments.short { FEW_STEPS } else { arguments.steps },
             scratch: scratch.to_owned(),
             misses: folder.join("misses"),

@@ -31,8 +31,8 @@ pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Re
     let mut seeds = Seeds::new();
     let mut dice = Dice::new(seed, "seeds");
     for (number, linker) in ["bfd", "gold", "lld", "mold"].into_iter().enumerate() {
-        for compiler in [Compiler::Gcc, Compiler::Clang] {
-            let mut setup = Setup::new(&mut dice, "code");
+        for compiler in Compiler::ALL {
+            let mut setup = Setup::new(&mut dice, "code", &[compiler]);
             (setup.linker, setup.compiler, setup.debug) = (linker, compiler, number == 0);
             let folder = scratch.join(format!("seeds-{linker}-{}", compiler.name()));
             build(tools, &mut dice, setup, &folder, &mut seeds)?;
@@ -113,7 +113,7 @@ fn payload(bytes: Vec<u8>) -> Vec<u8> {
     bytes.get(ENVELOPE..).map(<[u8]>::to_vec).unwrap_or_default()
 }
 
-/// What the store holds: outcomes, shapes and blobs.
+/// What the store holds: outcomes, dependency sets and blobs.
 fn entries(folder: &Path, seeds: &mut Seeds) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

@@ -2,6 +2,7 @@
 
 use crate::dice::Dice;
 use crate::program::Language;
+use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -29,13 +30,16 @@ impl Tools {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which version of it is meant, `PATH` decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Compiler {
     Gcc,
     Clang,
 }
 
 impl Compiler {
+    pub const ALL: [Compiler; 2] = [Compiler::Gcc, Compiler::Clang];
+
     pub fn name(self) -> &'static str {
         match self {
             Compiler::Gcc => "gcc",
@@ -108,9 +112,9 @@ pub const SCRIPT_FILE: &str = "lab.ld";
 
 impl Setup {
     /// A random one. `level` is given, or `mixed`.
-    pub fn new(dice: &mut Dice, level: &str) -> Setup {
+    pub fn new(dice: &mut Dice, level: &str, compilers: &[Compiler]) -> Setup {
         let linker = LINKERS[dice.below(LINKERS.len())];
-        let compiler = if dice.percent(50) { Compiler::Gcc } else { Compiler::Clang };
+        let compiler = *dice.pick(compilers);
         let sanitizes = dice.percent(8);
         let level = if level == "mixed" { *dice.pick(&["code", "code", "code", "file"]) } else { level };
         Setup {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use tasting::model::{Hash, Outcome, Shape};
-use tasting::store::entry::{self, BLOB, OUTCOME, SHAPE};
+use tasting::model::{DependencySet, Hash, Outcome};
+use tasting::store::entry::{self, BLOB, DEPENDENCY_SET, OUTCOME};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -53,14 +53,14 @@ fn is_whole(path: &Path, bytes: &[u8]) -> bool {
     match path.extension().map(|ending| ending.as_encoded_bytes()) {
         Some(b"o") => entry::decode(&OUTCOME, name, bytes).is_ok_and(|raw| Outcome::from_bytes(&raw).is_ok()),
         Some(b"b") => entry::decode(&BLOB, name, bytes).is_ok(),
-        _ => entry::decode(&SHAPE, name, bytes).is_ok_and(|raw| Shape::from_bytes(&raw).is_ok()),
+        _ => entry::decode(&DEPENDENCY_SET, name, bytes).is_ok_and(|raw| DependencySet::from_bytes(&raw).is_ok()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tasting::store::{FileStore, Options, Store};
+    use tasting::store::{FileStore, Memo, Options};
 
     #[test]
     fn a_damaged_entry_is_seen() {

@@ -14,9 +14,9 @@ use crate::generate;
 use crate::mutate::{self, Mutation, Step};
 use crate::objects::{self, Difference, Sections};
 use crate::process::{End, Ended};
-use crate::program::{Place, Program, Segment, Unit};
+use crate::program::{Place, Program, Segment, Test, Unit};
 use crate::scorch;
-use crate::setup::{Setup, Tools};
+use crate::setup::{Compiler, Setup, Tools};
 use crate::sums::Sums;
 use std::collections::HashMap;
 use std::fs;
@@ -28,6 +28,9 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(1500);
 
+/// How often the program as it is runs under other circumstances before it is changed.
+const STEADY_RUNS: usize = 5;
+
 const RUN: [&str; 2] = ["run", "--reuse-failures"];
 const EXPLAIN: [&str; 3] = ["explain", "--reuse-failures", "--json"];
 
@@ -37,6 +40,8 @@ pub struct Plan {
     pub tools: Tools,
     pub seed: u64,
     pub level: String,
+    /// What programs are compiled with.
+    pub compilers: Vec<Compiler>,
     /// How many times a program is changed.
     pub steps: usize,
     /// Memory rather than a disk.
@@ -85,7 +90,7 @@ pub fn run(plan: &Plan, number: u64) -> io::Result<Sums> {
 
 fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Result<Sums> {
     let left_out = || Ok(Sums { programs_left_out: 1, ..Sums::default() });
-    let setup = Setup::new(dice, &plan.level);
+    let setup = Setup::new(dice, &plan.level, &plan.compilers);
     let Some(mut program) = generate::program(dice, folder) else { return left_out() };
     if setup.level == "file" {
         // There are no functions to start from.
@@ -126,7 +131,7 @@ impl<'t> Trial<'t> {
             Trial { plan, number, bench, tests: Vec::new(), patience, base_sections, base_built, grows, sums };
         for test in &trial.bench.program.tests {
             let base = trial.bench.run_plainly(test, patience)?;
-            if base.end == End::Hang || trial.bench.run_plainly(test, patience)? != base {
+            if base.end == End::Hang || !trial.is_steady(test, &base)? {
                 return Ok(None);
             }
             let given = trial.bench.tasting(&RUN, test, None, PATIENCE)?;
@@ -139,6 +144,17 @@ impl<'t> Trial<'t> {
             trial.tests.push(Known { base, fingerprint, seen });
         }
         Ok(Some(trial))
+    }
+
+    /// Whether the program as it is ends the same way again, and under other circumstances too: what its mutants are held
+    /// against must not be one of several ends.
+    fn is_steady(&self, test: &Test, base: &Ended) -> io::Result<bool> {
+        for turn in 0..STEADY_RUNS {
+            if self.bench.run_otherwise(test, turn, self.patience)? != *base {
+                return Ok(false);
+            }
+        }
+        Ok(self.bench.run_plainly(test, self.patience)? == *base)
     }
 
     fn step(&mut self, step: &Step) -> io::Result<()> {
@@ -337,10 +353,10 @@ impl<'t> Trial<'t> {
     fn difference(&self, test: usize, built: &Built) -> io::Result<Option<Difference>> {
         let program = self.bench.program;
         // Constructors and destructors run in every test.
-        let is_everybodys =
+        let runs_in_every_test =
             |section: &str| ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name));
         let is_others = |section: &str| {
-            !is_everybodys(section)
+            !runs_in_every_test(section)
                 && program.tests.iter().enumerate().any(|(index, other)| index != test && section.contains(&other.mark))
         };
         let mut difference = Difference::default();

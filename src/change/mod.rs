@@ -5,6 +5,7 @@
 //! atoms, each with the chain of references that leads to it.
 
 pub mod atoms;
+pub mod control_flow;
 pub mod graph;
 pub mod matching;
 

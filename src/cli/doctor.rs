@@ -3,7 +3,6 @@
 pub mod build;
 mod place;
 mod remote;
-mod scratch;
 mod system;
 mod tools;
 

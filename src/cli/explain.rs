@@ -1,6 +1,7 @@
 //! `tasting explain`: why a test would run, or why not.
 
 mod hints;
+mod objects;
 
 use super::{exit, now, open_store, print};
 use crate::change::{self, Comparison};
@@ -9,12 +10,13 @@ use crate::fingerprint::{self, Opened};
 use crate::model::{Decision, FormatError, Manifest, Refusal};
 use crate::process::Settings;
 use crate::report::explanation::{self, BinaryExplanation, Explanation, ShownDifference, ShownRun, ShownUse};
+use crate::report::functions;
 use crate::report::program::ShownProgram;
 use crate::report::shown::level_name;
 use crate::report::units;
 use crate::run::Options;
 use crate::run::inspect::{self, BinaryInspection, Builds, Difference, Inspection, Latest};
-use crate::store::Store;
+use crate::store::Journal;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -27,7 +29,7 @@ const LOOKED_AT: usize = 2000;
 
 /// Tell whether a test would run or be reused, and why. Nothing is run.
 ///
-/// For a command: the run that would be reused (when, where, which commit), or what is different from the latest run: a file,
+/// For a command: the run that would be reused (when, where, which commit), or what is different from the nearest run: a file,
 /// a folder, a variable, a library, standard input; of a program, the functions and data that have changed, with their place in
 /// the source and the chain of references by which the program reaches them.
 ///
@@ -47,7 +49,10 @@ pub struct Arguments {
     /// Answer for `tasting run --reuse-failures`
     #[arg(long)]
     reuse_failures: bool,
-    /// An executable or a shared library
+    /// Of an object: where its functions differ from those of this one, an earlier version of it
+    #[arg(long, value_name = "OBJECT", requires = "binary")]
+    old: Option<PathBuf>,
+    /// An executable or a shared library (an object with --old)
     #[arg(value_name = "BINARY", required_unless_present = "command", conflicts_with = "command")]
     binary: Option<PathBuf>,
     /// A test and its arguments, as for `tasting run`
@@ -57,6 +62,10 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     match &arguments.binary {
+        Some(object) if arguments.old.is_some() => {
+            let shown = objects::explain(arguments.old.as_deref().unwrap_or(object), object)?;
+            print(arguments.json, &shown, |out, shown, _| functions::write(out, shown))?;
+        }
         Some(binary) => {
             let shown = explain_binary(binary)?;
             print(arguments.json, &shown, |out, shown, colour| explanation::write_binary(out, shown, now(), colour))?;
@@ -74,7 +83,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 }
 
 fn explained(inspection: Inspection) -> Explanation {
-    let Inspection { argv, reused, reason, latest, differences, programs, assumed } = inspection;
+    let Inspection { argv, reused, reason, latest, nearer, differences, programs, assumed } = inspection;
     let mut programs: BTreeMap<String, ShownProgram> =
         programs.into_iter().map(|builds| (builds.program.clone(), shown_program(&builds))).collect();
     let difference = |Difference { reason, subject, .. }: Difference| ShownDifference {
@@ -92,6 +101,7 @@ fn explained(inspection: Inspection) -> Explanation {
         refusals: latest.as_ref().filter(|_| reused.is_none()).map(|run| run.refusals.clone()).unwrap_or_default(),
         reused: reused.map(|run| ShownRun::new(run.origin, run.exit_code, Some(run.duration.as_millis() as u64))),
         latest: latest.map(shown_run),
+        nearer: nearer.map(shown_run),
         differences: differences.into_iter().map(difference).collect(),
         assumed,
         hints: Vec::new(),

@@ -1,10 +1,15 @@
 //! `tasting history`: what would have been saved over past commits, and whether a failure would have been missed.
 
-mod commands;
+pub mod commands;
+mod decided;
+mod git;
+mod levels;
 pub mod names;
+mod progress;
 mod replay;
 mod repository;
 mod state;
+mod tree;
 
 use super::{exit, is_colourful, open_store};
 use crate::model::Hasher;
@@ -13,6 +18,7 @@ use crate::report::history::{self, History};
 use crate::report::{json, page};
 use crate::run::config::Config;
 use anyhow::{Context, bail};
+use replay::{Plan, Reuse};
 use repository::Repository;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -48,6 +54,15 @@ pub struct Arguments {
     /// Do not measure what building and testing takes without Tasting (two more builds of one commit)
     #[arg(long)]
     no_overhead: bool,
+    /// Replay everything once more at the AST level, for a column of its own
+    #[arg(long)]
+    ast: bool,
+    /// Measure at each commit what testing takes without Tasting and with results reused
+    #[arg(long)]
+    times: bool,
+    /// The same, and results are reused by `tasting suite`, in front of the command that tests
+    #[arg(long)]
+    suite: bool,
     /// Forget what an interrupted run has done
     #[arg(long)]
     fresh: bool,
@@ -76,8 +91,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     let jobs = arguments.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let (clean, overhead) = (arguments.clean, !arguments.no_overhead);
-    let plan = replay::Plan { repository: &repository, config: &config, folder: &folder, clean, overhead, jobs };
-    let commits = replay::replay(&plan, &commits)?;
+    let times = match (arguments.suite, arguments.times) {
+        (true, _) => Some(Reuse::BySuite),
+        (false, true) => Some(Reuse::ByTest),
+        (false, false) => None,
+    };
+    let (repository, config, level) = (&repository, &config, None);
+    let plan = Plan { repository, config, folder: &folder, clean, overhead, times, level, jobs };
+    let mut replayed = replay::replay(&plan, &commits)?;
+    if arguments.ast {
+        let folder = folder.join("ast");
+        let plan = Plan { folder: &folder, level: Some("ast"), overhead: false, times: None, ..plan };
+        levels::take_over(&mut replayed, &replay::replay(&plan, &commits)?);
+    }
+    let commits = replayed;
     let shown = History::new(repository.project().display().to_string(), commits);
     print(&arguments, &shown)?;
     // All that it holds is in the report.
@@ -107,5 +134,8 @@ fn key(repository: &Repository, arguments: &Arguments, config: &Config) -> Strin
     for line in [&config.history.configure, &config.history.build, &config.history.test] {
         hasher.bytes(line.as_deref().unwrap_or_default().as_bytes());
     }
-    hasher.number(arguments.clean.into()).number(arguments.first_parent.into()).finish().to_string()
+    let is_timed = arguments.times || arguments.suite;
+    let flags = [arguments.clean, arguments.first_parent, is_timed, arguments.suite];
+    flags.iter().for_each(|flag| _ = hasher.number((*flag).into()));
+    hasher.finish().to_string()
 }

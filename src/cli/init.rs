@@ -1,7 +1,9 @@
 //! `tasting init`: which lines let a project build and test through Tasting.
 
+mod copy;
 mod files;
 mod systems;
+mod trial;
 
 use super::{exit, print};
 use crate::process::Settings;
@@ -16,9 +18,14 @@ use std::path::{Path, PathBuf};
 /// build.ninja, Makefile), and prints for each the commands that build and test with Tasting. The project's own files need no
 /// change. Where a few lines in a file make the commands shorter, they are shown, and written with --write; what is there
 /// already is never changed, only added to.
+///
+/// With --try the project is copied into a temporary folder (what git would commit of it), built there with those commands, and
+/// tested until the results settle, with a store of its own. It ends with how many tests were reused and why the others were not.
+/// Nothing is left behind. Exit code 1 if it does not build or no test went through Tasting.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting init             # what would I type?\n  \
     tasting init --write     # write the lines, too\n  \
+    tasting init --try       # how many tests would be reused?\n  \
     tasting doctor           # does it work here?")]
 pub struct Arguments {
     /// The project's folder
@@ -27,7 +34,10 @@ pub struct Arguments {
     /// Write the lines into the project's files
     #[arg(long)]
     write: bool,
-    /// Print JSON: folder, systems (a list of {system, because, build, test, files}; a file is {path, lines, state}), notes
+    /// Build and test a copy in a temporary folder, and say what was reused
+    #[arg(long = "try")]
+    is_trial: bool,
+    /// Print JSON: folder, systems (a list of {system, because, build, test, files}; a file is {path, lines, state}), notes; with --try, trial
     #[arg(long)]
     json: bool,
 }
@@ -36,18 +46,30 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let folder = fs::canonicalize(&arguments.folder)
         .with_context(|| format!("cannot look at the folder {}", arguments.folder.display()))?;
     let place = ProjectFolder::find();
-    let mut setup =
-        Setup { folder: folder.display().to_string(), systems: systems::all(&folder, &place), notes: place.notes() };
+    let mut setup = Setup {
+        folder: folder.display().to_string(),
+        systems: systems::all(&folder, &place),
+        notes: place.notes(),
+        trial: None,
+    };
     for file in setup.systems.iter_mut().flat_map(|system| &mut system.files) {
         files::settle(&folder, file, arguments.write)?;
     }
+    if arguments.is_trial {
+        setup.trial = Some(trial::run(&folder, &place)?);
+    }
     print(arguments.json, &setup, setup::write)?;
-    Ok(exit::OK)
+    let is_well = setup.trial.as_ref().is_none_or(|trial| trial.problem.is_none());
+    Ok(if is_well { exit::OK } else { exit::FAILED })
 }
 
 /// The lines for a folder, by the first build system that is found.
 pub fn lines(folder: &Path) -> Found {
-    let systems = systems::all(folder, &ProjectFolder::find());
+    lines_with(folder, &ProjectFolder::find())
+}
+
+fn lines_with(folder: &Path, place: &ProjectFolder) -> Found {
+    let systems = systems::all(folder, place);
     let first = systems.into_iter().next();
     first.map(|System { build, test, .. }| Found { build, test }).unwrap_or_default()
 }

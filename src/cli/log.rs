@@ -3,7 +3,7 @@
 use super::{exit, is_colourful, open_store};
 use crate::process::Settings;
 use crate::report::{decisions, json};
-use crate::store::Store;
+use crate::store::Journal;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How many decisions fill a terminal.

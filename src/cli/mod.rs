@@ -18,6 +18,7 @@ mod pull;
 mod push;
 mod report;
 mod run;
+mod scratch;
 mod select;
 mod setup;
 mod show;
@@ -104,8 +105,23 @@ fn command() -> clap::Command {
     Arguments::command()
 }
 
+/// `tasting run` by itself: it stands before every test, and making the definition of the whole command line takes as long as
+/// starting a program.
+#[derive(Parser)]
+#[command(name = "tasting run", disable_help_flag = true)]
+struct RunAlone {
+    #[command(flatten)]
+    arguments: run::Arguments,
+}
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    let words = || std::env::args_os().skip(1);
+    if words().next().is_some_and(|word| word == "run")
+        && let Ok(RunAlone { arguments }) = RunAlone::try_parse_from(words())
+    {
+        run::run(arguments);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

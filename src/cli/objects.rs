@@ -68,7 +68,7 @@ fn sender(settings: &Settings) -> anyhow::Result<Option<Remote>> {
 
 /// Sends the objects that wait.
 pub fn send_waiting(settings: &Settings, store: &FileStore) -> anyhow::Result<Moved> {
-    Ok(sender(settings)?.map(|remote| remote.do_errands(store)).transpose()?.unwrap_or_default())
+    Ok(sender(settings)?.map(|remote| remote.upload_waiting(store)).transpose()?.unwrap_or_default())
 }
 
 fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {

@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let is_given = !arguments.destination.is_empty();
     let mut moved = match is_given {
         true => Default::default(),
-        false => remote.do_errands(&store)?.and(objects::send_waiting(&settings, &store)?),
+        false => remote.upload_waiting(&store)?.and(objects::send_waiting(&settings, &store)?),
     };
     if is_given || arguments.all || arguments.used_within.is_some() {
         let pushed = remote.push(&store, arguments.used_within)?;

@@ -5,8 +5,8 @@ use super::{exit, open_store};
 use crate::model::{Decision, Granularities, Verdict};
 use crate::process::Settings;
 use crate::report::history::{self, Commit, History, Test, Text};
-use crate::report::{json, page};
-use crate::store::Store;
+use crate::report::{json, page, trace};
+use crate::store::Journal;
 use anyhow::Context;
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,16 +17,23 @@ use std::path::{Path, PathBuf};
 ///
 /// One file that loads nothing from elsewhere. With --history: the commits that `tasting history --json` has replayed, as a
 /// matrix with the reason behind each cell, the granularities side by side, the dearest tests and changes. Without: the latest
-/// decision about each test, from the log of this machine.
+/// decision about each test, from the log of this machine; with --suite, of the latest run of tests only.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting report -o report.html\n  \
+    ctest --test-dir build; tasting report --suite -o report.html --trace trace.json\n  \
     tasting history -n 30 --json > history.json && tasting report --history history.json -o report.html")]
 pub struct Arguments {
     /// What `tasting history --json` has printed
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    /// Only the latest run of tests: what was decided without a pause of more than a minute
+    #[arg(long, conflicts_with = "history")]
+    suite: bool,
+    /// Write a trace of the latest run of tests, for Perfetto or chrome://tracing
+    #[arg(long, value_name = "FILE.json", conflicts_with = "history")]
+    trace: Option<PathBuf>,
     /// Where to write the page
-    #[arg(short = 'o', value_name = "FILE.html", required_unless_present_any = ["json", "markdown"])]
+    #[arg(short = 'o', value_name = "FILE.html", required_unless_present_any = ["json", "markdown", "trace"])]
     output: Option<PathBuf>,
     /// Print the same figures as JSON
     #[arg(long, conflicts_with = "markdown")]
@@ -39,17 +46,14 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let shown = match &arguments.history {
         Some(path) => read(path)?,
-        None => latest(open_store(&Settings::from_environment())?.store.decisions(usize::MAX)?),
+        None => of_log(&arguments)?,
     };
     if let Some(path) = &arguments.output {
         let content = match arguments.history {
             Some(_) => page::Content::of_history(&shown),
             None => page::Content::of_decisions(&shown),
         };
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        let mut file = BufWriter::new(file);
-        page::write(&mut file, &content)?;
-        file.flush().with_context(|| format!("cannot write {}", path.display()))?;
+        write_file(path, |file| page::write(file, &content))?;
     }
     let mut out = BufWriter::new(io::stdout().lock());
     match () {
@@ -61,6 +65,27 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
+/// What the log says; of its latest run a trace is written, if that is wanted.
+fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
+    let all = open_store(&Settings::from_environment())?.store.decisions(usize::MAX)?;
+    let run = if arguments.suite || arguments.trace.is_some() { trace::latest_run(all.clone()) } else { Vec::new() };
+    if let Some(path) = &arguments.trace {
+        let root = std::env::current_dir().unwrap_or_default();
+        let events = trace::events(&run, |decision| names::of(&decision.argv, &decision.cwd, &root));
+        write_file(path, |file| json::write_line(file, &events))?;
+    }
+    Ok(match arguments.suite {
+        true => latest(run, "the latest run of tests"),
+        false => latest(all, "the latest decision about each test"),
+    })
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = BufWriter::new(File::create(path).with_context(cannot)?);
+    write(&mut file).and_then(|()| file.flush()).with_context(cannot)
+}
+
 fn read(path: &Path) -> anyhow::Result<History> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let shown: History = serde_json::from_reader(BufReader::with_capacity(1 << 16, file))
@@ -70,7 +95,7 @@ fn read(path: &Path) -> anyhow::Result<History> {
 }
 
 /// The latest decision about each test.
-fn latest(decisions: Vec<Decision>) -> History {
+fn latest(decisions: Vec<Decision>, subject: &str) -> History {
     let mut tests: HashMap<(Vec<String>, String), Decision> = HashMap::new();
     let mut time = 0;
     for decision in decisions {
@@ -80,7 +105,7 @@ fn latest(decisions: Vec<Decision>) -> History {
     let root = std::env::current_dir().unwrap_or_default();
     let mut tests: Vec<Test> = tests.values().map(|decision| test(decision, &root)).collect();
     tests.sort_by(|one, other| one.name.cmp(&other.name));
-    let (sha, subject) = ("latest".to_owned(), "the latest decision about each test".to_owned());
+    let (sha, subject) = ("latest".to_owned(), subject.to_owned());
     let commit = Commit { sha, subject, time, built: true, tests, ..Commit::default() };
     History::new(root.display().to_string(), vec![commit])
 }
@@ -105,6 +130,7 @@ fn test(decision: &Decision, root: &Path) -> Test {
         duration_ms,
         audit: decision.audit,
         disturbed: decision.disturbed.as_deref().map(Text::from),
+        ast: None,
         changed: Vec::new(),
     }
 }

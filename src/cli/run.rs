@@ -1,6 +1,6 @@
 //! `tasting run`: a test's result, from the store or from the test.
 
-use crate::run::harness::Wishes;
+use crate::run::harness::HarnessHints;
 use crate::run::{self, Options, config::Share};
 use std::ffi::OsString;
 
@@ -25,7 +25,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> ! {
-    let harness = arguments.ctest.as_deref().map(Wishes::of_ctest).unwrap_or_default();
+    let harness = arguments.ctest.as_deref().map(HarnessHints::of_ctest).unwrap_or_default();
     let options = Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit, harness };
     run::end(run::run(&arguments.command, options))
 }

@@ -81,6 +81,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
+/// Writes everything but the names of compilers below a folder, with links to the programs.
+pub fn write_files(prefix: &Path) -> anyhow::Result<()> {
+    let own = std::env::current_exe().and_then(fs::canonicalize).context("cannot find out where tasting is")?;
+    for (path, item) in programs(prefix, &own).into_iter().chain(files()?) {
+        let target = prefix.join(path);
+        install(&target, &item).with_context(|| format!("cannot write {}", target.display()))?;
+    }
+    Ok(())
+}
+
 fn prefix(arguments: &Arguments, own: &Path) -> anyhow::Result<PathBuf> {
     let prefix = match &arguments.prefix {
         Some(prefix) => std::path::absolute(prefix)?,

@@ -6,9 +6,9 @@ use crate::process::{Settings, side_caches};
 use crate::report::metrics;
 use crate::report::stats::{self, ShownObjects, ShownStats, ShownStore};
 use crate::report::transfer::{self, ShownRemote};
-use crate::store::Store;
 use crate::store::remote::Remote;
 use crate::store::remote::breaker::Breaker;
+use crate::store::{Journal, Quarantine, Store};
 
 /// Show how many results were reused, the time saved, and why tests ran.
 ///

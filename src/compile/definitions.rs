@@ -5,28 +5,32 @@
 //! symbols: the piece of a definition is that definition's atom; what a compiler split off it (`f.cold`, `f.part.0`) leads to
 //! it; what no definition accounts for (a constructor's entry, tables of inline assembler) counts by its bytes and relocations.
 //! What compilers put beside code on their own account (literals, jump tables, tables for unwinding) is decided by the definitions, and
-//! nobody else can name it.
+//! nobody else can name it. But where the linker puts literals is decided by no definition (`literals`).
 //!
 //! References are those of the source, since a function that was inlined left no relocation. A definition of this
 //! unit counts twice: as what the linker binds the name to, and as what may have been inlined. To that come the symbols
 //! that only the object names, because compilers call functions of their own accord (`memcpy`, `__stack_chk_fail`).
 
+mod literals;
 mod pieces;
 mod symbols;
 
+use self::literals::Literals;
 use super::addresses::{self, Used};
 use super::syntax::Understood;
 use crate::ast::{Definition, DefinitionKind, Unit};
 use crate::elf::bitcode::{self, Bitcode};
+use crate::elf::endings::Endings;
 use crate::elf::gcc_lto::{self, Optimised, OptimisedPlace};
 use crate::elf::labels::groups;
 use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use crate::elf::{ElfError, atoms, called, digest};
-use crate::model::record::{CHOSEN, Usage};
+use crate::model::record::{CHOSEN, Ending, Usage};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Target};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Makes the record of an object that was compiled from a source that was understood.
 pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
@@ -38,6 +42,9 @@ pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Rec
         None => builder.add_symbols(),
     }
     builder.find_implicit();
+    if !builder.record.bitcode {
+        builder.find_literals();
+    }
     builder.add_atoms();
     builder.note_addresses();
     Ok(builder.record)
@@ -101,6 +108,8 @@ struct Builder<'o, 'a> {
     implicit: Vec<Vec<u32>>,
     implicit_for_all: Vec<u32>,
     files: FxHashMap<&'a str, u32>,
+    endings: Endings<'o, 'a>,
+    literals: Literals<'a>,
     record: Record<'a>,
 }
 
@@ -127,6 +136,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             implicit: vec![Vec::new(); unit.definitions.len()],
             implicit_for_all: Vec::new(),
             files: FxHashMap::default(),
+            endings: Endings::new(object),
+            literals: Literals::default(),
             record: Record {
                 digest: digest::of_object(object),
                 refusals: source.refusals.clone(),
@@ -147,9 +158,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         for number in without {
             let definition = &self.unit.definitions[number as usize];
             let kind = if definition.kind == DefinitionKind::Function { AtomKind::Function } else { AtomKind::Data };
-            let atom = self.definition_atom(number, kind);
+            let mut atom = self.definition_atom(number, kind);
+            self.add_literal_references(self.record.atoms.len(), &mut atom);
             self.record.atoms.push(atom);
         }
+        self.add_literals();
     }
 
     fn add_piece(&mut self, index: usize, groups: &[u32]) {
@@ -169,12 +182,38 @@ impl<'o, 'a> Builder<'o, 'a> {
                 self.plain_atom(section.name, kind, hash, references)
             }
         };
+        self.add_literal_references(index, &mut atom);
         // What is merged has no place of its own.
         if section.flags & elf::SHF_MERGE.0 == 0 {
             (atom.section, atom.section_name, atom.group) = (number as u32, section.name, groups[number]);
         }
         atom.size = end - start;
+        (atom.ending, atom.returns) = self.ending(number, start..end);
         self.record.atoms.push(atom);
+    }
+
+    /// Whether control can run past the end of a piece, and whether it can return.
+    fn ending(&self, section: usize, range: Range<u64>) -> (Ending, bool) {
+        if !self.object.sections[section].is_code() {
+            return (Ending::Leaves, false);
+        }
+        let end = self.endings.of(section, range);
+        (end.flow.ending(|relocation| self.called(relocation)), end.returns)
+    }
+
+    /// What a relocation of a call leads to.
+    fn called(&self, relocation: &Relocation) -> Option<Target> {
+        let symbol = &self.object.symbols[relocation.symbol as usize];
+        match (symbol.is_local(), symbol.place) {
+            (false, _) => Some(Target::Symbol(self.symbol_of[relocation.symbol as usize])),
+            // The addend of a section symbol names the place, less the field's size; a named symbol does that by itself.
+            (true, SymbolPlace::Section(section)) => {
+                let inside = if symbol.is_section() { relocation.addend.checked_add(4)? } else { 0 };
+                let place = symbol.value.checked_add_signed(inside)?;
+                Some(Target::Atom(self.piece_at(section, place)? as u32))
+            }
+            _ => None,
+        }
     }
 
     fn plain_atom(&mut self, name: &'a str, kind: AtomKind, hash: Hash, references: Vec<Reference>) -> Atom<'a> {
@@ -191,6 +230,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             size: 0,
             references: count,
             traceable: false,
+            ending: Ending::Leaves,
+            returns: false,
             file: 0,
             line: 0,
         }
@@ -253,6 +294,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         hasher.bytes(section.data.get(start as usize..end as usize).unwrap_or_default());
         let mut list = Targets::default();
         for relocation in relocations(section, start, end) {
+            if let Some((literal, offset)) = self.literal_content(relocation) {
+                hasher.number(relocation.offset - start).number(relocation.kind.into()).number(offset as u64);
+                hasher.hash(literal);
+                continue;
+            }
             let Some((target, offset)) = self.target(relocation) else { return self.unexplained() };
             hasher.number(relocation.offset - start).number(relocation.kind.into()).number(offset as u64);
             hasher.number(list.push(target));
@@ -283,7 +329,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             let known = usages.entry(target).or_default();
             *known = usage.max(*known);
         }
-        for reference in &mut self.record.references {
+        let literals = &self.literals;
+        for reference in self.record.references.iter_mut().filter(|it| !literals.is_one(it.target)) {
             reference.usage = usages.get(&reference.target).copied().unwrap_or_default();
         }
     }

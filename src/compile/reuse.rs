@@ -45,7 +45,7 @@ pub struct Request<'r, 'a> {
     output: &'r Path,
     dependencies: Option<Dependencies>,
     /// What of the key does not come from the source.
-    circumstances: Hash,
+    context: Hash,
     /// When the call began.
     start: Duration,
 }
@@ -96,9 +96,9 @@ impl<'r, 'a> Request<'r, 'a> {
         if dependencies.as_ref().is_some_and(|it| fs::metadata(&it.file).is_ok_and(|file| !file.is_file())) {
             return Err("its dependencies do not go to a file");
         }
-        let circumstances = circumstances(settings, plan, added);
+        let context = context(settings, plan, added);
         let shared = Shared::new(settings, &objects);
-        Ok(Request { settings, plan, objects, shared, output, dependencies, circumstances, start })
+        Ok(Request { settings, plan, objects, shared, output, dependencies, context, start })
     }
 
     /// Looks for the object, and puts it into its place if it is there.
@@ -176,7 +176,7 @@ impl<'r, 'a> Request<'r, 'a> {
     fn key(&self, understood: &Understood, comments: Hash) -> Hash {
         let unit = &understood.unit;
         let mut hasher = KeyOf::Object.hasher();
-        hasher.hash(self.circumstances).hash(comments);
+        hasher.hash(self.context).hash(comments);
         let counts_positions = positions::are_in_object(&self.plan.words) && !self.settings.sloppiness.lines;
         match counts_positions {
             true => hasher.hash(unit.with_lines).hash(understood.contents()),
@@ -301,7 +301,7 @@ fn reads_comments(word: &Word) -> bool {
 }
 
 /// All that decides the object besides the source's meaning, and all that decides whether there are messages.
-fn circumstances(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
+fn context(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
     let mut hasher = KeyOf::ObjectContext.hasher();
     hasher.bytes(env!("CARGO_PKG_VERSION").as_bytes());
     hasher.hash(plan.environment).code(settings.level);

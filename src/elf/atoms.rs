@@ -6,13 +6,14 @@
 //! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
 //! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
 
+use super::endings::{EndFlow, Endings};
 use super::labels::{Labels, groups, labels, sizes};
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use super::pieces::{self, Pieces};
 use super::pools::{self, Meaning};
 use super::unwind::Unwind;
-use super::{ElfError, addresses, digest, lines, sites};
-use crate::model::record::{CHOSEN, Site, Usage};
+use super::{ElfError, addresses, digest, lines, noreturn, sites};
+use crate::model::record::{CHOSEN, Ending, Site, Usage};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,6 +52,15 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
     let symbols =
         symbols(object, |section, value| SymbolKind::Defined { atom: 0, offset: ((section as u64) << 40) | value });
     let references: Vec<_> = (0..symbols.len() as u32).map(|symbol| address_of(Target::Symbol(symbol))).collect();
+    let endings = Endings::new(object);
+    let code = object.sections.iter().enumerate().filter(|(_, section)| section.is_code() && section.size > 0);
+    let is_closed = code.map(|(index, section)| endings.of(index, 0..section.size)).all(|end| match end.flow {
+        EndFlow::Leaves => true,
+        EndFlow::Calls(calls) => {
+            calls.iter().all(|relocation| noreturn::is_known(object.symbols[relocation.symbol as usize].name))
+        }
+        EndFlow::Falls => false,
+    });
     let atom = Atom {
         name: "",
         kind: AtomKind::Function,
@@ -66,6 +76,8 @@ fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
             .fold(0, |sum: u64, section| sum.saturating_add(section.size)),
         references: references.len() as u32,
         traceable: false,
+        ending: if is_closed { Ending::Leaves } else { Ending::Falls },
+        returns: true,
         file: 0,
         line: 0,
     };
@@ -92,6 +104,7 @@ struct Builder<'o, 'a> {
     object: &'o ObjectFile<'a>,
     unwind: Unwind<'o, 'a>,
     labels: Vec<Labels<'a>>,
+    endings: Endings<'o, 'a>,
     pieces: Vec<Option<Pieces>>,
     /// How large the symbols of each section are.
     sizes: Vec<Vec<(u64, u64)>>,
@@ -120,6 +133,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             object,
             unwind: Unwind::read(object),
             labels: labels(object),
+            endings: Endings::new(object),
             pieces,
             sizes: sizes(object),
             is_handwritten: !object.sections.iter().any(|section| section.name == ".comment"),
@@ -209,34 +223,17 @@ impl<'o, 'a> Builder<'o, 'a> {
         let ends = starts.iter().skip(1).copied().chain([section.size]);
         for (&start, end) in starts.iter().zip(ends) {
             let content = section.data.get(start as usize..end as usize).unwrap_or_default();
-            let (kind, name, hash, size) = match is_pool {
-                true => (AtomKind::Data, pool_name(section, content), hash_entry(section, start, content), end - start),
-                false => {
-                    let content = without_padding(section, content);
-                    let mut hasher = Hasher::new("literal");
-                    hash_shape(&mut hasher, section).bytes(content);
-                    // Only what goes into the same section of the binary is merged.
-                    if !section.name.starts_with(".rodata") {
-                        hasher.bytes(section.name.as_bytes());
-                    }
-                    let hash = hasher.finish();
-                    (AtomKind::Literal, literal_name(section, content), hash, content.len() as u64)
-                }
+            let atom = match is_pool {
+                true => Atom {
+                    kind: AtomKind::Data,
+                    name: pool_name(section, content),
+                    hash: hash_entry(section, start, content),
+                    size: end - start,
+                    ..literal(section, content)
+                },
+                false => literal(section, content),
             };
-            self.record.atoms.push(Atom {
-                name,
-                kind,
-                level: Level::Code,
-                hash,
-                section: index as u32,
-                section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
-                group: self.group_of[index],
-                size,
-                references: 0,
-                traceable: false,
-                file: 0,
-                line: 0,
-            });
+            self.record.atoms.push(Atom { section: index as u32, group: self.group_of[index], ..atom });
         }
     }
 
@@ -247,6 +244,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         let hash = self.hash_section(index, section);
         let kind = kind(section, labels.resolver);
         let name = labels.name.map_or(section.name, |(_, name)| name);
+        let (ending, returns) = self.ending(index, section);
         self.record.atoms.push(Atom {
             name,
             kind,
@@ -258,6 +256,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             size: section.size,
             references: (self.record.references.len() - first_reference) as u32,
             traceable: kind == AtomKind::Function && is_one_function(&labels, section),
+            ending,
+            returns,
             file: 0,
             line: 0,
         });
@@ -294,6 +294,15 @@ impl<'o, 'a> Builder<'o, 'a> {
             }
         }
         hasher.finish()
+    }
+
+    /// Whether control can run past the section's end, and whether it can return.
+    fn ending(&self, index: usize, section: &Section) -> (Ending, bool) {
+        if !section.is_code() {
+            return (Ending::Leaves, false);
+        }
+        let end = self.endings.of(index, 0..section.size);
+        (end.flow.ending(|relocation| self.target(relocation).0), end.returns)
     }
 
     /// In hand-written assembler one section of code may run into the next one.
@@ -495,6 +504,33 @@ fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     match std::str::from_utf8(&text[..text.len().min(80)]) {
         Ok(text) if !is_name && content.len() > text.len() => text,
         _ => section.name,
+    }
+}
+
+/// The atom of a literal that linkers merge with equal ones. Where it is in its object is left open.
+pub fn literal<'a>(section: &Section<'a>, content: &'a [u8]) -> Atom<'a> {
+    let content = without_padding(section, content);
+    let mut hasher = Hasher::new("literal");
+    hash_shape(&mut hasher, section).bytes(content);
+    // Only what goes into the same section of the binary is merged.
+    if !section.name.starts_with(".rodata") {
+        hasher.bytes(section.name.as_bytes());
+    }
+    Atom {
+        name: literal_name(section, content),
+        kind: AtomKind::Literal,
+        level: Level::Code,
+        hash: hasher.finish(),
+        section: 0,
+        section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
+        group: 0,
+        size: content.len() as u64,
+        references: 0,
+        traceable: false,
+        ending: Ending::Leaves,
+        returns: false,
+        file: 0,
+        line: 0,
     }
 }
 

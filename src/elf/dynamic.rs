@@ -28,7 +28,7 @@ pub struct Dynamic<'a> {
 }
 
 /// A symbol that the dynamic loader sees.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct DynamicSymbol<'a> {
     pub name: &'a [u8],
     pub version: Option<&'a [u8]>,

@@ -32,6 +32,36 @@ pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &
     let _ = annotator.read_variables(table);
 }
 
+/// The lines of a section of code, each with the offset where it starts, in the file that the section's first instruction was
+/// written in. Line 0 stands for code of other files. Nothing where the table is damaged.
+pub fn of_section(object: &ObjectFile, number: usize) -> Vec<(u64, u32)> {
+    let rows = section(object, ".debug_line").and_then(|table| rows_of(object, table, number).ok());
+    let mut rows = rows.unwrap_or_default();
+    rows.sort_by_key(|row| row.0);
+    let file = rows.first().map(|row| row.1);
+    rows.into_iter().map(|(at, of, line)| (at, if Some(of) == file { line } else { 0 })).collect()
+}
+
+/// The rows of a line table that are about a section: offset, file, line.
+fn rows_of(object: &ObjectFile, table: &Section, number: usize) -> gimli::Result<Vec<(u64, u64, u32)>> {
+    let mut record = Record::default();
+    let annotator = Annotator { object, record: &mut record, atom_of: &[], file_numbers: HashMap::new(), room: 0 };
+    let lines = DebugLine::from(annotator.reader(table));
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < table.data.len() {
+        let program = lines.program(DebugLineOffset(at), annotator.address_size(), None, None)?;
+        at += program.header().unit_length() + usize::from(program.header().format().initial_length_size());
+        let mut rows = program.rows();
+        while let Some((_, row)) = rows.next_row()? {
+            if (row.address() >> SHIFT) as usize == number {
+                let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or_default();
+                found.push((row.address() & ((1 << SHIFT) - 1), row.file_index(), line));
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn section<'o, 'a>(object: &'o ObjectFile<'a>, name: &str) -> Option<&'o Section<'a>> {
     let compressed = object::elf::SHF_COMPRESSED.0;
     let is_it = |section: &&Section| section.name == name && section.flags & compressed == 0;

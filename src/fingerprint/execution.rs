@@ -4,20 +4,19 @@
 //! program is walked symbol by symbol where it has a manifest; so is what came in otherwise (`dlopen`, `LD_PRELOAD`), and
 //! then everything counts that any of them exports. What has no manifest counts by its content.
 
-use super::modules::{Digest, FingerprintError, Inspected, Loaded, Opened, Part, missing};
+use super::module_cache::ModuleCache;
+use super::modules::{Digest, FingerprintError, Loaded, Member, Opened, Part, ReadModule, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
 use crate::elf::binary::{Binary, Segment};
-use crate::model::manifest::Node;
-use crate::model::{AtomKind, Code, FileIdentity, Function, Hash, Hasher};
-use crate::process::{Settings, manifest_file};
+use crate::model::manifest::{Node, RIGHTS};
+use crate::model::{AtomKind, Code, Function, Hash, Hasher};
+use crate::process::Settings;
 use object::elf;
 use rustc_hash::FxHashSet;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::thread::JoinHandle;
 
 /// What is known of a program and its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,51 +43,46 @@ pub enum Extent<'e> {
 
 /// A program with the libraries that were opened for it, read once for any number of fingerprints.
 pub struct Program {
-    modules: Vec<&'static Path>,
-    loaded: Loaded<'static>,
+    loaded: Loaded,
     covered: Vec<bool>,
     search_paths: Vec<u8>,
     has_hidden_start: bool,
 }
 
 impl Program {
-    /// Reads a program that was executed with these libraries. It stays in memory as long as this process, which asks about few.
-    /// Libraries that are said to count by name do so unless they have a manifest. `digest` knows those of others, or has them made.
+    /// Reads a program that was executed with these libraries. Libraries that are said to count by name do so unless they
+    /// have a manifest. `digest` knows the digests of other files, or has them computed.
     pub fn open(
         program: &Path,
         libraries: &[PathBuf],
+        cache: &ModuleCache,
         settings: &Settings,
         counts_by_name: &dyn Fn(&Path) -> bool,
         digest: &Digest,
     ) -> Result<Self, FingerprintError> {
-        let program = inspect(program, settings)?;
+        let program = cache.take(program, settings)?;
         // Not all that the loader opens is a library: its cache is not.
-        let open = |path: &PathBuf| {
-            let mut opened = inspect(path, settings).ok()?;
-            opened.counts_by_name = counts_by_name(path);
-            Some(opened)
-        };
-        let mut opened: Vec<Option<Inspected>> = libraries.iter().map(open).collect();
+        let open = |path: &PathBuf| cache.take(path, settings).ok();
+        let mut opened: Vec<Option<ReadModule>> = libraries.iter().map(open).collect();
         let linked = linked(&program, &opened)?;
 
         let mut covered = vec![false; opened.len()];
-        let mut modules = vec![program];
+        let mut members = vec![Member { module: program, part: Part::Linked, counts_by_name: false }];
+        let mut add = |index: usize, module: ReadModule, part: Part| {
+            covered[index] = part != Part::Whole && module.manifest().is_ok();
+            members.push(Member { module, part, counts_by_name: counts_by_name(&libraries[index]) });
+        };
         for Linked { index, is_certain } in linked {
-            let Some(mut library) = opened[index].take() else { continue };
-            library.part = if is_certain { Part::Linked } else { Part::Whole };
-            covered[index] = is_certain && library.manifest.is_ok();
-            modules.push(library);
+            let Some(library) = opened[index].take() else { continue };
+            add(index, library, if is_certain { Part::Linked } else { Part::Whole });
         }
         for (index, library) in opened.into_iter().enumerate() {
-            let Some(mut library) = library else { continue };
-            library.part = Part::Late;
-            covered[index] = library.manifest.is_ok();
-            modules.push(library);
+            let Some(library) = library else { continue };
+            add(index, library, Part::Late);
         }
-        let search_paths = search_paths(&modules);
-        let has_hidden_start = modules.iter().any(comes_first);
-        let paths = modules.iter().map(|module| module.path).collect();
-        Ok(Program { modules: paths, loaded: Loaded::new(modules, digest)?, covered, search_paths, has_hidden_start })
+        let search_paths = search_paths(&members);
+        let has_hidden_start = members.iter().any(comes_first);
+        Ok(Program { loaded: Loaded::new(members, digest)?, covered, search_paths, has_hidden_start })
     }
 
     /// Whether all that it executes can be seen.
@@ -103,7 +97,7 @@ impl Program {
             Extent::Whole => Guide::Everything,
             Extent::Set(set) => Guide::Set(set),
             Extent::Executed(of) => {
-                places = self.modules.iter().map(|module| of(module)).collect();
+                places = self.loaded.paths().map(of).collect();
                 Guide::Executed(&places)
             }
         };
@@ -129,7 +123,10 @@ impl Program {
         let entered = self.loaded.entered(entry, set.map_or(Guide::Everything, Guide::Set));
         let atoms = |nodes: Vec<(&Node, bool)>| {
             let homeless = nodes.iter().filter(|(node, counts)| *counts && node.address == 0);
-            let homeless: FxHashSet<(Hash, u64)> = homeless.map(|(node, _)| (node.hash, node.size)).collect();
+            // What has a place counts with the rights to it (exception tables are folded too); see `link/graph.rs`.
+            let in_place = |hash: Hash| (1..8).map(move |rights| hash.with_number(RIGHTS, rights)).chain([hash]);
+            let homeless: FxHashSet<(Hash, u64)> =
+                homeless.flat_map(|(node, _)| in_place(node.hash).map(|hash| (hash, node.size))).collect();
             let placed = |(node, counts): &(&Node, bool)| Placed {
                 name: node.name.to_string(),
                 address: node.address,
@@ -139,8 +136,8 @@ impl Program {
             let has_place = |node: &Node| node.address != 0 && node.kind != AtomKind::Literal;
             nodes.iter().filter(|(node, _)| has_place(node)).map(placed).collect()
         };
-        let modules = self.modules.iter().zip(entered);
-        modules.filter_map(|(path, nodes)| Some((*path, atoms(nodes?)))).collect()
+        let modules = self.loaded.paths().zip(entered);
+        modules.filter_map(|(path, nodes)| Some((path, atoms(nodes?)))).collect()
     }
 }
 
@@ -171,41 +168,6 @@ impl Program {
         self.loaded.digests().for_each(|digest| _ = whole.hash(digest));
         Coarse { files: files.finish(), whole: whole.finish() }
     }
-}
-
-/// Reads a module, if that has not been done ahead.
-fn inspect(path: &Path, settings: &Settings) -> Result<Inspected<'static>, FingerprintError> {
-    let ahead = AHEAD.lock().ok().and_then(|mut ahead| ahead.remove(path));
-    let ahead = ahead.filter(|ahead| ahead.files == identities(path, settings));
-    match ahead.and_then(|ahead| ahead.reading.join().ok()) {
-        Some(inspected) => inspected,
-        None => Box::leak(Box::new(Opened::open(path, settings)?)).inspect(),
-    }
-}
-
-/// A module that is being read.
-struct Ahead {
-    /// The binary and its manifest, as they were before.
-    files: [Option<FileIdentity>; 2],
-    reading: JoinHandle<Result<Inspected<'static>, FingerprintError>>,
-}
-
-static AHEAD: Mutex<BTreeMap<PathBuf, Ahead>> = Mutex::new(BTreeMap::new());
-
-/// Starts to read a module of a program that runs, or is about to: when it ends, its fingerprint is wanted.
-pub fn read_ahead(path: &Path, settings: &Settings) {
-    let files = identities(path, settings);
-    let (module, settings) = (path.to_owned(), settings.clone());
-    let reading =
-        std::thread::Builder::new().spawn(move || Box::leak(Box::new(Opened::open(&module, &settings)?)).inspect());
-    if let (Ok(mut ahead), Ok(reading)) = (AHEAD.lock(), reading) {
-        ahead.insert(path.to_owned(), Ahead { files, reading });
-    }
-}
-
-fn identities(binary: &Path, settings: &Settings) -> [Option<FileIdentity>; 2] {
-    let manifest = manifest_file::find(settings, binary);
-    [binary, &manifest].map(|file| std::fs::metadata(file).ok().map(|found| FileIdentity::of(&found)))
 }
 
 /// The smallest pages that a processor has.
@@ -255,15 +217,15 @@ fn around(binary: &Binary, mut functions: Vec<Function>) -> Option<Code> {
 }
 
 /// Whether a module's constructors run before everybody else's, the agent's too: nobody sees what they execute.
-fn comes_first(module: &Inspected) -> bool {
-    module.binary.dynamic.flags[1] & elf::DF_1_INITFIRST.0 != 0
+fn comes_first(member: &Member) -> bool {
+    member.module.binary().dynamic.flags[1] & elf::DF_1_INITFIRST.0 != 0
 }
 
 /// They are no part of fingerprints, for they name the folders of a checkout.
-fn search_paths(modules: &[Inspected]) -> Vec<u8> {
+fn search_paths(members: &[Member]) -> Vec<u8> {
     let mut paths = Vec::new();
-    for module in modules {
-        let dynamic = &module.binary.dynamic;
+    for member in members {
+        let dynamic = &member.module.binary().dynamic;
         for path in [dynamic.rpath, dynamic.runpath] {
             paths.extend_from_slice(path.unwrap_or_default());
             paths.push(0);
@@ -280,20 +242,20 @@ struct Linked {
 }
 
 /// The linked ones, in the order in which the loader searches them for symbols.
-fn linked(program: &Inspected, opened: &[Option<Inspected>]) -> Result<Vec<Linked>, FingerprintError> {
-    let loader = interpreter(&program.binary).and_then(Path::file_name);
+fn linked(program: &ReadModule, opened: &[Option<ReadModule>]) -> Result<Vec<Linked>, FingerprintError> {
+    let loader = interpreter(program.binary()).and_then(Path::file_name);
     let mut linked: Vec<Linked> = Vec::new();
     let mut seen: HashSet<&[u8]> = HashSet::new();
     let mut at = None;
     loop {
         let asking = at.map_or(Some(program), |at: usize| opened[linked[at].index].as_ref());
-        for name in asking.map(|asking| &asking.binary.dynamic.needed[..]).unwrap_or_default() {
+        for name in asking.map(|asking| &asking.binary().dynamic.needed[..]).unwrap_or_default() {
             if Some(OsStr::from_bytes(name)) == loader || !seen.insert(name) {
                 continue;
             }
             let meant: Vec<usize> = (0..opened.len()).filter(|&index| is_called(&opened[index], name)).collect();
             if meant.is_empty() {
-                return Err(missing(program.path, name));
+                return Err(missing(program.path(), name));
             }
             let is_certain = meant.len() == 1;
             for index in meant {
@@ -311,10 +273,10 @@ fn linked(program: &Inspected, opened: &[Option<Inspected>]) -> Result<Vec<Linke
 }
 
 /// Whether the loader takes a library for the one of this name.
-fn is_called(library: &Option<Inspected>, name: &[u8]) -> bool {
+fn is_called(library: &Option<ReadModule>, name: &[u8]) -> bool {
     let Some(library) = library else { return false };
     let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
-    library.binary.dynamic.soname == Some(base) || library.path.file_name() == Some(OsStr::from_bytes(base))
+    library.binary().dynamic.soname == Some(base) || library.path().file_name() == Some(OsStr::from_bytes(base))
 }
 
 /// The dynamic loader that a program asks for.

@@ -6,8 +6,10 @@ pub mod execution;
 #[cfg(test)]
 mod graphs;
 pub mod libraries;
+mod module_cache;
 pub mod modules;
 pub mod walk;
 
+pub use module_cache::ModuleCache;
 pub use modules::{FingerprintError, Opened, fingerprint};
 pub use walk::Fingerprint;

@@ -10,6 +10,7 @@ use crate::model::manifest::{Manifest, Node};
 use crate::model::{FileIdentity, FormatError, Hash, Hasher};
 use crate::process::sys::{self, Mapped};
 use crate::process::{Settings, manifest_file};
+use self_cell::self_cell;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,17 +98,59 @@ impl Opened {
 
 /// The fingerprint of a binary with all the libraries that it needs.
 pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
-    let opened = open_all(path, settings)?;
-    let modules = opened.iter().map(Opened::inspect).collect::<Result<Vec<_>, _>>()?;
-    Loaded::new(modules, &|_, digest| digest())?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+    let member = |opened: Opened| {
+        let part = if opened.counts_whole { Part::Whole } else { Part::Linked };
+        Ok(Member { module: ReadModule::of(opened)?, part, counts_by_name: false })
+    };
+    let members = open_all(path, settings)?.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
+    Loaded::new(members, &|_, digest| digest())?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
 }
 
-/// A module whose files were read.
+/// What the files of a module say.
 pub(super) struct Inspected<'o> {
-    pub path: &'o Path,
-    pub identity: FileIdentity,
     pub binary: Binary<'o>,
     pub manifest: Result<Manifest<'o>, FingerprintError>,
+}
+
+self_cell! {
+    /// A module with its files, parsed. The parsed form borrows from the mapped files.
+    pub(super) struct ReadModule {
+        owner: Opened,
+        #[covariant]
+        dependent: Inspected,
+    }
+}
+
+impl ReadModule {
+    /// Opens and parses the files of a module.
+    pub fn open(path: &Path, settings: &Settings) -> Result<Self, FingerprintError> {
+        ReadModule::of(Opened::open(path, settings)?)
+    }
+
+    fn of(opened: Opened) -> Result<Self, FingerprintError> {
+        ReadModule::try_new(opened, |opened| {
+            let binary = opened.binary()?;
+            let manifest = opened.manifest(&binary);
+            Ok(Inspected { binary, manifest })
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.borrow_owner().path
+    }
+
+    pub fn binary(&self) -> &Binary<'_> {
+        &self.borrow_dependent().binary
+    }
+
+    pub fn manifest(&self) -> Result<&Manifest<'_>, &FingerprintError> {
+        self.borrow_dependent().manifest.as_ref()
+    }
+}
+
+/// A module of a program.
+pub(super) struct Member {
+    pub module: ReadModule,
     pub part: Part,
     /// What is in it does not count, unless it has a manifest; only what it is called.
     pub counts_by_name: bool,
@@ -124,122 +167,96 @@ pub(super) enum Part {
     Whole,
 }
 
-impl Opened {
-    /// Reads both files.
-    pub(super) fn inspect(&self) -> Result<Inspected<'_>, FingerprintError> {
-        let binary = self.binary()?;
-        let manifest = self.manifest(&binary);
-        let part = if self.counts_whole { Part::Whole } else { Part::Linked };
-        Ok(Inspected { path: &self.path, identity: self.identity, binary, manifest, part, counts_by_name: false })
+type Modules<'m> = Vec<Module<'m, 'm>>;
+
+self_cell! {
+    /// The modules of a program, read, in the order of the loader.
+    struct LoadedModules {
+        owner: Vec<ReadModule>,
+        #[covariant]
+        dependent: Modules,
     }
 }
 
-/// The modules of a program, read.
-pub(super) struct Loaded<'o> {
-    program: PathBuf,
-    modules: Vec<Read<'o>>,
-}
+/// A program with its libraries, ready to be walked.
+pub(super) struct Loaded(LoadedModules);
 
-impl<'o> Loaded<'o> {
-    /// Reads the modules of a program. The first one needs a manifest.
-    pub fn new(inspected: Vec<Inspected<'o>>, digest: &Digest) -> Result<Self, FingerprintError> {
-        let program = inspected.first().map(|program| program.path.to_owned()).unwrap_or_default();
-        let mut modules = Vec::with_capacity(inspected.len());
-        for (index, module) in inspected.into_iter().enumerate() {
-            let Inspected { path, identity, binary, manifest, part, counts_by_name } = module;
-            match (manifest, part) {
-                (Ok(manifest), Part::Linked) => modules.push(Read::Known(manifest)),
-                (Ok(manifest), Part::Late) => modules.push(Read::Late(manifest)),
-                (Err(error), _) if index == 0 => return Err(error),
-                (Err(_), _) if counts_by_name => modules.push(Read::Foreign(foreign(&binary, by_name(path, &binary)))),
-                _ => {
-                    let content = digest(identity, &|| binary.behaviour_digest());
-                    let content = Hasher::new("foreign").hash(content).finish();
-                    modules.push(Read::Foreign(foreign(&binary, content)));
-                }
+impl Loaded {
+    /// Decides how each module of a program counts. The first one needs a manifest.
+    pub fn new(members: Vec<Member>, digest: &Digest) -> Result<Self, FingerprintError> {
+        let parts: Vec<_> = members.iter().map(|member| (member.part, member.counts_by_name)).collect();
+        let modules = members.into_iter().map(|member| member.module).collect();
+        LoadedModules::try_new(modules, |modules: &Vec<ReadModule>| {
+            if let Some(program) = modules.first().filter(|program| program.manifest().is_err()) {
+                program.borrow_owner().manifest(program.binary())?;
             }
-        }
-        Ok(Loaded { program, modules })
+            let counted = modules.iter().zip(parts);
+            Ok(counted.map(|(module, (part, by_name))| module.counted(part, by_name, digest)).collect())
+        })
+        .map(Loaded)
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.borrow_owner().iter().map(ReadModule::path)
     }
 
     /// The fingerprint, as far as a guide leads.
     pub fn narrowed(&self, entry: Option<&str>, guide: Guide) -> Result<(Fingerprint, NodeSet), FingerprintError> {
-        let modules: Vec<Module> = self.modules.iter().map(as_module).collect();
         let start = entry.map_or(Start::Program, Start::Entry);
-        walk::narrowed(&modules, start, guide).ok_or_else(|| FingerprintError::NoEntry {
-            path: self.program.clone(),
+        walk::narrowed(self.0.borrow_dependent(), start, guide).ok_or_else(|| FingerprintError::NoEntry {
+            path: self.paths().next().map(Path::to_owned).unwrap_or_default(),
             entry: entry.unwrap_or_default().to_owned(),
         })
     }
-}
 
-impl<'o> Loaded<'o> {
     /// The nodes of each module that has a manifest, and whether a walk goes into them.
-    pub fn entered(&self, entry: Option<&str>, guide: Guide) -> Vec<Option<Vec<(&Node<'o>, bool)>>> {
-        let modules: Vec<Module> = self.modules.iter().map(as_module).collect();
-        let entered = walk::entered(&modules, entry.map_or(Start::Program, Start::Entry), guide);
-        self.modules
-            .iter()
-            .zip(entered)
-            .map(|(module, entered)| match module {
-                Read::Known(manifest) | Read::Late(manifest) => Some(manifest.nodes.iter().zip(entered).collect()),
-                Read::Foreign(_) => None,
-            })
-            .collect()
+    pub fn entered(&self, entry: Option<&str>, guide: Guide) -> Vec<Option<Vec<(&Node<'_>, bool)>>> {
+        let modules = self.0.borrow_dependent();
+        let entered = walk::entered(modules, entry.map_or(Start::Program, Start::Entry), guide);
+        let nodes = modules.iter().zip(entered).map(|(module, entered)| match module {
+            Module::Known(manifest) | Module::Late(manifest) => Some(manifest.nodes.iter().zip(entered).collect()),
+            Module::Foreign { .. } => None,
+        });
+        nodes.collect()
     }
-}
 
-impl Loaded<'_> {
     /// The loaded bytes of each module, as a hash.
     pub fn digests(&self) -> impl Iterator<Item = Hash> {
-        self.modules.iter().map(|module| match module {
-            Read::Known(manifest) | Read::Late(manifest) => manifest.digest,
-            Read::Foreign(foreign) => foreign.content,
+        self.0.borrow_dependent().iter().map(|module| match module {
+            Module::Known(manifest) | Module::Late(manifest) => manifest.digest,
+            Module::Foreign { content, .. } => *content,
         })
     }
 }
 
-/// A module, read: the owner of a [`Module`].
-enum Read<'o> {
-    Known(Manifest<'o>),
-    Late(Manifest<'o>),
-    Foreign(Foreign<'o>),
-}
-
-fn as_module<'m, 'o>(module: &'m Read<'o>) -> Module<'m, 'o> {
-    match module {
-        Read::Known(manifest) => Module::Known(manifest),
-        Read::Late(manifest) => Module::Late(manifest),
-        Read::Foreign(Foreign { content, names, finds_by_name }) => {
-            Module::Foreign { content: *content, names, finds_by_name: *finds_by_name }
+impl ReadModule {
+    /// How the module counts.
+    fn counted(&self, part: Part, by_name: bool, digest: &Digest) -> Module<'_, '_> {
+        let binary = self.binary();
+        match (self.manifest(), part) {
+            (Ok(manifest), Part::Linked) => Module::Known(manifest),
+            (Ok(manifest), Part::Late) => Module::Late(manifest),
+            (Err(_), _) if by_name => foreign(binary, content_by_name(self.path(), binary)),
+            _ => {
+                let content = digest(self.borrow_owner().identity, &|| binary.behaviour_digest());
+                foreign(binary, Hasher::new("foreign").hash(content).finish())
+            }
         }
     }
-}
-
-/// A library without a manifest.
-struct Foreign<'a> {
-    content: Hash,
-    /// The symbols that it defines or asks for.
-    names: Vec<&'a [u8]>,
-    finds_by_name: bool,
 }
 
 /// What knows the digest of a file, or has it made.
 pub type Digest<'d> = dyn Fn(FileIdentity, &dyn Fn() -> Hash) -> Hash + 'd;
 
-fn foreign<'a>(binary: &Binary<'a>, content: Hash) -> Foreign<'a> {
+fn foreign<'m, 'a>(binary: &'m Binary<'a>, content: Hash) -> Module<'m, 'a> {
     let symbols = &binary.dynamic.symbols;
-    let asks_for = |name: &&str| symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes());
-    Foreign {
-        content,
-        names: symbols.iter().map(|symbol| symbol.name).collect(),
-        finds_by_name: walk::SYMBOL_FINDERS.iter().any(asks_for),
-    }
+    let imports = |name: &&str| symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes());
+    Module::Foreign { content, symbols, finds_by_name: walk::SYMBOL_FINDERS.iter().any(imports) }
 }
 
 /// The content of a library that counts whatever is in it. The name that it gives itself does not change with the version of
 /// its file.
-fn by_name(path: &Path, binary: &Binary) -> Hash {
+fn content_by_name(path: &Path, binary: &Binary) -> Hash {
     let name = binary.dynamic.soname.unwrap_or_else(|| path.file_name().unwrap_or_default().as_encoded_bytes());
     Hasher::new("foreign by name").bytes(name).finish()
 }

@@ -10,6 +10,7 @@
 //!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
+use crate::elf::dynamic::DynamicSymbol;
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,9 +26,9 @@ pub enum Module<'m, 'a> {
     Known(&'m Manifest<'a>),
     /// The same, opened while the program ran: by whom, and in whose sight, is not known. All that any module exports counts.
     Late(&'m Manifest<'a>),
-    /// Anything else counts by its content. `names` are the symbols that it defines or asks for; it may also find
-    /// symbols by names that it makes up.
-    Foreign { content: Hash, names: &'m [&'a [u8]], finds_by_name: bool },
+    /// Anything else counts by its content. `symbols` are those that it defines or imports; it may also look symbols up
+    /// by names that it computes.
+    Foreign { content: Hash, symbols: &'m [DynamicSymbol<'a>], finds_by_name: bool },
 }
 
 /// The functions by which a program can find any exported symbol by name, or the name of any exported symbol.
@@ -35,7 +36,18 @@ pub const SYMBOL_FINDERS: [&str; 6] =
     ["backtrace_symbols", "backtrace_symbols_fd", "dladdr", "dladdr1", "dlsym", "dlvsym"];
 
 /// What tells a program where all its modules lie, and so of their headers, notes and everything else that is loaded.
-pub const IMAGE_FINDERS: [&str; 3] = ["_r_debug", "dl_iterate_phdr", "dlinfo"];
+pub const IMAGE_FINDERS: [&str; 10] = [
+    "__getauxval",
+    "_dl_find_object",
+    "_r_debug",
+    "backtrace_symbols",
+    "backtrace_symbols_fd",
+    "dl_iterate_phdr",
+    "dladdr",
+    "dladdr1",
+    "dlinfo",
+    "getauxval",
+];
 
 /// Where a walk starts.
 pub enum Start<'s> {
@@ -276,8 +288,8 @@ impl<'m, 'a> Walk<'m, 'a> {
             }
         }
         for module in self.modules {
-            let Module::Foreign { names, .. } = module else { continue };
-            names.iter().for_each(|name| _ = missing.remove(name));
+            let Module::Foreign { symbols, .. } = module else { continue };
+            symbols.iter().for_each(|symbol| _ = missing.remove(symbol.name));
         }
         let mut missing: Vec<&[u8]> = missing.into_iter().collect();
         missing.sort_unstable();
@@ -293,8 +305,8 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn foreign_uses(&mut self) {
         let mut used: Vec<&[u8]> = Vec::new();
         for module in self.modules {
-            let Module::Foreign { names, .. } = module else { continue };
-            used.extend(names.iter().copied().filter(|name| self.offers.contains_key(name)));
+            let Module::Foreign { symbols, .. } = module else { continue };
+            used.extend(symbols.iter().map(|symbol| symbol.name).filter(|name| self.offers.contains_key(name)));
         }
         used.sort_unstable();
         used.dedup();

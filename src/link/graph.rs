@@ -4,6 +4,7 @@
 //! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when somebody refers to
 //! them. Nodes are worked off in order, so that the edges lie in one list.
 
+mod falling;
 mod frame;
 mod headers;
 mod meaning;
@@ -21,7 +22,7 @@ use crate::elf::binary::{Binary, Rights};
 use crate::elf::called;
 use crate::elf::dynamic::DynamicSymbol;
 use crate::elf::sites::Sites;
-use crate::model::manifest::{Edge, Manifest, Node};
+use crate::model::manifest::{Edge, Manifest, Node, RIGHTS};
 use crate::model::record::{CHOSEN, Usage};
 use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Record, Symbol, SymbolKind, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -325,6 +326,7 @@ impl<'a> Builder<'a> {
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
                     self.add_references(index as u32, input, range)?;
                     self.add_neighbours(index as u32, input, atom);
+                    self.add_successor(index as u32, input, atom)?;
                     if self.optimised[input as usize] {
                         let callable = self.callable();
                         self.edges.push(callable);
@@ -504,7 +506,7 @@ fn chosen(edge: Edge) -> Edge {
 /// The hash of an atom where it lies. Code is for reading and executing wherever it was not asked for otherwise.
 fn with_rights(hash: Hash, kind: AtomKind, rights: u64) -> Hash {
     let usual = kind == AtomKind::Function && rights == u64::from((object::elf::PF_R | object::elf::PF_X).0);
-    if rights == 0 || usual { hash } else { hash.with_number("rights", rights) }
+    if rights == 0 || usual { hash } else { hash.with_number(RIGHTS, rights) }
 }
 
 /// The first line of each output section that has content. To look for it anew for every member would be quadratic:

@@ -28,6 +28,8 @@ fn atom(section_name: &'static str, size: u64, group: u32) -> Atom<'static> {
         size,
         references: 0,
         traceable: false,
+        ending: Default::default(),
+        returns: false,
         file: 0,
         line: 0,
     }

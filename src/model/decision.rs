@@ -44,6 +44,9 @@ pub struct Decision {
 pub struct Shadow {
     #[serde(flatten)]
     pub granularities: Granularities<Verdict>,
+    /// Which test it is: one command can be two tests, by its environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Hash>,
     /// How long the run took whose result would have been reused; 0 without one.
     pub saved_ms: u64,
     /// The commit of that run, where it is known.
@@ -311,7 +314,7 @@ mod tests {
     fn shadow_runs_count_apart_from_reuses() {
         let mut stats = Stats::default();
         let granularities = Granularities { executed: Verdict::Reused, ..Granularities::default() };
-        let shadow = Shadow { granularities, saved_ms: 7, reused_from: None, programs: Vec::new() };
+        let shadow = Shadow { granularities, identity: None, saved_ms: 7, reused_from: None, programs: Vec::new() };
         for audit in [Audit::Same, Audit::Missed] {
             let ran = decision(Verdict::Executed, None, "shadow");
             stats.count(&Decision { shadow: Some(shadow.clone()), audit: Some(audit), ..ran });

@@ -1,4 +1,4 @@
-//! What one execution used: its shape, which says *what* was used and leaves the values out. The values of a shape in the
+//! What one execution used: its dependency set, which says *what* was used, without the values. The values in the
 //! build at hand, hashed in order, are the key of the outcome.
 
 use super::envelope::FormatError;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everything that an execution used, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
+pub struct DependencySet {
     pub dependencies: Vec<Dependency>,
 }
 
@@ -88,12 +88,12 @@ impl DependencyKind {
 /// people ask why a test runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The test's identity. Two of the same command differ in their circumstances.
+    /// The test's identity. Two of the same command differ in their invocation context.
     pub test: Hash,
-    /// Environment and other circumstances: a name for people, and the hash of the value.
-    pub circumstances: Vec<(String, Hash)>,
-    pub used: Vec<Traced>,
-    /// The shape that says what was executed, where that is left out here.
+    /// The invocation context: for each entry a name for people, and the hash of the value.
+    pub context_entries: Vec<(String, Hash)>,
+    pub used: Vec<RecordedDependency>,
+    /// The dependency set that says what was executed, where that is left out here.
     pub narrowed: Option<Hash>,
     /// Why the execution cannot be reused, if so.
     pub refusals: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Trace {
 
 /// One thing that was used, and what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traced {
+pub struct RecordedDependency {
     pub dependency: Dependency,
     pub value: Hash,
     /// For a program with a fingerprint: the names of the manifests that went into it, in the store. Its own is the first.
@@ -138,8 +138,8 @@ impl LastUse {
 
 impl Trace {
     /// What was used, without the values.
-    pub fn shape(&self) -> Shape {
-        Shape { dependencies: self.used.iter().map(|used| used.dependency.clone()).collect() }
+    pub fn dependency_set(&self) -> DependencySet {
+        DependencySet { dependencies: self.used.iter().map(|used| used.dependency.clone()).collect() }
     }
 
     /// The trace as bytes.
@@ -156,18 +156,18 @@ impl Trace {
     }
 }
 
-impl Shape {
+impl DependencySet {
     /// Whether it leaves out what was not executed of some program.
     pub fn is_narrowed(&self) -> bool {
         self.dependencies.iter().any(|dependency| !dependency.executed.is_empty())
     }
 
-    /// What two equal shapes have in common.
+    /// What two equal dependency sets have in common.
     pub fn hash(&self) -> Result<Hash, FormatError> {
         Ok(Hash::of(&self.to_bytes()?))
     }
 
-    /// The shape as bytes, without an envelope: the store puts one around what it has packed.
+    /// The dependency set as bytes, without an envelope: the store puts one around what it has packed.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
         postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)
     }
@@ -175,7 +175,7 @@ impl Shape {
     /// Reads what `to_bytes` wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
         match postcard::take_from_bytes(bytes) {
-            Ok((shape, [])) => Ok(shape),
+            Ok((dependency_set, [])) => Ok(dependency_set),
             _ => Err(FormatError::Malformed),
         }
     }
@@ -204,21 +204,21 @@ mod tests {
             vec![one(DependencyKind::Absent, Base::Root, &[]), file],
         ];
         let hashes: std::collections::HashSet<_> =
-            all.into_iter().map(|dependencies| Shape { dependencies }.hash().unwrap()).collect();
+            all.into_iter().map(|dependencies| DependencySet { dependencies }.hash().unwrap()).collect();
         assert_eq!(hashes.len(), 6);
     }
 
     proptest! {
         #[test]
-        fn a_shape_comes_back_as_it_was(paths: Vec<Vec<u8>>) {
+        fn a_dependency_set_comes_back_as_it_was(paths: Vec<Vec<u8>>) {
             let dependency = |path| Dependency::on(DependencyKind::Folder, Place { base: Base::Build, path });
-            let shape = Shape { dependencies: paths.into_iter().map(dependency).collect() };
-            prop_assert_eq!(Shape::from_bytes(&shape.to_bytes().unwrap()), Ok(shape));
+            let dependency_set = DependencySet { dependencies: paths.into_iter().map(dependency).collect() };
+            prop_assert_eq!(DependencySet::from_bytes(&dependency_set.to_bytes().unwrap()), Ok(dependency_set));
         }
 
         #[test]
-        fn any_bytes_are_a_shape_or_an_error(bytes: Vec<u8>) {
-            let _ = Shape::from_bytes(&bytes);
+        fn any_bytes_are_a_dependency_set_or_an_error(bytes: Vec<u8>) {
+            let _ = DependencySet::from_bytes(&bytes);
         }
     }
 }

@@ -13,11 +13,11 @@ const COARSEST_CLOCK: i64 = 2;
 /// Device, inode, size, modification and change time. The kernel sets the last one at every write, and nobody can set it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileIdentity {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) modified: (i64, i64),
+    pub(crate) changed: (i64, i64),
 }
 
 impl FileIdentity {
@@ -56,6 +56,18 @@ impl FileIdentity {
     pub fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
         now - self.modified.0.max(self.changed.0) > COARSEST_CLOCK
+    }
+
+    /// What two equal identities have in common, at once: for where there are many.
+    pub fn to_bytes(&self) -> [u8; 56] {
+        let times = [self.modified.0, self.modified.1, self.changed.0, self.changed.1].map(|time| time as u64);
+        let mut bytes = [0; 56];
+        for (place, number) in
+            bytes.chunks_exact_mut(8).zip([self.device, self.inode, self.size].into_iter().chain(times))
+        {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
     }
 
     /// What two equal identities have in common.

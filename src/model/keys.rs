@@ -22,6 +22,8 @@ pub enum KeyOf {
     /// An outcome that names folders of one checkout.
     CheckoutOutcome,
     Trace,
+    /// One of the executions of a test that `explain` can compare with.
+    EarlierTrace,
     LastUse,
     KeptManifest,
     /// What a test was seen to pass with, at each granularity of change.
@@ -44,15 +46,19 @@ pub enum KeyOf {
     RemoteStore,
     Breakers,
     ContentEntry,
+    /// What was used by an execution of a test, by the attributes of the files.
+    Stamp,
+    PatchedLibrary,
 }
 
 impl KeyOf {
-    pub const ALL: [KeyOf; 26] = [
+    pub const ALL: [KeyOf; 29] = [
         KeyOf::Test,
         KeyOf::Outcome,
         KeyOf::WholeOutcome,
         KeyOf::CheckoutOutcome,
         KeyOf::Trace,
+        KeyOf::EarlierTrace,
         KeyOf::LastUse,
         KeyOf::KeptManifest,
         KeyOf::SeenGranularities,
@@ -74,6 +80,8 @@ impl KeyOf {
         KeyOf::RemoteStore,
         KeyOf::Breakers,
         KeyOf::ContentEntry,
+        KeyOf::Stamp,
+        KeyOf::PatchedLibrary,
     ];
 
     fn tag(self) -> &'static str {
@@ -83,6 +91,7 @@ impl KeyOf {
             KeyOf::WholeOutcome => "whole",
             KeyOf::CheckoutOutcome => "bound to its place",
             KeyOf::Trace => "trace",
+            KeyOf::EarlierTrace => "earlier trace",
             KeyOf::LastUse => "last use",
             KeyOf::KeptManifest => "kept manifest",
             KeyOf::SeenGranularities => "seen granularities",
@@ -104,6 +113,8 @@ impl KeyOf {
             KeyOf::RemoteStore => "remote store",
             KeyOf::Breakers => "breakers",
             KeyOf::ContentEntry => "remembered content",
+            KeyOf::Stamp => "stamp",
+            KeyOf::PatchedLibrary => "patched library",
         }
     }
 
@@ -200,12 +211,17 @@ impl Hasher {
 
 /// The key of an outcome: the test, what it used, and what that is. `surroundings` are the folders around the project, where
 /// they count.
-pub fn outcome(test: Hash, shape: Hash, surroundings: &[Place], values: &[Hash]) -> Hash {
+pub fn outcome(test: Hash, dependency_set: Hash, surroundings: &[Place], values: &[Hash]) -> Hash {
     let mut hasher = KeyOf::Outcome.hasher();
-    hasher.hash(test).hash(shape).number(values.len() as u64);
+    hasher.hash(test).hash(dependency_set).number(values.len() as u64);
     surroundings.iter().for_each(|place| _ = hasher.place(place));
     values.iter().for_each(|value| _ = hasher.hash(*value));
     hasher.finish()
+}
+
+/// The key of one of a test's earlier executions, of which each has a slot.
+pub fn earlier_trace(test: Hash, slot: u64) -> Hash {
+    KeyOf::EarlierTrace.hasher().hash(test).number(slot).finish()
 }
 
 /// The key of the latest use of a binary. Other checkouts and projects have binaries of the same names.

@@ -1,7 +1,7 @@
 //! Golden keys. One that fails means that every store loses what it knows: raise `SCHEMA` if that is meant, and write the new
 //! keys here.
 
-use super::super::{Dependency, Shape};
+use super::super::{Dependency, DependencySet};
 use super::*;
 use std::collections::HashSet;
 
@@ -23,11 +23,12 @@ fn no_two_kinds_share_a_tag() {
 
 #[test]
 fn composed_keys_stay() {
-    let [test, shape, value] = [1, 2, 3].map(|byte| Hash([byte; 16]));
+    let [test, dependency_set, value] = [1, 2, 3].map(|byte| Hash([byte; 16]));
     let keys = [
-        outcome(test, shape, &[], &[value]),
-        outcome(test, shape, &[place()], &[value, value]),
+        outcome(test, dependency_set, &[], &[value]),
+        outcome(test, dependency_set, &[place()], &[value, value]),
         last_use(Path::new("/w"), &place()),
+        earlier_trace(test, 3),
         Hasher::new("x").numbers(&[1, 2]).code(Level::Ast).finish(),
         PlainState::Absent.value(),
         PlainState::OfTheSystem.value(),
@@ -36,6 +37,7 @@ fn composed_keys_stay() {
         "d65c2284df5be7796c2dd7185a2a3a67",
         "24bc77de0b9974a5f6578f44b400abeb",
         "2986db5cbf09393526971fe404067fef",
+        "7bf67c9c931039ac495831cd73b5b679",
         "8fda0f0d7ed1bb624fb7c212539be6b2",
         "e343e3ed167eb2c05592001ce6202aab",
         "2398f3c82d2ba70f4bfd3de10aacb01d",
@@ -43,7 +45,7 @@ fn composed_keys_stay() {
     assert_eq!(keys.map(|key| key.to_string()), expected);
 }
 
-/// Shapes are hashed as they are written. Their numbers are those of the declarations, so a new kind goes to the end.
+/// DependencySets are hashed as they are written. Their numbers are those of the declarations, so a new kind goes to the end.
 #[test]
 fn kinds_and_bases_keep_their_numbers_on_disk() {
     use DependencyKind::*;
@@ -70,14 +72,14 @@ fn kinds_and_bases_keep_their_numbers_on_disk() {
     ];
     for (number, kind) in kinds.into_iter().enumerate() {
         assert_eq!(kind.code(), number as u64);
-        let shape = Shape { dependencies: vec![Dependency::on(kind, place())] };
-        assert_eq!(shape.to_bytes().unwrap(), [1, number as u8, 2, 3, b'a', b'/', b'b', 0, 0]);
+        let dependency_set = DependencySet { dependencies: vec![Dependency::on(kind, place())] };
+        assert_eq!(dependency_set.to_bytes().unwrap(), [1, number as u8, 2, 3, b'a', b'/', b'b', 0, 0]);
     }
     let bases = [Base::None, Base::Root, Base::Build, Base::Home, Base::Temporary, Base::Runtime, Base::Job];
     for (number, base) in bases.into_iter().enumerate() {
         assert_eq!(base.code(), number as u64);
         let place = Place { base, path: Vec::new() };
-        let shape = Shape { dependencies: vec![Dependency::on(File, place)] };
-        assert_eq!(shape.to_bytes().unwrap(), [1, 3, number as u8, 0, 0, 0]);
+        let dependency_set = DependencySet { dependencies: vec![Dependency::on(File, place)] };
+        assert_eq!(dependency_set.to_bytes().unwrap(), [1, 3, number as u8, 0, 0, 0]);
     }
 }

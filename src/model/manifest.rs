@@ -2,7 +2,7 @@
 //! stages after linking know of the binary's inside.
 
 use super::envelope::{Format, FormatError, Payload};
-pub use super::node::{Edge, Node, WHOLE_BINARY, WHOLE_BINARY_WITH_ID};
+pub use super::node::{Edge, Node, RIGHTS, WHOLE_BINARY, WHOLE_BINARY_WITH_ID};
 use super::{Hash, Refusal, flat};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -4,6 +4,9 @@ use super::{AtomKind, Hash, Level};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+/// The domain under which the rights to an atom's memory are mixed into its hash.
+pub const RIGHTS: &str = "rights";
+
 /// An atom in its place, or one of the things that stand in for atoms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node<'a> {

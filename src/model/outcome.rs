@@ -23,7 +23,7 @@ pub struct Outcome {
     pub input_end: Option<u64>,
     pub origin: Origin,
     /// It names folders of its checkout, and is of use there only.
-    pub bound: bool,
+    pub checkout_specific: bool,
 }
 
 /// The end of a process.
@@ -149,7 +149,7 @@ mod tests {
     fn outcome(stdout: Vec<u8>, stderr: Vec<u8>, turns: Vec<u64>) -> Outcome {
         let exit = Exit::Code(0);
         let (duration, files, origin) = (Duration::ZERO, Vec::new(), Origin::default());
-        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin, bound: false }
+        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin, checkout_specific: false }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 7 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 9 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +56,29 @@ pub struct Atom<'a> {
     pub references: u32,
     /// It is one function and nothing else, so that breakpoints in its place see every execution and disturb nothing.
     pub traceable: bool,
+    /// What is at its end, if it is code.
+    pub ending: Ending,
+    /// If it is code: whether it may return to its caller.
+    pub returns: bool,
     /// Index into `Record::files`, and line; line 0 where there is no debug information.
     pub file: u32,
     pub line: u32,
+}
+
+/// Whether control can run past the end of an atom, into what the linker has put behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// It cannot.
+    #[default]
+    Leaves,
+    /// It can if one of these returns, which are called last.
+    Calls([Option<Target>; 4]),
+    /// It can.
+    Falls,
+}
+
+impl Ending {
+    pub const NO_CALLS: [Option<Target>; 4] = [None; 4];
 }
 
 /// What an atom is.
@@ -250,9 +270,14 @@ impl<'a> Record<'a> {
     fn check(&self) -> Result<(), FormatError> {
         let atom_exists = |atom: u32| (atom as usize) < self.atoms.len();
         let references = self.atoms.iter().map(|atom| atom.references as usize).sum::<usize>();
-        let targets = self.references.iter().all(|reference| match reference.target {
+        let target_exists = |target: Target| match target {
             Target::Atom(atom) => atom_exists(atom),
             Target::Symbol(symbol) => (symbol as usize) < self.symbols.len(),
+        };
+        let targets = self.references.iter().all(|reference| target_exists(reference.target));
+        let endings = self.atoms.iter().all(|atom| match atom.ending {
+            Ending::Calls(called) => called.into_iter().flatten().all(target_exists),
+            Ending::Leaves | Ending::Falls => true,
         });
         let symbols = self.symbols.iter().all(|symbol| match symbol.kind {
             SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. } => atom_exists(atom),
@@ -260,7 +285,7 @@ impl<'a> Record<'a> {
         });
         let files = self.atoms.iter().all(|atom| atom.line == 0 || (atom.file as usize) < self.files.len());
         let sites = self.sites.iter().all(|site| (site.reference as usize) < self.references.len());
-        let whole = references == self.references.len() && targets && symbols && files && sites;
+        let whole = references == self.references.len() && targets && endings && symbols && files && sites;
         if whole { Ok(()) } else { Err(FormatError::Malformed) }
     }
 

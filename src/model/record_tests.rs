@@ -45,6 +45,8 @@ fn atom(files: u32) -> impl Strategy<Value = Atom<'static>> {
             size,
             references: 0,
             traceable,
+            ending: if traceable { Ending::Leaves } else { Ending::Falls },
+            returns: !traceable,
             file: file % files.max(1),
             line: if files == 0 { 0 } else { line },
         },

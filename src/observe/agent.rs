@@ -9,9 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The library that `build.rs` makes of `agent/agent.rs`.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));
+use tasting_agent::LIBRARY;
 
 /// The agent's file, which is ours: the test does not use it.
 #[derive(Clone)]
@@ -25,7 +23,7 @@ impl Agent {
     /// Opens the agent's file in a folder; writes it if it is not there. `None` where it could not be loaded: the loader
     /// would complain of it in the test's name.
     pub fn open(folder: &Path) -> Option<Agent> {
-        let path = folder.join(format!("agent-{}.so", &Hash::of(LIBRARY).to_string()[..12]));
+        let path = folder.join(file_name());
         if !path.is_absolute() {
             return None;
         }
@@ -49,6 +47,11 @@ impl Agent {
     pub fn test() -> Agent {
         Agent { path: "/agent.so".into(), file: Arc::new(File::open("/dev/null").unwrap()) }
     }
+}
+
+/// The name of its file.
+pub fn file_name() -> String {
+    format!("agent-{}.so", &Hash::of(LIBRARY).to_string()[..12])
 }
 
 /// The file at a path, if its content is the agent.

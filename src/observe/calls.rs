@@ -113,6 +113,11 @@ pub enum Act {
     LookInto {
         process: usize,
     },
+    /// Asks for the priority of a process, a group or a user, or changes it: argument 0 says which, argument 1 whose.
+    /// `process` is the value of argument 0 that means a process.
+    Priority {
+        process: u32,
+    },
     /// Waits for connections to the socket in argument 0.
     Accept,
     /// Installs a filter of its own; the flags, or `None` for prctl.
@@ -159,6 +164,17 @@ const CWD: Option<usize> = None;
 const ALWAYS: &[When] = &[Always];
 const READS: &[When] = &[Foreign(0)];
 const WAITS: &[When] = &[AnyForeign];
+
+/// Of `prctl` and `seccomp`.
+const PROCESS_CONTROLS: &[u32] =
+    &[libc::PR_SET_SECCOMP as u32, libc::PR_GET_SECCOMP as u32, libc::PR_SET_PDEATHSIG as u32];
+const FILTERS: &[u32] = &[libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER];
+
+/// Calls that name a process: 0 is the caller itself.
+const OTHERS: &[When] = &[IsNot(0, u32::MAX, &[0])];
+const IOPRIO_WHO_PROCESS: u32 = 1;
+const PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[libc::PRIO_PROCESS])];
+const IO_PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[IOPRIO_WHO_PROCESS])];
 
 /// After such a call, paths are not looked up any more.
 pub const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
@@ -238,8 +254,8 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_unshare,         Act::Refuse(MOUNTS), &[HasBits(0, NEW_NAMESPACES)]),
     (libc::SYS_socket,          Act::Socket, &[IsNot(0, u32::MAX, PLAIN_FAMILIES), IsAny(1, SOCKET_TYPE, &[libc::SOCK_RAW as u32])]),
     (libc::SYS_ptrace,          Act::Debug, &[IsAny(0, u32::MAX, &[PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE])]),
-    (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, &[libc::PR_SET_SECCOMP as u32, libc::PR_SET_PDEATHSIG as u32])]),
-    (libc::SYS_seccomp,         Act::Filter { flags: Some(1) }, &[IsAny(0, u32::MAX, &[libc::SECCOMP_SET_MODE_FILTER])]),
+    (libc::SYS_prctl,           Act::Filter { flags: None }, &[IsAny(0, u32::MAX, PROCESS_CONTROLS)]),
+    (libc::SYS_seccomp,         Act::Filter { flags: Some(1) }, &[IsAny(0, u32::MAX, FILTERS)]),
     (libc::SYS_setitimer,       Act::Signals, &[NotNull(1)]),
     (libc::SYS_mq_notify,       Act::Signals, &[NotNull(1)]),
     (libc::SYS_ioctl,           Act::Control, &[IsAny(1, u32::MAX, CONTROLS)]),
@@ -251,6 +267,28 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_msgget,          Act::Key("msg"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_semget,          Act::Key("sem"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_rt_sigaction,    Act::Handler, &[NotNull(1)]),
+    (libc::SYS_getpriority,     Act::Priority { process: libc::PRIO_PROCESS }, PRIORITIES),
+    (libc::SYS_setpriority,     Act::Priority { process: libc::PRIO_PROCESS }, PRIORITIES),
+    (libc::SYS_ioprio_get,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
+    (libc::SYS_ioprio_set,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
+    (libc::SYS_prlimit64,       Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_getpgid,         Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_setpgid,         Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_getsid,          Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_getaffinity, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_setaffinity, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_getparam,  Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_setparam,  Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_getscheduler, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_setscheduler, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_getattr,   Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_setattr,   Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_sched_rr_get_interval, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_get_robust_list, Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_migrate_pages,   Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_move_pages,      Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_perf_event_open, Act::LookInto { process: 1 }, &[IsNot(1, u32::MAX, &[0])]),
+    (libc::SYS_kcmp,            Act::LookInto { process: 1 }, ALWAYS),
 
     (libc::SYS_openat,          Act::Open { folder: AT, path: 1, flags: 2 }, ALWAYS),
     (libc::SYS_openat2,         Act::OpenHow, ALWAYS),

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is read at once. Tests read mostly small files.
@@ -111,11 +111,21 @@ impl Contents {
         self.unsteady.contains(&Identity::of(found))
     }
 
+    /// The same of a file of an identity, as far as its content was read.
+    pub fn is_steady(&self, identity: &Identity) -> bool {
+        !self.unsteady.contains(identity)
+    }
+
     /// Whether a file is in a file system (tmpfs) where writing to it by way of mapped memory leaves its times as they are.
     pub fn is_in_memory(&mut self, path: &Path, found: &Metadata) -> bool {
+        self.is_device_in_memory(found.dev(), || path.to_owned())
+    }
+
+    /// The same of all files of a device, of which one is at the path.
+    pub fn is_device_in_memory(&mut self, device: u64, path: impl FnOnce() -> PathBuf) -> bool {
         const KINDS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-        let look = || rustix::fs::statfs(path).is_ok_and(|system| KINDS.contains(&(system.f_type as u64)));
-        *self.in_memory.entry(found.dev()).or_insert_with(look)
+        let look = || rustix::fs::statfs(path()).is_ok_and(|system| KINDS.contains(&(system.f_type as u64)));
+        *self.in_memory.entry(device).or_insert_with(look)
     }
 
     /// Reads and hashes a file; again, if it changed meanwhile.

@@ -9,9 +9,7 @@ use crate::model::codes;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// What the agent takes for our signal (`agent/signals.rs`).
-const SHOW_CODE: u64 = 0x0074_6173_7469_6e67;
+use tasting_agent::protocol::SHOW_CODE;
 
 /// So long an agent may take to hear of it, and then to do it.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,5 +1,5 @@
 //! Descriptors that the test has from outside, wherever they turn up: under their own number, put aside under a higher one, by
-//! a path, or handed to another process.
+//! a path, or handed to another process; and pipes of ours that paths lead to.
 //!
 //! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is asked for its size.
 
@@ -8,10 +8,12 @@ use super::content::device_and_inode;
 use super::facts::Fact;
 use super::inherited::{Foreign, PUT_ASIDE};
 use super::memory;
+use super::resolve::Place;
 use super::supervisor::Supervisor;
 use crate::model::codes;
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 
 const USED: &str = "is used, and comes from outside the test";
 
@@ -88,6 +90,25 @@ impl Supervisor {
         if let Some(foreign) = self.foreign.iter().find(|foreign| foreign.file == file) {
             let name = foreign.name.clone();
             self.ledger.refuse(name, (codes::INHERITED, USED));
+        }
+    }
+
+    /// A path has led to a descriptor of a process, which may be one of the pipes.
+    pub(super) fn meets_stand_in(&mut self, call: &Call, place: &Place) {
+        let Some(stand_ins) = self.stand_ins.clone() else { return };
+        let pipe = fs::metadata(&place.path).ok().filter(|found| found.file_type().is_fifo());
+        let Some(pipe) = pipe.map(|found| device_and_inode(&found)) else { return };
+        let Some(stand_in) = stand_ins.pipes.iter().find(|stand_in| stand_in.pipe == pipe) else { return };
+        self.ledger.learns(&Fact::OutputFile(stand_in.number));
+        if !stand_in.is_file {
+            return;
+        }
+        let is_of_the_caller = place.path.starts_with(format!("/proc/{}/fd", call.thread()));
+        let name = "its output";
+        if is_of_the_caller && (stand_ins.pass_on)() && stand_ins.give_back(call, pipe).is_ok() {
+            self.ledger.refuse(name, (codes::OUTPUT, "is a file that others have open too, and is reached by a path"));
+        } else {
+            self.disturb(name.to_owned(), "is a file that others have open too, and a pipe to the test");
         }
     }
 

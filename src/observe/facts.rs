@@ -1,5 +1,5 @@
 //! What a run can learn of the machine without opening a file: whether a port, a name or a key is free, whether there is a
-//! terminal and how large it is. Each fact has a name, under which it can be asked again.
+//! terminal and how large it is, whether the output is a file. Each fact has a name, under which it can be asked again.
 //!
 //! In: names of facts. Out: their values.
 
@@ -25,6 +25,8 @@ pub enum Fact {
     Terminal,
     /// The size of the terminal at standard input.
     TerminalSize,
+    /// Whether standard output (1) or standard error (2) is a file.
+    OutputFile(i32),
 }
 
 impl Fact {
@@ -37,6 +39,7 @@ impl Fact {
             Fact::Key(table, key) => format!("key {table} {key}").into_bytes(),
             Fact::Terminal => b"terminal".to_vec(),
             Fact::TerminalSize => b"terminal size".to_vec(),
+            Fact::OutputFile(number) => format!("output file {number}").into_bytes(),
         };
         PathBuf::from(std::ffi::OsStr::from_bytes(&text))
     }
@@ -54,6 +57,7 @@ impl Fact {
             ["key", table, key] => Some(Fact::Key(table.to_owned(), key.parse().ok()?)),
             ["terminal"] => Some(Fact::Terminal),
             ["terminal", "size"] => Some(Fact::TerminalSize),
+            ["output", "file", number] => Some(Fact::OutputFile(number.parse().ok()?)),
             _ => None,
         }
     }
@@ -67,6 +71,9 @@ impl Fact {
             Fact::Key(table, key) => has_key(table, *key),
             Fact::Terminal => terminal_of("self") != Some(0),
             Fact::TerminalSize => true,
+            Fact::OutputFile(number) => {
+                kernel::duplicate(*number).and_then(|file| file.metadata().ok()).is_some_and(|found| found.is_file())
+            }
         }
     }
 
@@ -95,6 +102,10 @@ pub fn value(name: &Path) -> Hash {
 /// One line of a table of sockets.
 pub struct Socket {
     pub port: u16,
+    /// The port of the other end; 0 if there is none.
+    pub other: u16,
+    /// The other end is on this machine, by an address that no other machine has.
+    pub other_is_here: bool,
     pub state: u8,
     /// The number that the kernel shows the socket by.
     pub number: u64,
@@ -119,11 +130,51 @@ pub fn sockets(process: &str) -> Vec<Socket> {
 fn socket(line: &str) -> Option<Socket> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (_, port) = fields.get(1)?.rsplit_once(':')?;
+    let (address, other) = fields.get(2)?.rsplit_once(':')?;
     Some(Socket {
         port: u16::from_str_radix(port, 16).ok()?,
+        other: u16::from_str_radix(other, 16).ok()?,
+        other_is_here: is_loopback(address),
         state: u8::from_str_radix(fields.get(3)?, 16).ok()?,
         number: fields.get(9)?.parse().ok()?,
     })
+}
+
+/// Whether an address, in words of the processor's own byte order, is 127.0.0.0/8 or ::1.
+fn is_loopback(address: &str) -> bool {
+    let words = address.as_bytes().chunks(8).map(|word| u32::from_str_radix(str::from_utf8(word).ok()?, 16).ok());
+    let words: Option<Vec<[u8; 4]>> = words.map(|word| word.map(u32::to_ne_bytes)).collect();
+    const MAPPED: [u8; 4] = [0, 0, 0xff, 0xff];
+    matches!(
+        words.unwrap_or_default()[..],
+        [[127, ..]]
+            | [[0, 0, 0, 0], [0, 0, 0, 0], MAPPED, [127, ..]]
+            | [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
+    )
+}
+
+/// One line of the table of sockets with names of files, or names of their own.
+pub struct LocalSocket {
+    pub number: u64,
+    pub is_connected: bool,
+    pub name: String,
+}
+
+/// The sockets of this kind that a process can meet.
+pub fn local_sockets(process: &str) -> Vec<LocalSocket> {
+    const CONNECTED: &str = "03";
+    let table = fs::read(format!("/proc/{process}/net/unix")).unwrap_or_default();
+    let lines = String::from_utf8_lossy(&table).into_owned();
+    let socket = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let name = fields.get(7..).map(|words| words.join(" "));
+        Some(LocalSocket {
+            number: fields.get(6)?.parse().ok()?,
+            is_connected: *fields.get(5)? == CONNECTED,
+            name: name.filter(|name| !name.is_empty())?,
+        })
+    };
+    lines.lines().skip(1).filter_map(socket).collect()
 }
 
 fn is_port_used(process: &str, port: u16) -> bool {
@@ -164,6 +215,7 @@ mod tests {
             Fact::Key("shm".to_owned(), 7),
             Fact::Terminal,
             Fact::TerminalSize,
+            Fact::OutputFile(2),
         ] {
             assert_eq!(Fact::of_name(fact.name().as_os_str().as_bytes()), Some(fact));
         }

@@ -7,7 +7,6 @@ use super::calls::Act;
 use super::content::{Identity, same_file};
 use super::facts::{self, Fact};
 use super::known::Effect;
-use super::lead;
 use super::ledger::Sight;
 use super::loaders;
 use super::memory;
@@ -16,7 +15,7 @@ use super::programs;
 use super::resolve::{Found, Place, Trail};
 use super::supervisor::{Supervisor, has_debugger};
 use super::targets::{self, Target};
-use super::tracing::{REQUEST, Tracer};
+use super::tracing::Tracer;
 use super::used::{Kind, is_executable};
 use crate::model::{FileIdentity, codes};
 use std::ffi::OsStr;
@@ -24,6 +23,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use tasting_agent::protocol::{BOARD_REQUEST, REGION_REQUEST};
 
 const RENAME_NOREPLACE: u64 = 1;
 const RENAME_EXCHANGE: u64 = 2;
@@ -58,7 +58,9 @@ impl Act {
                 Effect::Nothing
             }
             Socket | Connect | Listen | SendTo | SendMessage { .. } | Key(_) | Accept => Effect::Nothing,
-            CloneHow | Debug | LookInto { .. } | Handler | Signals | Control | Inherited => Effect::Nothing,
+            CloneHow | Debug | LookInto { .. } | Priority { .. } | Handler | Signals | Control | Inherited => {
+                Effect::Nothing
+            }
             ChangeFolder { .. } | EnterFolder => Effect::Moves,
             Filter { .. } => Effect::TurnsOff,
             _ => Effect::Changes,
@@ -171,8 +173,12 @@ impl Supervisor {
             self.saw(&place, Sight::Details);
             return Ok(());
         }
-        if let Some(lead) = &mut self.lead {
-            lead.opens(&text, &place.path);
+        let is_read = flags & libc::O_ACCMODE == libc::O_RDONLY;
+        if is_read && self.shows_process_file(call, &place, &text, flags) {
+            return Ok(());
+        }
+        if let (Some(lead), Found::There(found)) = (&mut self.lead, &place.found) {
+            lead.opens(&text, &place.path, found);
         }
         let reads = flags & libc::O_ACCMODE != libc::O_WRONLY;
         let writes = flags & libc::O_ACCMODE != libc::O_RDONLY || has(libc::O_TRUNC);
@@ -268,21 +274,26 @@ impl Supervisor {
     /// Whether the loader opens the agent, or the agent asks for something.
     pub(super) fn is_for_the_agent(&mut self, call: &Call, text: &[u8], is_path_only: bool) -> bool {
         let Some(tracer) = &self.tracer else { return false };
-        match text.strip_prefix(REQUEST).filter(|_| is_path_only) {
+        match text.strip_prefix(REGION_REQUEST).filter(|_| is_path_only) {
             Some(name) => self.answer_agent(call, name),
-            None if is_path_only && text == lead::REQUEST => self.give_board(call),
+            None if is_path_only && text == BOARD_REQUEST.to_bytes() => self.give_board(call),
             None if tracer.is_agent(Path::new(OsStr::from_bytes(text))) => self.opens_agent(call),
             None => return false,
         }
         true
     }
 
-    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed.
-    fn give_board(&self, call: &Call) {
-        let is_sanitized = self.tracer.as_ref().is_some_and(|tracer| tracer.has_sanitizer.contains(&call.thread()));
-        if let Some(lead) = self.lead.as_ref().filter(|_| !is_sanitized) {
-            call.answered.set(call.listener.give_one(call.notification, lead.board()).is_ok());
+    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed. It is told if it need not ask
+    /// for a region, because there is none of its program.
+    fn give_board(&mut self, call: &Call) {
+        let program = self.loaders.program_of(call.thread()).map(Path::to_owned);
+        let (Some(tracer), Some(lead)) = (&mut self.tracer, &self.lead) else { return };
+        if tracer.has_sanitizer.contains(&call.thread()) {
+            return;
         }
+        let is_untraced = self.lost || tracer.only_leads() || program.is_ok_and(|program| !tracer.has(&program));
+        let is_given = call.listener.give_board(call.notification, lead.board(), lead.patched(), is_untraced);
+        call.answered.set(is_given.is_ok());
     }
 
     /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
@@ -540,8 +551,8 @@ impl Supervisor {
         match head.interpreter {
             Some(interpreter) if depth < MOST_INTERPRETERS => match self.place_of(call, None, &interpreter, true) {
                 Some(place) => {
-                    if let Some(lead) = &mut self.lead {
-                        lead.opens(&interpreter, &place.path);
+                    if let (Some(lead), Found::There(found)) = (&mut self.lead, &place.found) {
+                        lead.opens(&interpreter, &place.path, found);
                     }
                     self.execute(call, place, depth + 1)
                 }

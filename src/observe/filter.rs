@@ -70,31 +70,83 @@ pub fn program(foreign: &[i32], passes: Option<Passes>) -> Vec<sock_filter> {
         block.splice(0..0, own_ask.into_iter().flat_map(|ask| let_own_ask_through(ask, foreign)));
         block.splice(0..0, passes.into_iter().flat_map(|passes| let_through(passes.instruction)));
     }
-    blocks.sort_by_key(|(number, _)| *number);
-    program.extend(search(&blocks));
-    program
+    let (leaves, blocks) = leaves(blocks);
+    program.extend(search(&leaves));
+    place(program, &blocks)
 }
 
-/// Finds the block of a number by halving. The kernel tries a new filter with every number that there is, to
+/// What follows from the numbers from one on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaf {
+    Return(u32),
+    /// The steps of a block.
+    Block(usize),
+}
+
+/// A jump to a block, before it is known where that will be.
+const TO_BLOCK: u16 = u16::MAX;
+
+/// What follows from all numbers, by the first of those from which the same follows; and the blocks. Many calls have the same one.
+fn leaves(mut rows: Vec<(u32, Vec<sock_filter>)>) -> (Vec<(u32, Leaf)>, Vec<Vec<sock_filter>>) {
+    const ALLOWED: Leaf = Leaf::Return(SECCOMP_RET_ALLOW);
+    let fields = |step: &sock_filter| (step.code, step.jt, step.jf, step.k);
+    let (mut leaves, mut blocks) = (vec![(0, ALLOWED)], Vec::<Vec<sock_filter>>::new());
+    let mut add = |number, leaf| match leaves.last_mut() {
+        Some((first, last)) if *first == number => *last = leaf,
+        Some((_, last)) if *last == leaf => {}
+        _ => leaves.push((number, leaf)),
+    };
+    rows.sort_by_key(|(number, _)| *number);
+    for (number, block) in rows {
+        let is_same = |other: &Vec<sock_filter>| other.iter().map(fields).eq(block.iter().map(fields));
+        let leaf = match (&block[..], blocks.iter().position(is_same)) {
+            ([sock_filter { code: RETURN, k, .. }], _) => Leaf::Return(*k),
+            (_, Some(known)) => Leaf::Block(known),
+            (_, None) => {
+                blocks.push(block);
+                Leaf::Block(blocks.len() - 1)
+            }
+        };
+        add(number, leaf);
+        add(number + 1, ALLOWED);
+    }
+    (leaves, blocks)
+}
+
+/// Finds what follows from a number by halving. The kernel tries a new filter with every number that there is, to
 /// learn which calls are always allowed: with one comparison after the other that took half a millisecond.
-fn search(blocks: &[(u32, Vec<sock_filter>)]) -> Vec<sock_filter> {
-    match blocks {
+fn search(leaves: &[(u32, Leaf)]) -> Vec<sock_filter> {
+    match leaves {
         [] => vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)],
-        [(number, block)] => {
-            let mut steps = vec![step(EQUAL, *number, 0, block.len() as u8)];
-            steps.extend(block);
-            steps.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
-            steps
-        }
+        [(_, Leaf::Return(what))] => vec![step(RETURN, *what, 0, 0)],
+        [(_, Leaf::Block(block))] => vec![step(TO_BLOCK, *block as u32, 0, 0)],
         _ => {
-            let (low, high) = blocks.split_at(blocks.len() / 2);
+            let (low, high) = leaves.split_at(leaves.len() / 2);
             let first = search(low);
-            let mut steps = vec![step(AT_LEAST, high[0].0, 0, 1), step(JUMP, first.len() as u32, 0, 0)];
+            let mut steps = match u8::try_from(first.len()) {
+                Ok(length) => vec![step(AT_LEAST, high[0].0, length, 0)],
+                Err(_) => vec![step(AT_LEAST, high[0].0, 0, 1), step(JUMP, first.len() as u32, 0, 0)],
+            };
             steps.extend(first);
             steps.extend(search(high));
             steps
         }
     }
+}
+
+/// Puts the blocks behind a program, and lets its jumps lead there.
+fn place(mut program: Vec<sock_filter>, blocks: &[Vec<sock_filter>]) -> Vec<sock_filter> {
+    let end = program.len();
+    let start = |block: usize| end + blocks[..block].iter().map(|block| block.len() + 1).sum::<usize>();
+    for (at, step) in program.iter_mut().enumerate().filter(|(_, step)| step.code == TO_BLOCK) {
+        step.code = JUMP;
+        step.k = (start(step.k as usize) - at - 1) as u32;
+    }
+    for block in blocks {
+        program.extend(block);
+        program.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
+    }
+    program
 }
 
 /// So far from the instruction whose calls are let through is a second one.

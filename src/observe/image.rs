@@ -1,4 +1,4 @@
-//! The image of a module's code that agents show in its place: functions with a call of the gate at their fronts (`agent/gate.rs`) and
+//! The image of a module's code that agents show in its place: functions with a call of the gate at their fronts (the agent's `gate.rs`) and
 //! breakpoints behind it, so that no way in is missed. And the pages on which those calls land. Functions that cannot have a gate
 //! (shorter than a call, entered by jumps) are left as they are, and count as executed: noting them would take a signal.
 //!
@@ -9,14 +9,12 @@ use crate::process::sys::Memory;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-
-/// Some of the code that was there: so many places.
-pub const SAMPLES: usize = 4;
+use tasting_agent::protocol::{self, FRONT_ABOVE, FRONT_BELOW, SAMPLES};
 
 /// What an agent has to know of an image.
 pub struct Image {
     /// Some of the code that was there: where, and what.
-    pub samples: Vec<[u64; 2]>,
+    pub samples: [(u64, u64); SAMPLES],
     /// How much of the code belongs to each function, with what fills the gap behind it if its gate needs that.
     pub sizes: Vec<u32>,
     /// Which functions count as executed, because they are not watched: a byte each.
@@ -27,26 +25,19 @@ pub struct Image {
     pub distance: u64,
 }
 
-/// What the agent takes for a breakpoint of ours.
-#[cfg(target_arch = "x86_64")]
-const BREAKPOINT: &[u8] = &[0xcc];
-#[cfg(target_arch = "aarch64")]
-const BREAKPOINT: &[u8] = &(0xd420_0000_u32 | 0x7a57 << 5).to_le_bytes();
+const BREAKPOINT: &[u8] = &protocol::BREAKPOINT.to_le_bytes();
 
-/// A call of a place far below, all of whose bytes but the first are breakpoints, and how far from the code it leads, in whole pages.
-const BELOW: ([u8; GATE], i64) = ([0xe8, 0xcc, 0xcc, 0xcc, 0xcc], -0x3333_4000);
-/// A call of a place above. The last byte is an instruction that there is not: all breakpoints are negative numbers.
-const ABOVE: ([u8; GATE], i64) = ([0xe8, 0xcc, 0xcc, 0xcc, 0x60], 0x60cc_c000);
-const GATE: usize = 5;
+/// The front of a function with a gate, and how far from the code its call leads, in whole pages.
+const BELOW: ([u8; GATE], i64) = (FRONT_BELOW, -0x3333_4000);
+const ABOVE: ([u8; GATE], i64) = (FRONT_ABOVE, 0x60cc_c000);
+const GATE: usize = FRONT_BELOW.len();
 /// Where the call at the very start of the code lands, from the start of the landing area on: the pages of the area lie a whole number of
 /// pages below those of the code.
 const FIRST_LANDING: u64 = 0xcd1;
 
-const PAGE: u64 = 4096;
-/// A chunk of the landing area, as agents map it again and again.
-const CHUNK: u64 = 1 << 18;
-/// The jump at the end of a chunk's first page, which agents write.
-const JUMP: u64 = 32;
+const PAGE: u64 = protocol::PAGE as u64;
+const CHUNK: u64 = protocol::CHUNK as u64;
+const JUMP: u64 = protocol::JUMP as u64;
 /// From so many bytes to so many there is a jump to that one.
 const BLOCK: u64 = 512;
 const NOP: u8 = 0x90;
@@ -71,7 +62,7 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
         while samples.len() < SAMPLES && sample_at(samples.len()) < end {
             let at = sample_at(samples.len());
             let bytes: [u8; 8] = chunk[(at - start) as usize..][..8].try_into().map_err(io::Error::other)?;
-            samples.push([at, u64::from_ne_bytes(bytes)]);
+            samples.push((at, u64::from_ne_bytes(bytes)));
         }
         while let Some((number, function)) = functions.peek() {
             let (from, to) = (u64::from(function.place) - code.start, function.end() - code.start);
@@ -101,6 +92,7 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
         memory.write_at(chunk, image + start)?;
     }
     let landing = if has_gates { landing(code.length) } else { Vec::new() };
+    let samples = samples.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(Image { samples, sizes, executed, landing, distance: distance as u64 })
 }
 
@@ -205,7 +197,7 @@ mod tests {
                 _ => assert_eq!(now, before, "{at}"),
             }
         }
-        for [at, bytes] in image.samples {
+        for (at, bytes) in image.samples {
             assert_eq!(bytes.to_ne_bytes(), original[at as usize..][..8]);
         }
     }

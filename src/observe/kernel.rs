@@ -15,6 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use tasting_agent::protocol::{BoardAnswer, RegionAnswer};
 
 /// One call that waits for an answer.
 #[derive(Clone, Copy, Debug)]
@@ -212,16 +213,38 @@ impl Listener {
         self.answer(call.id, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32);
     }
 
-    /// Answers an agent with two files and a mark (`request` in `agent/region.rs`).
+    /// Answers an agent with two files and a mark (`request` in the agent's `region.rs`).
     pub fn give(&self, call: &Notification, region: BorrowedFd, code: BorrowedFd, mark: bool) -> io::Result<()> {
-        let [region, code] = [self.add(call, region)?, self.add(call, code)?];
-        let _ = self.answer(call.id, region | code << 31 | i64::from(mark) << 62, 0, 0);
+        let answer = RegionAnswer { region: self.add(call, region)?, code: self.add(call, code)?, is_alone: mark };
+        let _ = self.answer(call.id, answer.pack(), 0, 0);
+        Ok(())
+    }
+
+    /// Answers an agent with a file, with another one if there is one, and with a mark (`request` in the agent's `lead.rs`).
+    pub fn give_board(
+        &self,
+        call: &Notification,
+        board: BorrowedFd,
+        other: Option<BorrowedFd>,
+        mark: bool,
+    ) -> io::Result<()> {
+        let board = self.add(call, board)?;
+        let patched = other.map(|other| self.add(call, other)).transpose()?;
+        let answer = BoardAnswer { board, patched, is_untraced: mark };
+        let _ = self.answer(call.id, answer.pack(), 0, 0);
         Ok(())
     }
 
     /// Answers a call that opens something with a file of ours.
     pub fn give_one(&self, call: &Notification, file: BorrowedFd) -> io::Result<()> {
         let number = self.add(call, file)?;
+        self.answer(call.id, number, 0, 0);
+        Ok(())
+    }
+
+    /// Answers a call that opens something with a file as the caller wants it.
+    pub fn give_file(&self, call: &Notification, file: &File, is_closed_on_exec: bool) -> io::Result<()> {
+        let number = self.install(call, file.as_fd(), None, is_closed_on_exec)?;
         self.answer(call.id, number, 0, 0);
         Ok(())
     }
@@ -238,12 +261,33 @@ impl Listener {
 
     /// Gives a file to the caller (Linux 5.9): its number there.
     fn add(&self, call: &Notification, file: BorrowedFd) -> io::Result<i64> {
+        self.install(call, file, None, true)
+    }
+
+    /// Puts a file in the place of one that the caller has.
+    pub fn replace(
+        &self,
+        call: &Notification,
+        file: BorrowedFd,
+        number: i32,
+        is_closed_on_exec: bool,
+    ) -> io::Result<()> {
+        self.install(call, file, Some(number), is_closed_on_exec).map(|_| ())
+    }
+
+    fn install(
+        &self,
+        call: &Notification,
+        file: BorrowedFd,
+        place: Option<i32>,
+        is_closed_on_exec: bool,
+    ) -> io::Result<i64> {
         let added = libc::seccomp_notif_addfd {
             id: call.id,
-            flags: 0,
+            flags: place.map_or(0, |_| libc::SECCOMP_ADDFD_FLAG_SETFD as u32),
             srcfd: file.as_raw_fd() as u32,
-            newfd: 0,
-            newfd_flags: libc::O_CLOEXEC as u32,
+            newfd: place.unwrap_or(0) as u32,
+            newfd_flags: if is_closed_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
         };
         // SAFETY: the struct lives through the call, which only reads it.
         match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const added) } {

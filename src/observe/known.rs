@@ -1,4 +1,4 @@
-//! The table of known looks: what a led call need not ask again. The watcher's side of `agent/known.rs`.
+//! The table of known looks: what a led call need not ask again. The watcher's side of the agent's `known.rs`.
 //!
 //! A look (`stat`, `access`, `readlink`, opening for reading) that the watcher has noted is entered into shared
 //! memory, under a key of 128 bits made of what is looked at and how, where the path starts, the path, and the
@@ -36,11 +36,10 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-#[path = "../../agent/looks.rs"]
-mod looks;
-
-pub use looks::SHARED;
-use looks::{BUCKET, FINISHED, FOUND, GENERATION, HEAD, Look, MODE, MOVED, OFF, SECRET, Start, TABLE};
+pub use tasting_agent::looks::SHARED;
+use tasting_agent::looks::{
+    self, BUCKET, FINISHED, FOUND, GENERATION, HEAD, Look, MODE, MOVED, OFF, SECRET, Start, TABLE,
+};
 
 /// What a call does to looks that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

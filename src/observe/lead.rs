@@ -1,19 +1,22 @@
-//! Calls that are led past the filter: the watcher's side of `agent/lead.rs`.
+//! Calls that are led past the filter: the watcher's side of the agent's `lead.rs`.
 //!
 //! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the call page is, and where in the
 //! libraries the sites are.
 
 use super::filter::Passes;
 use super::known::{KnownLooks, SHARED};
+use super::patched::Room;
 use super::sites::{OwnAsk, Sites};
 use crate::model::FileIdentity;
 use crate::process::sys::Memory;
-use std::fs;
+use std::fs::{self, File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use tasting_agent::protocol::{self, ASK, BOARD, BOARD_MAGIC, Board, CALL, CLONE, Library, NAME, Site};
 
 /// Finds sites anew in each process.
 pub struct Unknown;
@@ -31,35 +34,26 @@ impl KnownSites for Unknown {
     }
 }
 
-/// The path of an agent's request for the board.
-pub const REQUEST: &[u8] = b"/.tasting-lead-1";
-
-/// What an agent gets that asks whether a call may be made.
-pub const GRANTED: i64 = 0x7a57_0001;
-/// The same for a call that changes something: the agent counts it when it is made.
-pub const GRANTED_CHANGE: i64 = 0x7a57_0002;
-
-/// Where in the call page a call is made, and where one is made only to ask; and the places behind these instructions.
-const CALL: usize = 0;
-const ASK: usize = 16;
-/// Where a thread is started: `jmp r9` in place of `ret`.
-const CLONE: usize = 32;
+/// What the call page has in its places.
 const SYSCALL_AND_RETURN: &[u8] = &[0x0f, 0x05, 0xc3];
+/// Where a thread is started: `jmp r9` in place of `ret`.
 const SYSCALL_AND_JUMP: &[u8] = &[0x0f, 0x05, 0x41, 0xff, 0xe1];
 const SYSCALL: u64 = 2;
 
-const PAGE: u64 = 4096;
-const BOARD: u64 = 2 * PAGE;
+const PAGE: u64 = protocol::PAGE as u64;
 /// Where the table of known looks is, behind the call page and the board.
-const KNOWN: u64 = PAGE + BOARD;
-const MAGIC: &[u8; 8] = b"TASTELED";
-const HEAD: u64 = 32;
-const COUNT: u64 = PAGE + 24;
-const NAME: usize = 32;
+const KNOWN: u64 = PAGE + BOARD as u64;
+/// Where the board has the number of its libraries.
+const COUNT: u64 = PAGE + offset_of!(Board, libraries) as u64;
 
 /// What knows the sites of libraries.
 pub trait KnownSites: Send + Sync {
     fn of(&self, library: &Path) -> Option<Sites>;
+
+    /// A copy of the library with jumps at its sites, which others can map as code.
+    fn patched(&self, _library: &Path, _sites: &Sites) -> Option<(File, Room)> {
+        None
+    }
 }
 
 /// The call page of a run, and its board.
@@ -73,6 +67,8 @@ pub struct Lead {
     end: u64,
     pub(super) looks: KnownLooks,
     own_ask: Option<OwnAsk>,
+    /// The copy of the first C library that is opened.
+    patched: Option<File>,
 }
 
 /// The loader of nearly all programs, which is looked at before the filter is made.
@@ -90,10 +86,15 @@ impl Lead {
         memory.write_at(&code, 0)?;
         memory.resize(KNOWN + SHARED as u64)?;
         let foreign = foreign.iter().filter(|number| **number < 64).fold(0u64, |all, number| all | 1 << number);
-        memory.write_at(&[&MAGIC[..], &page.to_ne_bytes(), &foreign.to_ne_bytes()].concat(), PAGE)?;
+        let board = Board { magic: BOARD_MAGIC, call_page: page, foreign, libraries: 0, unused: 0 };
+        memory.write_at(&board.bytes(), PAGE)?;
         let looks = KnownLooks::new(&memory, KNOWN)?;
-        let mut lead = Lead { sites, page, memory, known: Vec::new(), count: 0, end: HEAD, looks, own_ask: None };
-        lead.own_ask = lead.opens(LOADER.as_bytes(), Path::new(LOADER)).and_then(|sites| sites.own_ask);
+        let (known, own_ask, patched) = Default::default();
+        let end = size_of::<Board>() as u64;
+        let mut lead = Lead { sites, page, memory, known, count: 0, end, looks, own_ask, patched };
+        let loader = fs::metadata(LOADER).ok();
+        let sites = loader.and_then(|found| lead.opens(LOADER.as_bytes(), Path::new(LOADER), &found));
+        lead.own_ask = sites.and_then(|sites| sites.own_ask);
         Ok(lead)
     }
 
@@ -112,43 +113,55 @@ impl Lead {
         self.memory.descriptor()
     }
 
+    /// The copy of the C library, which agents get as well.
+    pub fn patched(&self) -> Option<BorrowedFd<'_>> {
+        self.patched.as_ref().map(File::as_fd)
+    }
+
     /// A file is opened that may be a library with sites, under this name: its sites, if it is new.
-    pub fn opens(&mut self, name: &[u8], file: &Path) -> Option<Sites> {
+    pub fn opens(&mut self, name: &[u8], file: &Path, found: &Metadata) -> Option<Sites> {
         let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if !is_led(name) {
             return None;
         }
-        let library = (name.to_owned(), FileIdentity::of(&fs::metadata(file).ok()?));
+        let library = (name.to_owned(), FileIdentity::of(found));
         if self.known.contains(&library) {
             return None;
         }
         self.known.push(library);
         let sites = self.sites.of(file)?;
-        let written = self.write(name, &sites);
+        let is_wanted = name == C_LIBRARY && self.patched.is_none();
+        let (patched, room) = is_wanted.then(|| self.sites.patched(file, &sites)).flatten().unzip();
+        self.patched = self.patched.take().or(patched);
+        let written = self.write(name, &sites, room);
         debug_assert!(written.is_ok());
         Some(sites)
     }
 
     /// Adds a library to the board, if there is room. The count comes last: agents may be reading.
-    fn write(&mut self, name: &[u8], sites: &Sites) -> io::Result<()> {
-        let mut text = name.to_owned();
-        text.resize(NAME, 0);
-        let numbers = [sites.start, sites.length, sites.sites.len() as u32, u32::from(is_loader(name))];
-        let all = numbers.into_iter().chain(sites.sites.iter().flat_map(|(place, operand)| [*place, *operand]));
-        text.extend(all.flat_map(u32::to_ne_bytes));
-        if self.end + text.len() as u64 > BOARD {
+    fn write(&mut self, name: &[u8], sites: &Sites, room: Option<Room>) -> io::Result<()> {
+        let Sites { start, length, .. } = *sites;
+        let (count, is_loader) = (sites.sites.len() as u32, u32::from(is_loader(name)));
+        let Room { file, pointer, build, id } = room.unwrap_or(Room { file: 0, pointer: 0, build: 0, id: [0; 20] });
+        let mut library = Library { name: [0; NAME], start, length, sites: count, is_loader, file, pointer, build, id };
+        library.name[..name.len()].copy_from_slice(name);
+        let mut bytes = library.bytes().to_vec();
+        bytes.extend(sites.sites.iter().flat_map(|&(place, operand)| Site { place, operand }.bytes()));
+        if self.end + bytes.len() as u64 > BOARD as u64 {
             return Ok(());
         }
-        self.memory.write_at(&text, PAGE + self.end)?;
-        self.end += text.len() as u64;
+        self.memory.write_at(&bytes, PAGE + self.end)?;
+        self.end += bytes.len() as u64;
         self.count += 1;
         self.memory.write_at(&self.count.to_ne_bytes(), COUNT)
     }
 }
 
+const C_LIBRARY: &[u8] = b"libc.so.6";
+
 /// The C library, which used to have a second part for threads, and its loader.
 fn is_led(name: &[u8]) -> bool {
-    name.len() < NAME && (name == b"libc.so.6" || name == b"libpthread.so.0" || is_loader(name))
+    name.len() < NAME && (name == C_LIBRARY || name == b"libpthread.so.0" || is_loader(name))
 }
 
 fn is_loader(name: &[u8]) -> bool {
@@ -179,13 +192,13 @@ mod tests {
     fn libraries_come_to_the_board_once() {
         let mut lead = Lead::new(Arc::new(One), &[]).unwrap();
         for name in ["/lib/libc.so.6", "/lib/libm.so.6", "/usr/lib/libc.so.6", "ld-linux-x86-64.so.2"] {
-            lead.opens(name.as_bytes(), Path::new("/bin/sh"));
+            lead.opens(name.as_bytes(), Path::new("/bin/sh"), &fs::metadata("/bin/sh").unwrap());
         }
         let content = lead.memory.content().unwrap();
         let board = &content[PAGE as usize..];
-        assert_eq!((&board[..8], board[24]), (&MAGIC[..], 2));
+        assert_eq!((&board[..8], board[24]), (&BOARD_MAGIC.to_ne_bytes()[..], 2));
         assert!(board[32..].starts_with(b"libc.so.6\0"));
-        assert!(board[32 + 32 + 16 + 16..].starts_with(b"ld-linux-x86-64.so.2\0"));
+        assert!(board[32 + 80 + 16..].starts_with(b"ld-linux-x86-64.so.2\0"));
     }
 
     #[test]

@@ -6,12 +6,16 @@
 //! `resolve` (what the path means) → `ledger` (what was met first, what is the test's own; `policy`, `content`)
 //! → `closing` → uses and refusals.
 
+/// Whom socket addresses mean.
+mod addresses;
 /// The library that is preloaded into tests.
 pub mod agent;
 /// A call that the filter has stopped.
 mod call;
 /// The table of watched system calls.
 pub mod calls;
+/// Who connects to the servers of a test.
+mod clients;
 /// The end of the account.
 mod closing;
 /// Hashes of files, remembered by identity.
@@ -51,26 +55,34 @@ mod loaders;
 /// Arguments in the memory of other processes.
 mod memory;
 /// How files were before the run changed them.
+mod noticing;
 pub mod originals;
 /// Calls about sockets, processes and users.
 mod others;
+/// Copies of libraries with jumps in them.
+pub mod patched;
 /// How `/dev`, `/proc` and `/sys` count.
 pub mod policy;
 /// How the agent gets into programs.
 mod preload;
+/// Files of processes that show the watcher.
+mod process_files;
 /// Which processes are the test's.
 mod processes;
 /// Interpreters and privileges.
 mod programs;
 /// Undoing a run.
 mod put_back;
-/// What paths mean.
+/// Whom signals go to.
 mod receivers;
+/// What paths mean.
 mod resolve;
 /// Where libraries make watched calls.
 pub mod sites;
 /// Whom a test talks to.
 mod sockets;
+/// Pipes in the place of the output.
+pub mod stand_ins;
 /// The thread that answers.
 mod supervisor;
 /// What is at places that are written to.

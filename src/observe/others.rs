@@ -2,6 +2,7 @@
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
+use super::addresses::{Partner, partner, port};
 use super::call::Call;
 use super::calls::{Act, MOUNTS, NEW_NAMESPACES, PTRACE_TRACEME};
 use super::content::same_file;
@@ -10,7 +11,6 @@ use super::ledger::Sight;
 use super::listing::Kind;
 use super::memory;
 use super::resolve::Found;
-use super::sockets::{Partner, partner, port};
 use super::supervisor::Supervisor;
 use crate::model::{Why, codes};
 use std::fs;
@@ -44,7 +44,7 @@ impl Supervisor {
                 Ok(())
             }
             Act::Listen => {
-                self.sockets.owns(call.thread(), call.argument(0));
+                self.sockets.listens(call.thread(), call.argument(0));
                 Ok(())
             }
             Act::Key(table) => self.key(call, table),
@@ -57,6 +57,7 @@ impl Supervisor {
                 self.refuse_if(call, lost, (codes::OTHER_ROOT, MOUNTS))
             }
             Act::LookInto { process } => self.look_into(call, call.int(process)),
+            Act::Priority { process } => self.note_priority(call, process),
             Act::Debug => {
                 self.has_debuggers = true;
                 let is_own = call.int(0) as u32 == PTRACE_TRACEME;
@@ -99,13 +100,15 @@ impl Supervisor {
         match partner(&address) {
             Partner::Nobody => {}
             Partner::Path(path) => self.talks_to_path(call, &path),
-            Partner::Abstract(name) if self.sockets.has_name(&name) => self.sockets.connects(Partner::Abstract(name)),
+            Partner::Abstract(name) if self.sockets.has_name(&name) => {
+                self.sockets.connects(call.thread(), call.argument(0), Partner::Abstract(name));
+            }
             Partner::Abstract(name) => {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
                 self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"));
             }
             Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {
-                self.sockets.connects(Partner::Port(port));
+                self.sockets.connects(call.thread(), call.argument(0), Partner::Port(port));
             }
             Partner::Port(port) => {
                 let why = (codes::NETWORK, "is connected to, and no process of the test listens there");
@@ -125,7 +128,7 @@ impl Supervisor {
         match place.kind() {
             Some(Kind::Socket) => {
                 self.saw(&place, Sight::Content);
-                self.sockets.connects(Partner::Path(place.path));
+                self.sockets.connects(call.thread(), call.argument(0), Partner::Path(place.path));
             }
             _ => self.saw(&place, Sight::Kind),
         }
@@ -198,8 +201,7 @@ impl Supervisor {
 
     /// At the end: what others have used, or can use from now on.
     pub fn refuse_what_is_shared(&mut self) {
-        for partner in self.sockets.strangers() {
-            let why = "is waited at for connections, and no process of the test connects to it";
+        for (partner, why) in self.sockets.strangers() {
             self.ledger.refuse(partner, (codes::NETWORK, why));
         }
         for name in &self.queues {
@@ -260,6 +262,13 @@ impl Supervisor {
     /// A filter of the test's own works together with ours, with two exceptions: a second listener is
     /// impossible, and calls that it wants to show to a tracer do not get there when we let them go.
     fn filter(&mut self, call: &Call, flags: Option<usize>) -> io::Result<()> {
+        let is_filter = match flags {
+            Some(_) => call.argument(0) as u32 == libc::SECCOMP_SET_MODE_FILTER,
+            None => call.int(0) == libc::PR_SET_SECCOMP && call.argument(1) as u32 == libc::SECCOMP_MODE_FILTER,
+        };
+        if !is_filter {
+            return Ok(());
+        }
         let listens = flags.is_some_and(|index| call.argument(index) & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0);
         if listens && is_ourselves(call) {
             // It asks whether it is watched, and then gets out of the way.
@@ -302,7 +311,7 @@ fn is_in_other_network(thread: u32) -> bool {
 }
 
 /// Whether it is a `tasting run` within the test that makes a call.
-fn is_ourselves(call: &Call) -> bool {
+pub(super) fn is_ourselves(call: &Call) -> bool {
     let [theirs, ours] = [format!("/proc/{}/exe", call.thread()), "/proc/self/exe".to_owned()].map(fs::metadata);
     theirs.is_ok_and(|theirs| ours.is_ok_and(|ours| same_file(&theirs, &ours)))
 }

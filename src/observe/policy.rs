@@ -88,6 +88,12 @@ pub fn names_mapped_files(path: &Path) -> bool {
     process_of(text).is_some() && about(text).split('/').next().is_some_and(|table| tables.contains(&table))
 }
 
+/// Whether a file is the status of a process, or of a thread.
+pub fn is_status_of_process(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    process_of(text).is_some() && about(text) == "status"
+}
+
 /// Whether a named pipe is the one by which valgrind lets a debugger in. It is there in every run, and hardly ever used.
 pub fn is_for_debuggers(pipe: &Path) -> bool {
     pipe.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"vgdb-pipe-"))

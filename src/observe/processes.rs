@@ -60,7 +60,8 @@ pub(super) fn leader_and_parent(thread: u32) -> Option<(u32, u32)> {
 pub(super) fn read(thread: u32, name: &str) -> io::Result<Vec<u8>> {
     const ENOUGH: usize = 16 << 10;
     let mut content = Vec::with_capacity(ENOUGH);
-    File::open(format!("/proc/{thread}/{name}"))?.read_to_end(&mut content)?;
+    // Not asked for its size and position first.
+    File::open(format!("/proc/{thread}/{name}"))?.take(u64::MAX).read_to_end(&mut content)?;
     Ok(content)
 }
 

@@ -45,6 +45,17 @@ impl Supervisor {
         self.refuse_if(call, self.is_outside(process), (codes::OUTSIDE_PROCESS, LOOKS))
     }
 
+    /// Priorities are asked for or changed. Groups, other than those that the test made, and users have processes of others.
+    pub(super) fn note_priority(&mut self, call: &Call, process: u32) -> io::Result<()> {
+        let whose = call.int(1);
+        let is_outside = match call.argument(0) as u32 {
+            kind if kind == process => self.is_outside(whose),
+            kind if kind == process + 1 => whose == 0 || self.is_outside(whose),
+            _ => true,
+        };
+        self.refuse_if(call, is_outside, (codes::OUTSIDE_PROCESS, LOOKS))
+    }
+
     /// The number of a process or thread; 0 for the caller's own group, and less for another one, or for all that there are.
     fn is_outside(&self, receiver: i32) -> bool {
         match receiver {

@@ -1,5 +1,5 @@
 //! The places in a C library, or in the dynamic loader, where it makes watched calls: an instruction of 5 bytes that sets a register, and
-//! `syscall` behind it. The agent (`agent/lead.rs`) can put a jump there.
+//! `syscall` behind it. The agent (its `lead.rs`) can put a jump there.
 //!
 //! In: the bytes of a library. Out: its sites. A place that some jump may lead into is none.
 

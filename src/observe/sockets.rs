@@ -1,79 +1,15 @@
-//! Whom a test talks to: addresses read from its memory, and whether there is somebody of its own behind them.
+//! Whom a test talks to, and whether it is somebody of its own.
 //! Between its own processes a test may use sockets as it likes; whoever else answers is an input that nobody
 //! can compare.
 //!
-//! In: bytes of socket addresses, `/proc/PID/net`. Out: partners, and sockets that are the test's own.
+//! In: partners, `/proc/PID/net`. Out: sockets that are the test's own.
 
+use super::addresses::Partner;
+use super::clients::Clients;
 use super::facts::{self, LISTENING, RECEIVING, Socket};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::ffi::OsStr;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-
-/// Whom an address means.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Partner {
-    /// Nobody: the address ends a connection, or is the kernel.
-    Nobody,
-    /// A socket in the file system.
-    Path(PathBuf),
-    /// A socket with a name of its own.
-    Abstract(Vec<u8>),
-    /// A port of this machine.
-    Port(u16),
-    /// Another machine.
-    Machine(IpAddr),
-    /// A kind of address that is not looked into.
-    Family(u16),
-}
-
-/// The partner that a socket address names.
-pub fn partner(address: &[u8]) -> Partner {
-    let Some(family) = address.get(..2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]])) else {
-        return Partner::Nobody;
-    };
-    let port = || address.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
-    match i32::from(family) {
-        libc::AF_UNSPEC | libc::AF_NETLINK | libc::AF_ALG => Partner::Nobody,
-        libc::AF_UNIX => unix(&address[2..]),
-        libc::AF_INET => match address.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) {
-            Some(bytes) => internet(IpAddr::V4(Ipv4Addr::from(bytes)), port()),
-            None => Partner::Nobody,
-        },
-        libc::AF_INET6 => match address.get(8..24).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
-            Some(bytes) => internet(Ipv6Addr::from(bytes).to_canonical(), port()),
-            None => Partner::Nobody,
-        },
-        _ => Partner::Family(family),
-    }
-}
-
-fn unix(name: &[u8]) -> Partner {
-    match name.first() {
-        None => Partner::Nobody,
-        Some(0) => Partner::Abstract(name[1..].to_owned()),
-        Some(_) => {
-            let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-            Partner::Path(PathBuf::from(OsStr::from_bytes(&name[..end])))
-        }
-    }
-}
-
-fn internet(address: IpAddr, port: u16) -> Partner {
-    match address.is_loopback() || address.is_unspecified() {
-        true => Partner::Port(port),
-        false => Partner::Machine(address),
-    }
-}
-
-/// The port of an internet address.
-pub fn port(address: &[u8]) -> Option<u16> {
-    let family = address.get(..2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]))?;
-    let is_internet = [libc::AF_INET, libc::AF_INET6].contains(&i32::from(family));
-    is_internet.then(|| address.get(2..4).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]])))?
-}
+use std::path::Path;
 
 /// The sockets that a test has for itself.
 #[derive(Debug, Default)]
@@ -82,9 +18,8 @@ pub struct Sockets {
     names: FxHashSet<Vec<u8>>,
     /// The names that sockets were given, other than ports.
     bound: FxHashMap<u64, Partner>,
-    /// Where processes of the test have waited for connections, and where they have connected to.
-    waited: FxHashSet<Partner>,
-    connected: FxHashSet<Partner>,
+    /// Who has connected to the test's servers.
+    clients: Clients,
 }
 
 impl Sockets {
@@ -125,71 +60,62 @@ impl Sockets {
     }
 
     /// A process of the test connects to a socket of the test.
-    pub fn connects(&mut self, to: Partner) {
-        self.connected.insert(to);
+    pub fn connects(&mut self, thread: u32, descriptor: u64, to: Partner) {
+        self.clients.connects(number(thread, descriptor), to);
+    }
+
+    /// A thread is about to let others connect to its socket.
+    pub fn listens(&mut self, thread: u32, descriptor: u64) {
+        self.owns(thread, descriptor);
+        self.clients.listens(thread);
+    }
+
+    /// A thread makes a call, whatever it is.
+    pub fn goes_on(&mut self, thread: u32) {
+        self.clients.goes_on(thread);
     }
 
     /// A thread waits for a connection.
     pub fn waits(&mut self, thread: u32, descriptor: u64) {
         let Some(number) = number(thread, descriptor) else { return };
-        let place = self.bound.get(&number).cloned().or_else(|| {
-            let sockets = facts::sockets(&thread.to_string());
-            sockets.iter().find(|socket| socket.number == number).map(|socket| Partner::Port(socket.port))
-        });
-        self.waited.extend(place);
+        let named = self.bound.get(&number).cloned();
+        let is_certain = is_blocking(thread, descriptor) && !is_interrupted(thread);
+        self.clients.waits(thread, number, named, is_certain);
     }
 
-    /// Where the test has waited for connections that were none of its own.
-    pub fn strangers(&self) -> Vec<String> {
-        let strangers = self.waited.difference(&self.connected).map(|partner| match partner {
-            Partner::Path(path) => path.to_string_lossy().into_owned(),
-            Partner::Abstract(name) => format!("@{}", String::from_utf8_lossy(name)),
-            Partner::Port(port) => format!("port {port}"),
-            Partner::Nobody | Partner::Machine(_) | Partner::Family(_) => "a socket".to_owned(),
+    /// Where others than the test's own processes have connected to it, or must have, and why that is known.
+    pub fn strangers(&mut self) -> Vec<(String, &'static str)> {
+        let strangers = self.clients.strangers().into_iter().map(|(partner, why)| {
+            let name = match partner {
+                Partner::Path(path) => path.to_string_lossy().into_owned(),
+                Partner::Abstract(name) => format!("@{}", String::from_utf8_lossy(&name)),
+                Partner::Port(port) => format!("port {port}"),
+                Partner::Nobody | Partner::Machine(_) | Partner::Family(_) => "a socket".to_owned(),
+            };
+            (name, why)
         });
         strangers.collect()
     }
+}
+
+/// Whether calls wait at a descriptor.
+fn is_blocking(thread: u32, descriptor: u64) -> bool {
+    let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_NONBLOCK == 0)
+}
+
+/// Whether signals may interrupt a thread's calls, which are then made again. (Python handles SIGINT, which nobody sends to it.)
+fn is_interrupted(thread: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+    caught.is_none_or(|caught| caught & !(1 << (libc::SIGINT - 1)) != 0)
 }
 
 /// The number that the kernel shows a socket by.
 fn number(thread: u32, descriptor: u64) -> Option<u64> {
     let link = fs::read_link(Path::new(&format!("/proc/{thread}/fd/{descriptor}"))).ok()?;
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn inet(address: [u8; 4], port: u16) -> Vec<u8> {
-        let mut bytes = (libc::AF_INET as u16).to_ne_bytes().to_vec();
-        bytes.extend(port.to_be_bytes());
-        bytes.extend(address);
-        bytes.extend([0; 8]);
-        bytes
-    }
-
-    fn inet6(address: Ipv6Addr, port: u16) -> Vec<u8> {
-        let mut bytes = (libc::AF_INET6 as u16).to_ne_bytes().to_vec();
-        bytes.extend(port.to_be_bytes());
-        bytes.extend([0; 4]);
-        bytes.extend(address.octets());
-        bytes
-    }
-
-    #[test]
-    fn addresses_are_told_apart() {
-        assert_eq!(partner(&inet([127, 0, 0, 1], 80)), Partner::Port(80));
-        assert_eq!(partner(&inet([192, 0, 2, 1], 80)), Partner::Machine("192.0.2.1".parse().unwrap()));
-        assert_eq!(partner(&inet6(Ipv6Addr::LOCALHOST, 7)), Partner::Port(7));
-        assert_eq!(partner(&inet6("::ffff:127.0.0.1".parse().unwrap(), 7)), Partner::Port(7));
-        let far = "2001:db8::1".parse().unwrap();
-        assert_eq!(partner(&inet6(far, 7)), Partner::Machine(IpAddr::V6(far)));
-        let local = (libc::AF_UNIX as u16).to_ne_bytes();
-        assert_eq!(partner(&[&local[..], b"/run/x\0\0"].concat()), Partner::Path("/run/x".into()));
-        assert_eq!(partner(&[&local[..], b"\0name"].concat()), Partner::Abstract(b"name".to_vec()));
-        assert_eq!(partner(&[1]), Partner::Nobody);
-        assert_eq!(partner(&inet([1, 2, 3, 4], 5)[..6]), Partner::Nobody);
-        assert_eq!(partner(&(libc::AF_VSOCK as u16).to_ne_bytes()), Partner::Family(libc::AF_VSOCK as u16));
-    }
 }

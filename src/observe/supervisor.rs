@@ -14,7 +14,7 @@ use super::inherited::Foreign;
 use super::interrupts::Interrupts;
 use super::kernel::{Listener, Notification};
 use super::known::Effect;
-use super::lead::{GRANTED, GRANTED_CHANGE, Lead};
+use super::lead::Lead;
 use super::ledger::{Ledger, Sight};
 use super::loaders::Loaders;
 use super::memory;
@@ -23,6 +23,7 @@ use super::processes::Processes;
 use super::programs::Head;
 use super::resolve::{Place, Resolver, Trail};
 use super::sockets::Sockets;
+use super::stand_ins::StandIns;
 use super::tracing::Tracer;
 use crate::model::codes;
 use crate::process::sys;
@@ -37,6 +38,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tasting_agent::protocol::{GRANTED, GRANTED_CHANGE};
 
 /// So long after the test's end its processes may take to be gone.
 const GRACE: Duration = Duration::from_millis(100);
@@ -64,6 +66,7 @@ pub struct Supervisor {
     pub originals: Originals,
     /// Calls are led past the filter, where they can be.
     pub lead: Option<Lead>,
+    pub stand_ins: Option<Arc<StandIns>>,
     pub(super) interrupts: Interrupts,
     /// Some processes may have debuggers, which would stop at breakpoints that are not their own.
     pub(super) has_debuggers: bool,
@@ -95,6 +98,7 @@ impl Supervisor {
             tracer: None,
             originals: Originals::default(),
             lead: None,
+            stand_ins: None,
             interrupts: Interrupts::default(),
             has_debuggers: has_debugger(std::process::id()),
             heads: FxHashMap::default(),
@@ -173,6 +177,8 @@ impl Supervisor {
         if let Some(lead) = &mut self.lead {
             lead.looks.takes(self.effect);
         }
+        // A debugger would see both the question and the call.
+        let is_question = is_question && !(self.has_debuggers && has_debugger(notification.thread));
         let is_granted =
             is_question && listener.answer_with(notification, if changes { GRANTED_CHANGE } else { GRANTED });
         if !is_question {
@@ -189,6 +195,7 @@ impl Supervisor {
 
     fn note(&mut self, call: &Call) -> io::Result<()> {
         self.processes.saw(call.thread());
+        self.sockets.goes_on(call.thread());
         if call.notification.architecture != calls::ARCHITECTURE {
             let why = (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
             self.ledger.refuse("a program", why);
@@ -219,6 +226,7 @@ impl Supervisor {
         if is_exposed && !matches!(act, Act::Handler) {
             self.interrupts.exposes(call.thread(), || call.program_name());
         }
+        self.note_noticing(call);
         let noted = self.note_act(call, act);
         if is_exposed && matches!(act, Act::Handler) {
             self.interrupts.exposes(call.thread(), || call.program_name());
@@ -308,6 +316,9 @@ impl Supervisor {
             .filter(|_| can_know)
             .and_then(|lead| lead.looks.effect(call.notification, &start, text, &place, &trail));
         self.effect = known.unwrap_or(self.effect);
+        if trail.is_of_a_process {
+            self.meets_stand_in(call, &place);
+        }
         Some((place, trail))
     }
 

@@ -1,10 +1,10 @@
-//! Which functions a test executes: the watcher's side of the agent (`agent/agent.rs`).
+//! Which functions a test executes: the watcher's side of the agent (`agent/`).
 //!
 //! In: requests of agents, programs that are started. Out: for each module, where the functions start that were executed;
 //! nothing for those of which it is not sure.
 
 use super::agent::Agent;
-use super::image::{self, Image, SAMPLES};
+use super::image::{self, Image};
 use super::lead::{KnownSites, Unknown};
 use crate::elf::sanitizers;
 use crate::model::{Code, FileIdentity, Function};
@@ -16,13 +16,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use tasting_agent::protocol::{FAILED, Head, PAGE, REGION_MAGIC};
 
-/// What the path of an agent's request starts with. Behind it: the module's path, or nothing for the program.
-pub const REQUEST: &[u8] = b"/.tasting-agent-4/";
-
-const MAGIC: &[u8; 8] = b"TASTETRC";
-const HEAD: usize = 40 + 16 * SAMPLES + 24;
-const PAGE: usize = 4096;
+const HEAD: usize = size_of::<Head>();
 
 /// What knows where functions lie.
 pub trait Functions: Send + Sync {
@@ -93,7 +89,7 @@ pub struct Tracer {
 }
 
 struct Region {
-    /// As the agent has it (`Head` in `agent/agent.rs`).
+    /// As the agent has it (`Head`).
     memory: Memory,
     /// The same, only to be read.
     code: File,
@@ -250,12 +246,20 @@ impl Region {
         let Image { samples, sizes, executed, landing, distance } = image::write(&memory, image as u64, &file, code)?;
         let landing_at = if landing.is_empty() { 0 } else { image as u64 + code.length };
         memory.write_at(&landing, landing_at)?;
+        let head = Head {
+            magic: REGION_MAGIC,
+            count: count as u32,
+            failed: 0,
+            image: image as u64,
+            start: code.start,
+            length: code.length,
+            samples,
+            landing: landing_at,
+            landing_length: landing.len() as u64,
+            distance,
+        };
         let mut control = Vec::with_capacity(image);
-        control.extend_from_slice(MAGIC);
-        control.extend_from_slice(&(count as u32).to_ne_bytes());
-        control.extend_from_slice(&0u32.to_ne_bytes());
-        let numbers = [image as u64, code.start, code.length].into_iter().chain(samples.into_iter().flatten());
-        control.extend(numbers.chain([landing_at, landing.len() as u64, distance]).flat_map(u64::to_ne_bytes));
+        control.extend_from_slice(&head.bytes());
         control.extend(code.functions.iter().flat_map(|function| function.place.to_ne_bytes()));
         control.extend(sizes.iter().flat_map(|size| size.to_ne_bytes()));
         control.extend(executed);
@@ -268,7 +272,7 @@ impl Region {
     /// Which functions were executed; `None` if an agent gave up.
     fn executed(&self) -> Option<Vec<u32>> {
         let content = self.memory.content().ok()?;
-        let failed = content.get(12..16)?.iter().any(|byte| *byte != 0);
+        let failed = content.get(FAILED)?.iter().any(|byte| *byte != 0);
         let hits = content.get(HEAD + self.places.len() * 8..)?;
         let executed = self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
         (!failed).then(|| executed.collect())

@@ -14,6 +14,7 @@ use super::kernel::{self, Listener};
 use super::lead::Lead;
 use super::ledger::{CHANGED, Ledger};
 use super::originals::Originals;
+use super::stand_ins::StandIns;
 use super::supervisor::Supervisor;
 use super::tracing::{Executed, Tracer, Tracing};
 use super::used::Use;
@@ -45,12 +46,14 @@ pub struct Watch {
     pub tracing: Option<Tracing>,
     /// Below which folder the originals of files that the run changes are kept, if they are.
     pub originals: Option<PathBuf>,
+    /// Pipes that the command has in the place of its output.
+    pub stand_ins: Option<Arc<StandIns>>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        let (disturbed, tracing, originals) = (Arc::default(), None, None);
-        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed, tracing, originals }
+        let (disturbed, tracing, originals, stand_ins) = (Arc::default(), None, None, None);
+        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed, tracing, originals, stand_ins }
     }
 }
 
@@ -148,6 +151,7 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     let mut supervisor = Supervisor::new(ledger, foreign, how.disturbed.clone());
     (supervisor.tracer, supervisor.lead) = (tracer, lead);
     supervisor.originals = Originals::new(how.originals.clone());
+    supervisor.stand_ins.clone_from(&how.stand_ins);
     // First of all: a command whose calls nobody answers would wait for ever.
     let (begin, begins) = mpsc::channel::<Installed>();
     let serving = thread::Builder::new().spawn(move || {

@@ -244,11 +244,14 @@ pub fn was_given_no_sigpipe() -> bool {
 }
 
 /// The signals that this process was given as ignored, and those given as blocked, a bit each. To be asked for the first
-/// time before `survive_signals`.
+/// time before `survive_signals`. Those that libc keeps for itself are left out: whether they are ignored depends on
+/// whether the process that started this one ever had a second thread.
 pub fn given_signals() -> (u64, u64) {
     static IGNORED: OnceLock<u64> = OnceLock::new();
     let is_ignored = |signal: i32| if signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(signal) };
-    let all = || (1..=64).filter(|signal| is_ignored(*signal)).fold(0, |set, signal| set | 1 << (signal - 1));
+    let of_libc = libc::SIGSYS + 1..libc::SIGRTMIN();
+    let signals = (1..=64).filter(|signal| !of_libc.contains(signal) && is_ignored(*signal));
+    let all = || signals.fold(0, |set, signal| set | 1 << (signal - 1));
     (*IGNORED.get_or_init(all), BLOCKED.load(Ordering::Relaxed))
 }
 

@@ -24,9 +24,11 @@ pub struct Explanation {
     pub reused: Option<ShownRun>,
     /// The latest execution.
     pub latest: Option<ShownRun>,
+    /// An earlier execution from which less is different; the differences are from this one then.
+    pub nearer: Option<ShownRun>,
     /// Why the latest execution cannot be reused.
     pub refusals: Vec<String>,
-    /// What is different from the latest execution.
+    /// What is different from the nearest execution.
     pub differences: Vec<ShownDifference>,
     /// Recorded commands that are near to one that has never run.
     pub nearest: Vec<String>,
@@ -118,6 +120,9 @@ pub fn write(out: &mut impl Write, explanation: &Explanation, now: u64, colour: 
         writeln!(out, "  {took}ended with {}", run.exit_code)?;
     } else if let Some(run) = &explanation.latest {
         writeln!(out, "  it last ran {}, and ended with {}", origin(&run.origin, now), run.exit_code)?;
+    }
+    if let Some(run) = &explanation.nearer {
+        writeln!(out, "  compared with the nearest run, {}", origin(&run.origin, now))?;
     }
     for refusal in explanation.refusals.iter().filter(|refusal| !explanation.reason.contains(*refusal)) {
         writeln!(out, "  that run could not be kept: {}", visible(refusal))?;

@@ -3,6 +3,9 @@
 //! In: the commits, with what became of each test. Out: sums, JSON, and a summary as text or as Markdown.
 
 pub mod changes;
+mod summary;
+
+pub use summary::{AstSums, Miss, Overhead, Row, Summary, Times};
 
 use super::style::Style;
 use super::units::{counted, duration, share, visible};
@@ -84,6 +87,9 @@ pub struct Commit {
     /// What building and testing takes with and without Tasting, where it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Overhead>,
+    /// What testing takes without Tasting and with reuse, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Times>,
 }
 
 /// One test at one commit.
@@ -104,9 +110,21 @@ pub struct Test {
     pub audit: Option<Audit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Text>,
+    /// The same in a build at the AST level, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ast: Option<AtLevel>,
     /// The functions and data whose change made it run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Changed>,
+}
+
+/// What would have been done about a test in a build at another level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtLevel {
+    pub decision: Verdict,
+    pub exit_code: i32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
 }
 
 fn no_text() -> Text {
@@ -125,91 +143,11 @@ pub struct Changed {
     pub chain: Vec<Text>,
 }
 
-/// What building and testing one commit takes, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Overhead {
-    pub plain_build_ms: u64,
-    pub build_ms: u64,
-    pub plain_test_ms: u64,
-    pub test_ms: u64,
-}
-
-/// The sums.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Summary {
-    pub commits: u64,
-    pub not_built: u64,
-    pub executions: u64,
-    pub failures: u64,
-    pub reused: Granularities<u64>,
-    pub total_ms: u64,
-    pub saved_ms: Granularities<u64>,
-    /// Results that would have been reused, and would have been wrong.
-    pub missed: u64,
-    pub misses: Vec<Miss>,
-    /// Tests that end this way and that by themselves.
-    pub unstable: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overhead: Option<Overhead>,
-}
-
-/// A test whose result would have been wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Miss {
-    pub sha: String,
-    pub name: String,
-    pub exit_code: i32,
-}
-
 impl History {
     /// Commits with their sums.
     pub fn new(project: String, commits: Vec<Commit>) -> Self {
         let summary = Summary::of(&commits);
         History { project, commits, summary }
-    }
-}
-
-impl Summary {
-    fn of(commits: &[Commit]) -> Self {
-        let mut sums = Summary { commits: commits.len() as u64, ..Summary::default() };
-        for commit in commits {
-            sums.not_built += u64::from(!commit.built);
-            sums.overhead = sums.overhead.or(commit.overhead);
-            commit.tests.iter().for_each(|test| sums.count(&commit.sha, test));
-        }
-        sums
-    }
-
-    fn count(&mut self, sha: &str, test: &Test) {
-        self.executions += 1;
-        self.failures += u64::from(test.exit_code != 0);
-        self.total_ms += test.duration_ms;
-        self.unstable += u64::from(test.audit == Some(Audit::Unstable));
-        if test.audit == Some(Audit::Missed) {
-            self.missed += 1;
-            let name = test.name.to_string();
-            self.misses.push(Miss { sha: sha.to_owned(), name, exit_code: test.exit_code });
-        }
-        let sums = self.reused.values_mut().into_iter().zip(self.saved_ms.values_mut());
-        for ((reused, saved), verdict) in sums.zip(test.decision.values()) {
-            if *verdict == Verdict::Reused {
-                *reused += 1;
-                *saved += test.duration_ms;
-            }
-        }
-    }
-
-    /// One row for each granularity: its name, the share that would have run, the share of the time that would have been saved.
-    pub fn rows(&self) -> [(&'static str, String, String, String); 4] {
-        let percent =
-            |part, whole| share(part, whole).map_or("–".to_owned(), |share| format!("{:.1}%", share * 100.0));
-        let (reused, saved) = (self.reused.values(), self.saved_ms.values());
-        std::array::from_fn(|number| {
-            let ran = self.executions.saturating_sub(*reused[number]);
-            let left = duration(self.total_ms.saturating_sub(*saved[number]));
-            let name = Granularities::<u64>::NAMES[number];
-            (name, percent(ran, self.executions), percent(*saved[number], self.total_ms), left)
-        })
     }
 }
 
@@ -237,7 +175,7 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
         counted(sums.failures, "failure"),
     )?;
     writeln!(out, "\n{bold}{:<10} {:>9} {:>11} {:>14}{plain}", "", "would run", "time saved", "time left")?;
-    for (name, ran, saved, left) in sums.rows() {
+    for Row { name, ran, saved, left, .. } in sums.rows() {
         writeln!(out, "{name:<10} {ran:>9} {saved:>11} {left:>14}")?;
     }
     writeln!(out)?;
@@ -250,10 +188,14 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
             with(test_ms, plain_test_ms)
         )?;
     }
+    if let Some(times) = &sums.times {
+        writeln!(out, "{}", times.sentence())?;
+    }
     let colour = if sums.missed > 0 { red } else { green };
     writeln!(out, "{colour}{} would have been missed{plain}", counted(sums.missed, "failure"))?;
-    for Miss { sha, name, exit_code } in &sums.misses {
-        writeln!(out, "  {red}{}{plain} {} (exit {exit_code})", short(sha), visible(name))?;
+    for Miss { sha, name, exit_code, level } in &sums.misses {
+        let level = level.as_ref().map_or(String::new(), |level| format!(", level {level}"));
+        writeln!(out, "  {red}{}{plain} {} (exit {exit_code}{level})", short(sha), visible(name))?;
     }
     if sums.unstable > 0 {
         writeln!(
@@ -270,7 +212,7 @@ pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
     let sums = &shown.summary;
     writeln!(out, "### Tasting: {}\n", counted(sums.commits, "commit"))?;
     writeln!(out, "| granularity | would run | time saved | time left |\n|---|---:|---:|---:|")?;
-    for (name, ran, saved, left) in sums.rows() {
+    for Row { name, ran, saved, left, .. } in sums.rows() {
         writeln!(out, "| {name} | {ran} | {saved} | {left} |")?;
     }
     writeln!(
@@ -281,7 +223,10 @@ pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
         counted(sums.missed, "failure"),
         counted(sums.not_built, "commit"),
     )?;
-    for Miss { sha, name, exit_code } in &sums.misses {
+    if let Some(times) = &sums.times {
+        writeln!(out, "\n{}.", times.sentence())?;
+    }
+    for Miss { sha, name, exit_code, .. } in &sums.misses {
         writeln!(out, "- missed at {}: `{}` (exit {exit_code})", short(sha), visible(name).replace('`', "'"))?;
     }
     Ok(())
@@ -308,6 +253,7 @@ mod tests {
             duration_ms: 100,
             audit,
             disturbed: None,
+            ast: None,
             changed: Vec::new(),
         }
     }
@@ -334,6 +280,30 @@ mod tests {
         assert_eq!((&summary["reused"]["static"], &summary["reused"]["executed"]), (&1.into(), &2.into()));
         let back: History = serde_json::from_value(json).unwrap();
         assert_eq!(back.commits[0].tests[1].exit_code, 3);
+    }
+
+    #[test]
+    fn another_level_and_times_are_summed_up() {
+        let mut shown = history();
+        let at = |decision, audit| Some(AtLevel { decision, exit_code: 3, audit });
+        shown.commits[0].tests[0].ast = at(Verdict::Executed, None);
+        shown.commits[0].tests[1].ast = at(Verdict::Reused, Some(Audit::Missed));
+        let times = Times { plain_ms: 100, reusing_ms: 50, plain_cpu_ms: 80, reusing_cpu_ms: 20, other_ends: 1 };
+        shown.commits.iter_mut().for_each(|commit| commit.times = Some(times));
+        let shown = History::new(shown.project, shown.commits);
+        assert_eq!(shown.summary.rows().last().map(|row| (row.name, row.ran.clone())), Some(("ast", "50.0%".into())));
+        assert_eq!((shown.summary.missed, shown.summary.misses[1].level.as_deref()), (2, Some("ast")));
+        let mut text = Vec::new();
+        write(&mut text, &shown, false).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for line in [
+            "b`\\n (exit 3, level ast)",
+            "100 ms instead of 200 ms",
+            "40 ms instead of 160 ms",
+            "2 commits ended otherwise",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in {text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod costs;
 mod data;
 
-use super::history::{Commit, History, Test, short};
+use super::history::{Commit, History, Row, Test, short};
 use super::units::{counted, duration, share};
 use crate::model::{Audit, Granularities, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -64,6 +64,7 @@ fn page(content: &Content) -> io::Result<Markup> {
                     (misses(content.history))
                     (matrix(content))
                     @if content.compares { (granularities(content.history)) (over_commits(content.history)) }
+                    @if !content.compares { (sources(content.history)) }
                     (by_cost(content.history))
                     (changes(content.history))
                     (troubles(content.history))
@@ -102,6 +103,14 @@ fn figures(content: &Content) -> Markup {
                     div.figure {
                         b { "× " (ratio) }
                         span { "all tests watched (" (duration(overhead.test_ms)) " / " (duration(overhead.plain_test_ms)) ")" }
+                    }
+                }
+            }
+            @if let Some(times) = sums.times {
+                @if let Some(ratio) = super::history::ratio(times.reusing_ms, times.plain_ms) {
+                    div.figure {
+                        b { "× " (ratio) }
+                        span { "test time with reuse (" (duration(times.reusing_ms)) " / " (duration(times.plain_ms)) ")" }
                     }
                 }
             }
@@ -171,8 +180,7 @@ fn granularities(history: &History) -> Markup {
             h2 { "Granularities" }
             table {
                 thead { tr { th { "changes are seen by" } th.number { "would run" } th { } th.number { "time saved" } th.number { "time left" } } }
-                tbody { @for ((name, ran, saved, left), reused) in sums.rows().into_iter().zip(sums.reused.values()) {
-                    @let width = 100.0 - share(*reused, sums.executions).unwrap_or(0.0) * 100.0;
+                tbody { @for Row { name, ran, saved, left, percent: width } in sums.rows() {
                     tr {
                         th scope="row" { (name) }
                         td.number { (ran) }
@@ -228,6 +236,31 @@ fn by_cost(history: &History) -> Markup {
                     tr { th scope="row" class="name" { div { (name) } } td.number { (duration(cost.spent_ms)) } td.number { (cost.ran) }
                         td.number { (cost.all) } td.number { (duration(cost.total_ms / cost.all.max(1))) } }
                 } }
+            }
+        }
+    }
+}
+
+/// Whose results were reused.
+fn sources(history: &History) -> Markup {
+    let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let tests = history.commits.iter().flat_map(|commit| &commit.tests);
+    for test in tests.filter(|test| test.decision.executed == Verdict::Reused) {
+        let (count, saved) = found.entry(&test.reason).or_default();
+        (*count, *saved) = (*count + 1, *saved + test.duration_ms);
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    html! {
+        @if !found.is_empty() {
+            section aria-label="Reused results" {
+                h2 { "Reused results" }
+                table {
+                    thead { tr { th { "why, and from which run" } th.number { "tests" } th.number { "took there" } } }
+                    tbody { @for (reason, (count, saved)) in found.iter().take(MOST_ROWS) {
+                        tr { th scope="row" class="name" { div { (reason) } } td.number { (count) } td.number { (duration(*saved)) } }
+                    } }
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! How a project is built and tested through Tasting: for `tasting init`.
 
 use super::style::Style;
+use super::trial::{self, Trial};
 use super::units::visible;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -12,6 +13,9 @@ pub struct Setup {
     pub systems: Vec<System>,
     /// What has to be seen to before.
     pub notes: Vec<String>,
+    /// What building and testing a copy has shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
 }
 
 /// A build system.
@@ -72,5 +76,6 @@ pub fn write(out: &mut impl Write, setup: &Setup, colour: bool) -> io::Result<()
             }
         }
     }
-    setup.notes.iter().try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))
+    setup.notes.iter().try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))?;
+    setup.trial.iter().try_for_each(|trial| trial::write(out, trial, colour))
 }

@@ -9,10 +9,11 @@ use super::context::{Environment, InvocationContext};
 use super::project::Project;
 use super::values::Values;
 use super::{Options, Session, harness, leftovers, local_store, program_file, replay, sharing};
+use crate::fingerprint::ModuleCache;
 use crate::model::{Decision, DependencyKind, Exit, Step};
 use crate::observe::Input;
 use crate::process::{Settings, quiet};
-use crate::store::{Layered, Store};
+use crate::store::{Journal, Layered, Results};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsString;
@@ -152,7 +153,8 @@ impl Common {
         };
         let work = || {
             let contents = crate::observe::Contents::new(Arc::new(super::StoreMemory(self.store.clone())));
-            let mut values = Values::new(project, &self.settings, &*self.store, contents, Input::Empty);
+            let modules = ModuleCache::default();
+            let mut values = Values::new(project, &self.settings, &*self.store, contents, Input::Empty, &modules);
             starts.map(|start| self.decide_one(project, start, &mut values)).collect()
         };
         quiet::attempt(&self.settings, "deciding", work).unwrap_or_else(failed)
@@ -173,7 +175,7 @@ impl Common {
             Choice::Plain(reason) | Choice::Run(choice::Run { reason, .. }) => Decided::Run(reason),
             Choice::Reuse(hit) => {
                 // Nobody asks for them again, and there are many.
-                session.test.circumstances = Vec::new();
+                session.test.context_entries = Vec::new();
                 Decided::Reuse(Box::new(Reusable { session, hit: *hit }))
             }
         }
@@ -222,7 +224,7 @@ impl Reusable {
     pub fn depends_on(&self, paths: &FxHashSet<PathBuf>) -> bool {
         let Session { project, .. } = &self.session;
         let by_existence = |kind| matches!(kind, DependencyKind::Exists | DependencyKind::Attributes);
-        self.hit.shape.dependencies.iter().any(|used| {
+        self.hit.dependency_set.dependencies.iter().any(|used| {
             used.kind == DependencyKind::Declared
                 || project.path(&used.place).is_some_and(|path| {
                     // A folder is the same kind of thing, whatever is put into it.
@@ -233,13 +235,13 @@ impl Reusable {
 
     /// Puts back what it leaves behind. After an error the test has to run.
     pub fn put_back(&self) -> io::Result<()> {
-        leftovers::put_back(&self.session.project, &self.hit.outcome, &self.hit.shape)
+        leftovers::put_back(&self.session.project, &self.hit.outcome, &self.hit.dependency_set)
     }
 
     /// Notes that the outcome was used. Gives the decision for the log.
     pub fn used(&self) -> Decision {
         let Reusable { session, hit } = self;
-        session.store.used(session.test.identity, &hit.shape, hit.key);
+        session.store.used(session.test.identity, &hit.dependency_set, hit.key);
         replay::decision(session, hit, Duration::ZERO)
     }
 }

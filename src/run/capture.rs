@@ -7,13 +7,16 @@
 use super::connection::{Connection, with_stream};
 use super::output_file::{OutputFile, Written};
 use crate::model::Exit;
+use crate::observe::stand_ins::{StandIn, StandIns};
 use crate::process::sys;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
-use std::io::{self, PipeWriter, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +27,7 @@ use std::time::{Duration, Instant};
 const CHUNK: usize = 64 * 1024;
 
 /// What a test ends with whose output cannot be written: it would have been told so.
-pub fn end_unheard(error: Errno) -> Exit {
+pub fn exit_of_failed_write(error: Errno) -> Exit {
     if error == Errno::PIPE && !sys::was_given_no_sigpipe() {
         return Exit::Signal(libc::SIGPIPE);
     }
@@ -93,6 +96,8 @@ pub struct Capture {
     ended: PipeWriter,
     files: Vec<OutputFile>,
     limit: usize,
+    /// The pipes, for the watcher.
+    pub stand_ins: Arc<StandIns>,
 }
 
 /// One of the two streams.
@@ -114,7 +119,7 @@ impl Capture {
     }
 
     fn start(command: &mut Command, connection: Connection, limit: usize, passing: Passing) -> io::Result<Capture> {
-        let (mut streams, mut files) = (Vec::new(), Vec::new());
+        let (mut streams, mut files, mut pipes) = (Vec::new(), Vec::new(), Vec::new());
         let numbers = if connection.is_one { 0..1 } else { 0..2 };
         for number in numbers {
             if connection.files[number] {
@@ -123,7 +128,9 @@ impl Capture {
             }
             let is_terminal = connection.terminals[number];
             let (from, to) = with_stream(number, |like| channel(is_terminal, like))?;
+            pipes.push(stand_in(number, &to)?);
             if connection.is_one {
+                pipes.push(stand_in(1, &to)?);
                 command.stderr(to.try_clone()?);
             }
             if number == 0 {
@@ -134,9 +141,16 @@ impl Capture {
             streams.push(Stream { from, number, is_terminal });
         }
         let (end, ended) = io::pipe()?;
-        let pump = Pump { streams, captured: Captured::default(), limit, passing };
+        let (asked, asks) = UnixStream::pair()?;
+        let pump = Pump { streams, captured: Captured::default(), limit, passing, asked };
         let thread = std::thread::Builder::new().spawn(move || pump.run(end.as_fd()))?;
-        Ok(Capture { thread, ended, files, limit })
+        let pass_on = move || {
+            let mut answer = [0];
+            let is_asked = (&asks).write_all(&[0]).and_then(|()| (&asks).read_exact(&mut answer)).is_ok();
+            is_asked && answer != [0]
+        };
+        let stand_ins = Arc::new(StandIns { pipes, pass_on: Box::new(pass_on) });
+        Ok(Capture { thread, ended, files, limit, stand_ins })
     }
 
     /// All that the test printed, which has ended.
@@ -146,6 +160,14 @@ impl Capture {
         self.files.iter().for_each(|file| captured.add(file, self.limit));
         captured
     }
+}
+
+/// What the watcher is to know of a pipe or terminal of ours in the place of standard output or error.
+fn stand_in(number: usize, to: &OwnedFd) -> io::Result<StandIn> {
+    let pipe = fstat(to)?;
+    let is_file = with_stream(number, |real| fstat(real))
+        .is_ok_and(|real| FileType::from_raw_mode(real.st_mode) == FileType::RegularFile);
+    Ok(StandIn { number: number as i32 + 1, pipe: (pipe.st_dev, pipe.st_ino), is_file })
 }
 
 /// A pipe, or a terminal like the one that `like` is.
@@ -171,12 +193,15 @@ struct Pump {
     captured: Captured,
     limit: usize,
     passing: Passing,
+    /// Who wants everything to be passed on at once.
+    asked: UnixStream,
 }
 
 /// Whether output goes on at once to where it would have gone.
 enum Passing {
     Never,
     Unless(HeldBack),
+    Always,
 }
 
 /// How long output is held back, in case the run is not believed.
@@ -201,6 +226,7 @@ impl Pump {
         while !self.streams.is_empty() {
             let mut polled: Vec<PollFd> =
                 self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
+            polled.push(PollFd::new(&self.asked, PollFlags::IN));
             if !has_ended {
                 polled.push(PollFd::from_borrowed_fd(end, PollFlags::empty()));
             }
@@ -219,8 +245,11 @@ impl Pump {
             }
             let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
             let count = self.streams.len();
-            has_ended |= ready.get(count) == Some(&true);
+            has_ended |= ready.get(count + 1) == Some(&true);
             self.read_ready(&ready[..count], &mut buffer);
+            if ready[count] {
+                self.answer(&mut buffer);
+            }
         }
         self.captured.is_open = !self.streams.is_empty();
         if self.captured.is_open {
@@ -236,8 +265,32 @@ impl Pump {
     fn held_for(&self) -> Option<Duration> {
         match &self.passing {
             Passing::Unless(held) => held.until.map(|_| held.left().unwrap_or_default()),
-            Passing::Never => None,
+            Passing::Never | Passing::Always => None,
         }
+    }
+
+    /// Passes on all that there is, and whatever comes from now on, for somebody who waits for that.
+    fn answer(&mut self, buffer: &mut [u8]) {
+        if (&self.asked).read(&mut [0]).is_ok_and(|count| count == 0) {
+            return;
+        }
+        if !matches!(self.passing, Passing::Never) {
+            self.passing = Passing::Always;
+            self.captured.pass_on_rest();
+            while let Some(ready) = self.filled() {
+                self.read_ready(&ready, buffer);
+            }
+        }
+        let is_passed_on = matches!(self.passing, Passing::Always);
+        let _ = (&self.asked).write_all(&[u8::from(is_passed_on)]);
+    }
+
+    /// Which of the streams have something to be read, if any has.
+    fn filled(&self) -> Option<Vec<bool>> {
+        let mut polled: Vec<PollFd> =
+            self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
+        let count = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap_or(0);
+        (count > 0).then(|| polled.iter().map(|polled| !polled.revents().is_empty()).collect())
     }
 
     /// The time is over for which output was held back.
@@ -285,7 +338,7 @@ impl Pump {
             {
                 return true;
             }
-            Passing::Unless(_) => {}
+            Passing::Unless(_) | Passing::Always => {}
         }
         self.captured.pass_on_rest() && (!self.captured.is_cut || self.captured.pass_on(number, text))
     }
@@ -350,7 +403,8 @@ mod tests {
     #[test]
     fn turns_are_kept_whoever_begins() {
         let captured = Captured::default();
-        let mut pump = Pump { streams: Vec::new(), captured, limit: 5, passing: Passing::Never };
+        let asked = UnixStream::pair().unwrap().0;
+        let mut pump = Pump { streams: Vec::new(), captured, limit: 5, passing: Passing::Never, asked };
         for (number, text) in [(1, b"ab"), (0, b"cd"), (1, b"ef")] {
             pump.keep(number, &text[..if number == 0 { 2 } else { 1 }]);
         }

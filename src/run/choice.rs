@@ -7,9 +7,10 @@ use super::reason::Reason;
 use super::values::Values;
 use super::{Options, Session, difference, is_success, latest};
 use crate::model::keys::KeyOf;
-use crate::model::{Base, DependencyKind, Hash, Mark, Outcome, Place, Shape, Step, Trace};
+use crate::model::{Base, DependencyKind, DependencySet, Hash, Mark, Outcome, Place, Step, Trace};
 use crate::observe::inherited;
-use crate::store::Store;
+use crate::store::{Memo, Quarantine, Results};
+use std::sync::Arc;
 
 /// What is to be done.
 pub enum Choice {
@@ -21,7 +22,7 @@ pub enum Choice {
 
 /// An outcome that can be reused.
 pub struct Hit {
-    pub shape: Shape,
+    pub dependency_set: Arc<DependencySet>,
     pub key: Hash,
     pub outcome: Outcome,
     pub step: Step,
@@ -43,14 +44,14 @@ impl Run {
 
 /// Decides about a test.
 pub fn choose(session: &Session, options: Options) -> Choice {
-    decide(session, options, &mut values(session))
+    decide(session, options, &mut values(session).with_stamps())
 }
 
 /// What things are now; standard input is our own.
 pub fn values(session: &Session) -> Values<'_> {
     let mut contents = session.contents();
     let (input, _) = inherited::standard_input(&mut contents);
-    Values::new(&session.project, &session.settings, &*session.store, contents, input)
+    Values::new(&session.project, &session.settings, &*session.store, contents, input, &session.modules)
 }
 
 /// Decides about a test, with these values of things.
@@ -73,14 +74,14 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         let reason = Reason::new("failed-before", "CTest says that it failed, or may repeat it until it passes");
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
-    let shapes = match session.store.shapes(session.test.identity) {
-        Ok(shapes) => shapes,
+    let dependency_sets: Vec<_> = match session.store.dependency_sets(session.test.identity) {
+        Ok(dependency_sets) => dependency_sets.into_iter().map(Arc::new).collect(),
         Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
     };
     let mut look = Look::new(session, options);
-    let mut hit = shapes.iter().find_map(|shape| look.at(shape, values));
+    let mut hit = dependency_sets.iter().find_map(|dependency_set| look.at(dependency_set, values));
     if hit.is_none() && mark.is_none() && !look.failed_before {
-        hit = look.farther(&shapes, values);
+        hit = look.ask_remote(&dependency_sets, values);
     }
     values.remember();
     let Look { failed_before, problem, far, .. } = look;
@@ -136,20 +137,23 @@ impl<'a> Look<'a> {
         Look { session, options, failed_before: false, problem: None, missing, far }
     }
 
-    /// The same search in the store of the team. All keys that are known go there in one turn, with the question for more shapes;
+    /// The same search in the store of the team. All keys that are known go there in one turn, with the question for more dependency sets;
     /// the keys of those in another.
-    fn farther(&mut self, shapes: &[Shape], values: &mut Values) -> Option<Hit> {
+    fn ask_remote(&mut self, dependency_sets: &[Arc<DependencySet>], values: &mut Values) -> Option<Hit> {
         let keys = std::mem::take(&mut self.missing);
         let mut asked = self.session.store.ask(Some(self.session.test.identity), &keys);
-        self.far = Far { executions: asked.shapes.len(), problem: asked.problem.take() };
+        self.far = Far { executions: asked.dependency_sets.len(), problem: asked.problem.take() };
         if asked.found
-            && let Some(hit) = shapes.iter().find_map(|shape| self.at(shape, values))
+            && let Some(hit) = dependency_sets.iter().find_map(|dependency_set| self.at(dependency_set, values))
         {
             return Some(hit);
         }
         self.missing.clear();
-        asked.shapes.retain(|shape| !shapes.contains(shape) && self.is_sensible(shape));
-        if let Some(hit) = asked.shapes.iter().find_map(|shape| self.at(shape, values)) {
+        let found = asked.dependency_sets.into_iter().map(Arc::new);
+        let others: Vec<_> = found
+            .filter(|dependency_set| !dependency_sets.contains(dependency_set) && self.is_sensible(dependency_set))
+            .collect();
+        if let Some(hit) = others.iter().find_map(|dependency_set| self.at(dependency_set, values)) {
             return Some(hit);
         }
         let keys = std::mem::take(&mut self.missing);
@@ -158,49 +162,68 @@ impl<'a> Look<'a> {
         }
         let answer = self.session.store.ask(None, &keys);
         self.far.problem = answer.problem.or(self.far.problem.take());
-        if answer.found { asked.shapes.iter().find_map(|shape| self.at(shape, values)) } else { None }
+        if answer.found { others.iter().find_map(|dependency_set| self.at(dependency_set, values)) } else { None }
     }
 
-    /// Whether a shape of somebody else's does not send us looking through the whole machine: patterns are the project's own.
-    fn is_sensible(&self, shape: &Shape) -> bool {
+    /// Whether a dependency set of somebody else's does not send us looking through the whole machine: patterns are the project's own.
+    fn is_sensible(&self, dependency_set: &DependencySet) -> bool {
         let inputs = &self.session.project.config.inputs;
         let is_own = |place: &Place| place.base == Base::Root && inputs.iter().any(|own| own.as_bytes() == place.path);
-        let mut declared = shape.dependencies.iter().filter(|used| used.kind == DependencyKind::Declared);
+        let mut declared = dependency_set.dependencies.iter().filter(|used| used.kind == DependencyKind::Declared);
         declared.all(|used| is_own(&used.place))
     }
 
-    fn at(&mut self, shape: &Shape, values: &mut Values) -> Option<Hit> {
-        let (step, (key, outcome)) = match self.unchanged(shape, values) {
+    fn at(&mut self, dependency_set: &Arc<DependencySet>, values: &mut Values) -> Option<Hit> {
+        let (step, (key, outcome)) = match self.unchanged(dependency_set, values) {
             Some(found) => (Step::Static, found),
-            None => (Step::Executed, self.unchanged_where_executed(shape, values)?),
+            None => (Step::Executed, self.unchanged_where_executed(dependency_set, values)?),
         };
         if !is_success(outcome.exit, &outcome.stdout) && !self.options.reuse_failures {
             self.failed_before = true;
             return None;
         }
-        Some(Hit { shape: shape.clone(), key, outcome, step })
+        Some(Hit { dependency_set: dependency_set.clone(), key, outcome, step })
     }
 
     /// The outcome, if nothing that can be reached has changed.
-    fn unchanged(&mut self, shape: &Shape, values: &mut Values) -> Option<(Hash, Outcome)> {
+    fn unchanged(&mut self, dependency_set: &DependencySet, values: &mut Values) -> Option<(Hash, Outcome)> {
         let test = self.session.test.identity;
-        if shape.is_narrowed() {
-            let name = values.whole_key(test, shape)?;
+        let stamp = values.stamp(test, dependency_set);
+        if let Some(key) = stamp.and_then(|stamp| values.outcome_of(stamp))
+            && let Some(found) = self.outcome(key)
+        {
+            return Some(found);
+        }
+        let found = self.unchanged_by_values(dependency_set, values);
+        if let (Some((key, _)), Some(stamp)) = (&found, stamp) {
+            values.remember_outcome(stamp, test, dependency_set, *key);
+        }
+        found
+    }
+
+    fn unchanged_by_values(&mut self, dependency_set: &DependencySet, values: &mut Values) -> Option<(Hash, Outcome)> {
+        let test = self.session.test.identity;
+        if dependency_set.is_narrowed() {
+            let name = values.whole_key(test, dependency_set)?;
             let recall = |name| self.session.store.recall(name);
-            let key = recall(name).or_else(|| recall(bound(self.session, name)))?;
+            let key = recall(name).or_else(|| recall(checkout_key(self.session, name)))?;
             return self.outcome(key);
         }
-        let now = values.now(shape);
-        self.outcome_of(Values::key(&self.session.project, test, shape, &now)?)
+        let now = values.now(dependency_set);
+        self.outcome_of(Values::key(&self.session.project, test, dependency_set, &now)?)
     }
 
     /// The outcome, if nothing has changed that was executed, or that what was executed can see.
-    fn unchanged_where_executed(&mut self, shape: &Shape, values: &mut Values) -> Option<(Hash, Outcome)> {
-        if !shape.is_narrowed() {
+    fn unchanged_where_executed(
+        &mut self,
+        dependency_set: &DependencySet,
+        values: &mut Values,
+    ) -> Option<(Hash, Outcome)> {
+        if !dependency_set.is_narrowed() {
             return None;
         }
-        let now = values.now(shape);
-        self.outcome_of(Values::key(&self.session.project, self.session.test.identity, shape, &now)?)
+        let now = values.now(dependency_set);
+        self.outcome_of(Values::key(&self.session.project, self.session.test.identity, dependency_set, &now)?)
     }
 
     /// The outcome with a key, wherever it is of use.
@@ -209,11 +232,11 @@ impl<'a> Look<'a> {
         if found.is_some() {
             return found;
         }
-        let bound = bound(self.session, key);
-        let found = self.outcome(bound);
+        let specific = checkout_key(self.session, key);
+        let found = self.outcome(specific);
         if !self.session.project.config.sharing.same_path {
             // Nobody else has outcomes that name folders.
-            self.missing.retain(|key| *key != bound);
+            self.missing.retain(|key| *key != specific);
         }
         found
     }
@@ -234,29 +257,26 @@ impl<'a> Look<'a> {
 }
 
 /// The key of an outcome that names the folders of this checkout, and is of use here only.
-pub fn bound(session: &Session, key: Hash) -> Hash {
+pub fn checkout_key(session: &Session, key: Hash) -> Hash {
     let mut hasher = KeyOf::CheckoutOutcome.hasher();
     hasher.hash(key);
     session.project.hash_folders(&mut hasher);
     hasher.finish()
 }
 
-/// The latest execution of a test, under whatever circumstances.
+/// The latest execution of a test, under whatever invocation context.
 pub fn trace(session: &Session) -> Option<Trace> {
-    latest::of(&*session.store, trace_name(session.test.name))
-}
-
-/// Under which name a trace is kept.
-pub fn trace_name(test: Hash) -> Hash {
-    KeyOf::Trace.of(test)
+    latest::of(&*session.store, latest::name(session.test.name))
 }
 
 /// What the latest execution itself left behind, or removed.
 fn own_files(session: &Session, trace: &Trace) -> Vec<Place> {
     let then: Vec<Hash> = trace.used.iter().map(|used| used.value).collect();
-    let Some(key) = Values::key(&session.project, trace.test, &trace.shape(), &then) else { return Vec::new() };
+    let Some(key) = Values::key(&session.project, trace.test, &trace.dependency_set(), &then) else {
+        return Vec::new();
+    };
     let outcome = |key| session.store.outcome(key).ok().flatten();
-    let found = outcome(key).or_else(|| outcome(bound(session, key)));
+    let found = outcome(key).or_else(|| outcome(checkout_key(session, key)));
     found.into_iter().flat_map(|outcome| outcome.files).map(|file| file.place).collect()
 }
 
@@ -278,7 +298,7 @@ fn why(session: &Session, values: &mut Values) -> Reason {
     }
     let different = match trace.test == session.test.identity {
         true => difference::of_dependencies(&session.project, &trace, values),
-        false => difference::of_circumstances(&session.test, &trace),
+        false => difference::of_context(&session.test, &trace),
     };
     let own = own_files(session, &trace);
     let place = |difference: &Difference| Some(&trace.used.get(difference.used?)?.dependency.place);

@@ -1,4 +1,4 @@
-//! What is different from the latest execution of a test: circumstances, and things that it used.
+//! What is different from the latest execution of a test: invocation context, and things that it used.
 //!
 //! In: the trace of that execution, and what is there now. Out: differences in words for people.
 
@@ -8,7 +8,7 @@ use super::reason::Reason;
 use super::test::Test;
 use super::values::Values;
 use crate::model::keys::{KeyOf, PlainState};
-use crate::model::{Dependency, DependencyKind, Hash, Place, Shape, Trace, Traced};
+use crate::model::{Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency, Trace};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -24,15 +24,15 @@ pub struct Difference {
 }
 
 /// Differences that a test can see without opening a file.
-pub fn of_circumstances(test: &Test, trace: &Trace) -> Vec<Difference> {
+pub fn of_context(test: &Test, trace: &Trace) -> Vec<Difference> {
     let value = |list: &[(String, Hash)], name: &str| list.iter().find(|(other, _)| other == name).map(|known| known.1);
-    let now = test.circumstances.iter().filter_map(|(name, now)| match value(&trace.circumstances, name) {
+    let now = test.context_entries.iter().filter_map(|(name, now)| match value(&trace.context_entries, name) {
         Some(before) if before == *now => None,
         Some(_) => Some((name, "is different")),
         None => Some((name, "was not set")),
     });
-    let is_gone = |(name, _): &&(String, Hash)| value(&test.circumstances, name).is_none();
-    let gone = trace.circumstances.iter().filter(is_gone).map(|(name, _)| (name, "is not set any more"));
+    let is_gone = |(name, _): &&(String, Hash)| value(&test.context_entries, name).is_none();
+    let gone = trace.context_entries.iter().filter(is_gone).map(|(name, _)| (name, "is not set any more"));
     let difference = |(name, what): (&String, &str)| Difference {
         reason: Reason::new("circumstances", format!("{name} {what}")),
         subject: name.clone(),
@@ -43,8 +43,9 @@ pub fn of_circumstances(test: &Test, trace: &Trace) -> Vec<Difference> {
 
 /// Differences of what the execution used; each place is told once.
 pub fn of_dependencies(project: &Project, trace: &Trace, values: &mut Values) -> Vec<Difference> {
-    let shape = Shape { dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect() };
-    let now = values.now(&shape);
+    let dependency_set =
+        DependencySet { dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect() };
+    let now = values.now(&dependency_set);
     let mut told: BTreeSet<&Place> = BTreeSet::new();
     let mut differences = Vec::new();
     for (number, (used, now)) in trace.used.iter().zip(&now).enumerate() {
@@ -79,7 +80,7 @@ fn is_binary(project: &Project, place: &Place) -> bool {
 }
 
 /// Of a program that is unchanged itself, the library of the project that has changed.
-fn changed_library(project: &Project, used: &Traced, values: &mut Values) -> Option<String> {
+fn changed_library(project: &Project, used: &RecordedDependency, values: &mut Values) -> Option<String> {
     let now: Vec<Option<Hash>> = values.manifests(&used.dependency).iter().map(|file| values.content(file)).collect();
     let names: Vec<Hash> = now
         .iter()

@@ -4,7 +4,7 @@
 
 use super::{Session, now};
 use crate::model::{Disturbed, Treatment};
-use crate::store::Store;
+use crate::store::Quarantine;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;

@@ -115,7 +115,8 @@ pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> R
     let is_traced = tracing.is_some();
     let disturbed = Arc::<AtomicBool>::default();
     let originals = session.settings.dir.as_ref().map(|folder| folder.join(ORIGINALS));
-    let how = Watch { memory: session.memory(), inherits_input: true, disturbed, tracing, originals };
+    let mut how =
+        Watch { memory: session.memory(), inherits_input: true, disturbed, tracing, originals, stand_ins: None };
     let (limit, connection) = (session.project.config.limits.output, session.context.connection);
     let held = HeldBack { disturbed: how.disturbed.clone(), until: is_traced.then(|| held_until(session)).flatten() };
     let capture = match is_heard {
@@ -123,6 +124,7 @@ pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> R
         false => Capture::silently(&mut command, connection, limit),
     };
     let capture = capture.map_err(|error| Unwatchable(format!("its output cannot be kept: {error}")))?;
+    how.stand_ins = Some(capture.stand_ins.clone());
     let watching = match observe::start(command, &how) {
         Ok(watching) => watching,
         Err(CannotWatch::Unavailable { reason, command }) => {

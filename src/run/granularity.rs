@@ -6,8 +6,8 @@
 use super::Session;
 use super::values::{self, Values};
 use crate::model::keys::KeyOf;
-use crate::model::{DependencyKind, Granularities, Hash, Hasher, Shape, Traced};
-use crate::store::Store;
+use crate::model::{DependencyKind, DependencySet, Granularities, Hash, Hasher, RecordedDependency};
+use crate::store::Memo;
 use std::collections::BTreeSet;
 
 /// More names of one test are not remembered.
@@ -15,19 +15,26 @@ const MOST_NAMES: usize = 4096;
 
 /// What an execution used, as one name for each granularity. `used`: as it was when the test ran; else as it is now.
 /// Each name covers the finer ones, so that what is the same at one granularity is the same at those after it.
-pub fn names(session: &Session, shape: &Shape, values: &mut Values, used: Option<&[Traced]>) -> Vec<Hash> {
-    let mut now = values.whole(shape);
+pub fn names(
+    session: &Session,
+    dependency_set: &DependencySet,
+    values: &mut Values,
+    used: Option<&[RecordedDependency]>,
+) -> Vec<Hash> {
+    let mut now = values.whole(dependency_set);
     for (now, traced) in now.iter_mut().zip(used.unwrap_or_default()) {
         // What the test itself has changed since counts as it was before.
         if traced.dependency.executed.is_empty() {
             *now = traced.value;
         }
     }
-    let shape = values::whole(shape);
-    let Some(reachable) = Values::key(&session.project, session.test.identity, &shape, &now) else { return Vec::new() };
+    let dependency_set = values::whole(dependency_set);
+    let Some(reachable) = Values::key(&session.project, session.test.identity, &dependency_set, &now) else {
+        return Vec::new();
+    };
     let (mut file, mut whole) = (Hasher::new("file granularity"), Hasher::new("whole granularity"));
     file.hash(reachable);
-    for program in shape.dependencies.iter().filter(|used| used.kind == DependencyKind::Program) {
+    for program in dependency_set.dependencies.iter().filter(|used| used.kind == DependencyKind::Program) {
         if let Some(coarse) = values.coarse(program) {
             file.hash(coarse.files);
             whole.hash(coarse.whole);

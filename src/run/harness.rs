@@ -16,7 +16,7 @@ const FAILED: &str = "TASTING_CTEST_FAILED";
 
 /// What a harness wants for one test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct HarnessHints {
     /// Say behind its output that it was reused.
     pub measurement: bool,
     /// Reuse it though it failed: it is meant to.
@@ -25,15 +25,15 @@ pub struct Wishes {
     pub again: bool,
 }
 
-impl Wishes {
+impl HarnessHints {
     /// For the test that CTest's lists have under this name.
-    pub fn of_ctest(name: &str) -> Wishes {
-        Wishes::among(name, |list| std::env::var(list).unwrap_or_default())
+    pub fn of_ctest(name: &str) -> HarnessHints {
+        HarnessHints::among(name, |list| std::env::var(list).unwrap_or_default())
     }
 
-    fn among(name: &str, list: impl Fn(&str) -> String) -> Wishes {
+    fn among(name: &str, list: impl Fn(&str) -> String) -> HarnessHints {
         let has = |variable| list(variable).split(' ').any(|listed| listed == name || listed == "all");
-        Wishes { measurement: !has(MATCHED), reuse_failures: has(EXPECTED), again: has(FAILED) }
+        HarnessHints { measurement: !has(MATCHED), reuse_failures: has(EXPECTED), again: has(FAILED) }
     }
 }
 
@@ -93,13 +93,14 @@ mod tests {
 
     #[test]
     fn lists_have_whole_names() {
-        let wishes = |lists: [(&'static str, &'static str); 2]| {
+        let hints = |lists: [(&'static str, &'static str); 2]| {
             let list = |name: &str| lists.iter().find(|(list, _)| *list == name).map_or("", |(_, names)| names);
-            let Wishes { measurement, reuse_failures, again } = Wishes::among("ab", |name| list(name).to_owned());
+            let HarnessHints { measurement, reuse_failures, again } =
+                HarnessHints::among("ab", |name| list(name).to_owned());
             (measurement, reuse_failures, again)
         };
-        assert_eq!(wishes([("", ""), ("", "")]), (true, false, false));
-        assert_eq!(wishes([(MATCHED, "abc x"), (FAILED, "x ab")]), (true, false, true));
-        assert_eq!(wishes([(MATCHED, "all"), (EXPECTED, " ab")]), (false, true, false));
+        assert_eq!(hints([("", ""), ("", "")]), (true, false, false));
+        assert_eq!(hints([(MATCHED, "abc x"), (FAILED, "x ab")]), (true, false, true));
+        assert_eq!(hints([(MATCHED, "all"), (EXPECTED, " ab")]), (false, true, false));
     }
 }

@@ -1,23 +1,26 @@
 //! What would be done about a test, without doing it: would it be reused, from which run; if not, what is different from the
-//! latest one.
+//! nearest one.
 //!
 //! In: a command, or a binary. Out: the decision, the differences, and of changed programs both builds' manifests.
 
 pub use super::difference::Difference;
+pub use super::nearest::Builds;
 pub use super::reason::Reason;
 
 use super::choice::{self, Choice, Run};
 use super::connection::Connection;
 use super::context::InvocationContext;
+use super::nearest::{self, Compared, builds};
 use super::project::Project;
 use super::record::last_use_name;
 use super::test::{self, Test};
 use super::values::Values;
-use super::{Options, Session, StoreMemory, StoreOptions, difference, exit_code, latest};
-use crate::model::{Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, Place, Trace, Traced};
+use super::{Options, Session, StoreMemory, StoreOptions, exit_code, latest};
+use crate::fingerprint::ModuleCache;
+use crate::model::{Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, Place, Trace};
 use crate::observe::{Contents, Input};
 use crate::process::Settings;
-use crate::store::{FileStore, Store};
+use crate::store::{FileStore, Memo};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -31,9 +34,11 @@ pub struct Inspection {
     pub reused: Option<Reused>,
     /// Why it would run, or would not.
     pub reason: Reason,
-    /// The latest execution, under whatever circumstances.
+    /// The latest execution, under whatever invocation context.
     pub latest: Option<Latest>,
-    /// What is different from it.
+    /// An earlier execution from which less is different, if there is one.
+    pub nearer: Option<Latest>,
+    /// What is different from the nearest of these.
     pub differences: Vec<Difference>,
     /// The changed programs among those.
     pub programs: Vec<Builds>,
@@ -54,21 +59,6 @@ pub struct Latest {
     pub exit_code: i32,
     /// Why it cannot be reused, if so.
     pub refusals: Vec<String>,
-}
-
-/// Two builds of a program: the bytes of the manifests of the program and its libraries.
-pub struct Builds {
-    pub program: String,
-    /// The libraries that have a manifest, in the order of these.
-    pub libraries: Vec<String>,
-    /// The function that the project's tests start in.
-    pub entry: Option<String>,
-    pub before: Vec<Vec<u8>>,
-    pub now: Vec<Vec<u8>>,
-    /// What was executed of the first one; nothing if that is not known.
-    pub executed: Vec<u8>,
-    /// Why there are none.
-    pub note: String,
 }
 
 /// The latest test that used a binary.
@@ -97,19 +87,22 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
     };
     let trace = choice::trace(&session);
     let (mut session, elsewhere) = where_it_went(session, words, trace.as_ref());
-    let has_less = trace.as_ref().is_some_and(|trace| assume_variables(trace, &mut session.test));
+    let assumed = trace.as_ref().map(|trace| assume_surroundings(trace, &mut session.test)).unwrap_or_default();
     let mut values = choice::values(&session);
     let given = trace.as_ref().is_some_and(|trace| assume_input(trace, &mut values));
     let choice = choice::decide(&session, options.with(&session.project.config), &mut values);
     let mut inspection = Inspection::of(words, choice);
     inspection.assumed.extend(elsewhere.then_some("its output goes where it went the last time"));
-    inspection.assumed.extend(has_less.then_some("variables that are not set here are as its harness set them"));
+    inspection
+        .assumed
+        .extend(assumed.variables.then_some("variables that are not set here are as its harness set them"));
+    inspection.assumed.extend(assumed.signals.then_some("signals are ignored and blocked as they were the last time"));
     inspection.assumed.extend(given.then_some("its standard input is that of the last time"));
     inspection.assumed.extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
     if let Some(trace) = &trace {
         inspection.latest = Some(Latest::of(trace));
         if inspection.reused.is_none() {
-            inspection.compare(&session, trace, &mut values);
+            inspection.compare(&session, trace.clone(), &mut values);
         }
     }
     inspection
@@ -127,8 +120,8 @@ fn is_remote_away(session: &Session) -> bool {
 /// went the last time. Says whether that is somewhere else.
 fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) -> (Session, bool) {
     let was = |connection: &Connection| {
-        let (_, wanted) = test::output_circumstance(*connection);
-        trace.is_some_and(|trace| trace.circumstances.iter().any(|(_, value)| *value == wanted))
+        let (_, wanted) = test::output_entry(*connection);
+        trace.is_some_and(|trace| trace.context_entries.iter().any(|(_, value)| *value == wanted))
     };
     if was(&session.context.connection) {
         return (session, false);
@@ -143,17 +136,26 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
     }
 }
 
-/// A harness such as CTest sets variables for its tests. Where that is all that is missing here, they are taken from the last
-/// run. Says whether it was necessary.
-fn assume_variables(trace: &Trace, test: &mut Test) -> bool {
-    let is_less = test.circumstances.len() < trace.circumstances.len();
-    let had = |circumstance| trace.circumstances.contains(circumstance);
-    if !is_less || !test.circumstances.iter().all(had) {
-        return false;
+/// What was taken from the last run, because whoever asks has another shell or harness around him.
+#[derive(Clone, Copy, Default)]
+struct Assumed {
+    variables: bool,
+    signals: bool,
+}
+
+/// A harness such as CTest sets variables for its tests, and make ignores two signals that a shell does not. Where that is all
+/// that is different here, it is taken from the last run. Says what was necessary.
+fn assume_surroundings(trace: &Trace, test: &mut Test) -> Assumed {
+    let had = |entry: &(String, Hash)| trace.context_entries.contains(entry);
+    let signals = test.context_entries.iter().any(|entry| test::is_about_signals(entry) && !had(entry));
+    let mut others = test.context_entries.iter().filter(|entry| !test::is_about_signals(entry));
+    let variables = test.context_entries.len() < trace.context_entries.len();
+    if !others.all(had) || !(variables || signals) {
+        return Assumed::default();
     }
     test.identity = trace.test;
-    test.circumstances.clone_from(&trace.circumstances);
-    true
+    test.context_entries.clone_from(&trace.context_entries);
+    Assumed { variables, signals }
 }
 
 /// The same for standard input, unless it is a file or nothing at all, which somebody may have meant. Says whether it was
@@ -184,20 +186,25 @@ impl Inspection {
             reused: None,
             reason,
             latest: None,
+            nearer: None,
             differences: Vec::new(),
             programs: Vec::new(),
             assumed: Vec::new(),
         }
     }
 
-    /// Finds what is different from the latest execution.
-    fn compare(&mut self, session: &Session, trace: &Trace, values: &mut Values) {
-        self.differences = difference::of_circumstances(&session.test, trace);
-        self.differences.extend(difference::of_dependencies(&session.project, trace, values));
-        let used = self.differences.iter().filter_map(|difference| trace.used.get(difference.used?));
-        let is_there = |used: &&Traced| session.project.path(&used.dependency.place).is_some_and(|path| path.exists());
-        let programs = used.filter(|used| used.dependency.kind == DependencyKind::Program).filter(is_there);
-        self.programs = programs.map(|used| builds(&session.project, &*session.store, used, values)).collect();
+    /// Finds what is different from the nearest execution.
+    fn compare(&mut self, session: &Session, trace: Trace, values: &mut Values) {
+        let latest = Compared::with(session, trace, values);
+        let is_the_reason = latest.differences.iter().any(|difference| difference.reason == self.reason);
+        let nearer = if is_the_reason { nearest::than(&latest, session, values) } else { None };
+        if let Some(nearer) = &nearer {
+            let first = nearer.differences.first().map(|difference| difference.reason.clone());
+            self.reason = first.unwrap_or_else(|| Reason::new("forgotten", "its result is not in the store any more"));
+            self.nearer = Some(Latest::of(&nearer.trace));
+        }
+        let compared = nearer.unwrap_or(latest);
+        (self.differences, self.programs) = (compared.differences, compared.programs);
     }
 }
 
@@ -205,23 +212,6 @@ impl Latest {
     fn of(trace: &Trace) -> Latest {
         Latest { origin: trace.origin.clone(), exit_code: trace.exit_code, refusals: trace.refusals.clone() }
     }
-}
-
-/// A program as it was when it was used, and as it is.
-fn builds(project: &Project, store: &dyn Store, used: &Traced, values: &mut Values) -> Builds {
-    let kept = used.manifests.iter().map(|name| store.blob(*name).ok().flatten()).collect::<Option<Vec<_>>>();
-    let now = values.manifests(&used.dependency).iter().map(fs::read).collect::<Result<Vec<_>, _>>();
-    let (before, now) = (kept.unwrap_or_default(), now.unwrap_or_default());
-    let note = match values.note(&used.dependency) {
-        Some(note) => note,
-        None if !used.note.is_empty() => format!("in the last run: {}", used.note),
-        None if before.is_empty() => "the manifests of the last run are not in the store any more".to_owned(),
-        None => String::new(),
-    };
-    let program = project.show(&used.dependency.place);
-    let libraries = values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect();
-    let entry = project.entry(&used.dependency.place).map(str::to_owned);
-    Builds { program, libraries, entry, before, now, executed: used.dependency.executed.clone(), note }
 }
 
 /// What is known of the latest test that used a binary. `None` if there was none in its project.
@@ -241,10 +231,11 @@ fn latest_use(project: &Project, path: &Path, store: &Arc<FileStore>, settings: 
     let blob = |name: Hash| store.blob(name).ok().flatten();
     let LastUse { argv, trace } = LastUse::from_bytes(&blob(last_use_name(project, &place))?).ok()?;
     let trace = latest::of(&**store, trace)?;
-    let shape = trace.shape();
+    let dependency_set = trace.dependency_set();
     let contents = Contents::new(Arc::new(StoreMemory(store.clone())));
-    let mut values = Values::new(project, settings, &**store, contents, Input::Given);
-    let now = values.now(&shape);
+    let modules = ModuleCache::default();
+    let mut values = Values::new(project, settings, &**store, contents, Input::Given, &modules);
+    let now = values.now(&dependency_set);
     let is_meant = |Dependency { kind, place: program, libraries, .. }: &Dependency| {
         let is_file_of = |library: &Place| project.library_path(library).as_deref() == Some(path);
         *kind == DependencyKind::Program && (*program == place || libraries.iter().any(is_file_of))

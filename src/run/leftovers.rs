@@ -4,7 +4,7 @@
 
 use super::beneath::Beneath;
 use super::project::Project;
-use crate::model::{Dependency, DependencyKind, Left, LeftFile, Outcome, Place, Refusal, Shape, codes};
+use crate::model::{Dependency, DependencyKind, DependencySet, Left, LeftFile, Outcome, Place, Refusal, codes};
 use crate::observe::{Kind, Use, extended};
 use crate::process::sys;
 use rustix::fs::{FileType, Stat};
@@ -89,10 +89,10 @@ fn cannot_be_put_back(path: &Path, found: &Metadata) -> Option<&'static str> {
 }
 
 /// Puts back what a run left behind. After an error the test has to run.
-pub fn put_back(project: &Project, outcome: &Outcome, shape: &Shape) -> io::Result<()> {
+pub fn put_back(project: &Project, outcome: &Outcome, dependency_set: &DependencySet) -> io::Result<()> {
     let files = &outcome.files;
     for file in files {
-        keeps_its_attributes(project, file, is_overwritten(shape, &file.place))?;
+        keeps_its_attributes(project, file, is_overwritten(dependency_set, &file.place))?;
     }
     // Folders before what is in them; files in the order in which they were written; what is gone from the inside out.
     let is_folder = |file: &&LeftFile| matches!(file.left, Left::Folder { .. });
@@ -111,9 +111,9 @@ pub fn put_back(project: &Project, outcome: &Outcome, shape: &Shape) -> io::Resu
     Ok(())
 }
 
-fn is_overwritten(shape: &Shape, place: &Place) -> bool {
+fn is_overwritten(dependency_set: &DependencySet, place: &Place) -> bool {
     let is = |used: &Dependency| used.kind == DependencyKind::Overwritten && used.place == *place;
-    shape.dependencies.iter().any(is)
+    dependency_set.dependencies.iter().any(is)
 }
 
 /// A file that is there already keeps its owner and its extended attributes when it is written; and its permissions, if it

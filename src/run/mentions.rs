@@ -7,7 +7,7 @@ use super::config;
 use super::environment;
 use super::project::Project;
 use crate::model::{Base, Hash, Hasher, Left, LeftFile, Place};
-use crate::observe::Use;
+use crate::observe::{Use, agent, patched};
 use memchr::memmem;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -42,6 +42,17 @@ impl Traces<'_> {
         };
         self.output.iter().any(|text| fits(text)) || self.files.iter().any(in_file)
     }
+}
+
+/// What a process can read of us in `/proc`: the agent and its memory among what is mapped, the filter in its status (which is shown
+/// without it as a rule).
+const OWN_TRACES: [&[u8]; 2] = [b"/memfd:tasting", b"Seccomp:\t2"];
+
+/// Whether a run has printed or written that it was watched, which without us it would not have.
+pub fn shows_watcher(traces: &Traces) -> bool {
+    let agent = agent::file_name();
+    let names = || OWN_TRACES.into_iter().chain([agent.as_bytes(), patched::FOLDER.as_bytes()]);
+    traces.contain(|text| names().any(|name| memmem::find(text, name).is_some()))
 }
 
 /// What a run mentions of its surroundings.

@@ -6,6 +6,7 @@
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
+mod audit;
 pub mod batch;
 mod beneath;
 pub mod capture;
@@ -25,6 +26,7 @@ pub mod inspect;
 mod latest;
 mod leftovers;
 mod mentions;
+mod nearest;
 mod output_file;
 mod processor;
 pub mod project;
@@ -40,40 +42,32 @@ mod tracing;
 pub mod untrusted;
 pub mod values;
 
+pub use self::audit::QUARANTINE_PASSES;
+use self::audit::{AUDIT, SHADOW};
 use self::choice::Choice;
 use self::config::{Config, Share};
 use self::context::InvocationContext;
 use self::project::Project;
 use self::reason::Reason;
 use self::test::Test;
-use crate::model::{Audit, Decision, Exit, Hash, Mark, Refusal, Shadow, Treatment, Verdict, codes};
+use crate::fingerprint::ModuleCache;
+use crate::model::{Decision, Exit, Hash, Refusal, Shadow, Treatment, Verdict, codes};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn;
 use crate::process::{Settings, quiet, sys};
-use crate::store::{FileStore, Layered, Options as StoreOptions, Store};
+use crate::store::{FileStore, Journal, Layered, Options as StoreOptions, Store};
 use std::ffi::{OsStr, OsString};
-use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// How a test in quarantine gets out, unless the project says otherwise.
-pub const QUARANTINE_PASSES: u32 = 5;
-
-/// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
-const REPEATS: usize = 3;
-
-/// Why a test runs although its result could be reused: the sort of reason, and the reason.
-const AUDIT: [&str; 2] = ["audit", "its result could have been reused; it ran to see whether it is the same"];
-const SHADOW: [&str; 2] = ["shadow", "its result would have been reused; it ran because of shadow mode"];
 
 /// What the command line says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub reuse_failures: bool,
     pub audit: Option<Share>,
-    pub harness: harness::Wishes,
+    pub harness: harness::HarnessHints,
 }
 
 impl Options {
@@ -92,6 +86,8 @@ pub(crate) struct Session {
     pub test: Test,
     pub context: InvocationContext,
     pub started: Instant,
+    /// Binaries that are read while the test runs.
+    pub modules: Arc<ModuleCache>,
     /// What would have been done about the test, once that is known in shadow mode.
     pub shadow: OnceLock<Shadow>,
 }
@@ -188,7 +184,8 @@ impl Session {
         settings: Settings,
     ) -> Session {
         let test = Test::of(words, &project, &context);
-        Session { settings, store, project, test, context, started: Instant::now(), shadow: OnceLock::new() }
+        let (modules, shadow) = Default::default();
+        Session { settings, store, project, test, context, started: Instant::now(), modules, shadow }
     }
 
     fn run(&self, options: Options) -> Exit {
@@ -248,62 +245,9 @@ impl Session {
         ran.exit
     }
 
-    /// Runs a test although its result could be reused, and compares.
-    fn audit(&self, hit: choice::Hit, [sort, why]: [&'static str; 2], foreseen: Option<shadow::Foreseen>) -> Exit {
-        let ran = repeat::watched(self);
-        let reason = Reason::new(sort, why);
-        let mut decision = executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
-        let audit = match () {
-            () if ran.was_interrupted() => None,
-            () if ran.exit == hit.outcome.exit => Some(Audit::Same),
-            // It gives this and that without anything having changed.
-            () if (0..REPEATS).any(|_| execute::silently(&self.test.words) != ran.exit) => Some(Audit::Unstable),
-            () => Some(Audit::Missed),
-        };
-        decision.audit = audit;
-        if let Some(found) = audit.filter(|audit| *audit != Audit::Same) {
-            let what = match found {
-                Audit::Unstable => "unstable test: it ends differently from run to run",
-                _ => "missed dependency: it ends differently although nothing that it was seen to use has changed",
-            };
-            decision.reason = format!("{sort}: {what}");
-            // An entry that cannot be dropped is not reused either: the test is in quarantine.
-            let _ = self.store.drop_outcome(hit.key);
-            self.quarantine(what, self.quarantine_passes());
-        }
-        if let Some(foreseen) = foreseen.filter(|_| audit == Some(Audit::Same)) {
-            foreseen.confirm(self);
-        }
-        self.log(&decision);
-        ran.exit
-    }
-
     /// Whether every test runs, whatever could be reused.
     fn is_shadow(&self) -> bool {
         self.settings.shadow || self.project.config.shadow
-    }
-
-    fn is_audited(&self, options: Options) -> bool {
-        let share = options.audit.map_or(0.0, |share| share.0);
-        !self.settings.readonly && share > 0.0 && dice() < share
-    }
-
-    fn quarantine_passes(&self) -> u32 {
-        self.project.config.quarantine_passes.unwrap_or(QUARANTINE_PASSES)
-    }
-
-    /// Does not trust the test until it has passed so often.
-    fn quarantine(&self, reason: &str, passes_left: u32) {
-        let mark = Mark {
-            test: self.test.identity,
-            since: now(),
-            reason: reason.to_owned(),
-            argv: self.test.argv(),
-            passes_left,
-        };
-        if let Err(error) = self.store.mark(&mark) {
-            self.settings.log(format_args!("cannot put the test in quarantine: {error}"));
-        }
     }
 
     fn log(&self, decision: &Decision) {
@@ -375,12 +319,6 @@ fn is_success(exit: Exit, output: &[u8]) -> bool {
 /// Milliseconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64)
-}
-
-/// A number from 0 to 1, another one each time.
-fn dice() -> f64 {
-    let number = RandomState::new().build_hasher().finish() as u32;
-    f64::from(number) / (f64::from(u32::MAX) + 1.0)
 }
 
 /// Ends this process as the test ended.

@@ -9,7 +9,7 @@
 
 use super::Session;
 use super::choice::trace;
-use crate::model::{Base, DependencyKind, Hash, Place, Traced};
+use crate::model::{Base, DependencyKind, Hash, Place, RecordedDependency};
 use crate::observe::Use;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::path::Path;
 type Known<'a> = (DependencyKind, &'a Place, Hash);
 
 /// Removes the absence of names that are random from what an execution used.
-pub fn forget(used: &mut Vec<Traced>, seen: &[Use], session: &Session) {
+pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Session) {
     let made = made(seen, session);
     if made.is_empty() {
         return;
@@ -38,7 +38,7 @@ fn made(seen: &[Use], session: &Session) -> BTreeSet<Place> {
 }
 
 /// The names among those that were made which are all that is different from the execution before.
-fn random(now: &[Traced], before: &[Traced], made: &BTreeSet<Place>) -> BTreeSet<Place> {
+fn random(now: &[RecordedDependency], before: &[RecordedDependency], made: &BTreeSet<Place>) -> BTreeSet<Place> {
     let (new, old) = (known(now), known(before));
     let (appeared, vanished): (Vec<_>, Vec<_>) = (new.difference(&old).collect(), old.difference(&new).collect());
     let is_absence = |known: &&Known| known.0 == DependencyKind::Absent;
@@ -55,7 +55,7 @@ fn random(now: &[Traced], before: &[Traced], made: &BTreeSet<Place>) -> BTreeSet
     }
 }
 
-fn known(used: &[Traced]) -> BTreeSet<Known<'_>> {
+fn known(used: &[RecordedDependency]) -> BTreeSet<Known<'_>> {
     used.iter().map(|traced| (traced.dependency.kind, &traced.dependency.place, traced.value)).collect()
 }
 
@@ -70,12 +70,12 @@ mod tests {
     use super::*;
     use crate::model::Dependency;
 
-    fn traced(kind: DependencyKind, path: &str, value: u8) -> Traced {
+    fn traced(kind: DependencyKind, path: &str, value: u8) -> RecordedDependency {
         let dependency = Dependency::on(kind, Place::absolute(path));
-        Traced { dependency, value: Hash([value; 16]), manifests: Vec::new(), note: String::new() }
+        RecordedDependency { dependency, value: Hash([value; 16]), manifests: Vec::new(), note: String::new() }
     }
 
-    fn found(now: &[Traced], before: &[Traced], made: &[&str]) -> usize {
+    fn found(now: &[RecordedDependency], before: &[RecordedDependency], made: &[&str]) -> usize {
         random(now, before, &made.iter().map(Place::absolute).collect()).len()
     }
 

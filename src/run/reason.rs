@@ -3,7 +3,7 @@
 use crate::model::codes;
 
 /// Why a test runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// Its code, which many reasons share.
     pub sort: &'static str,

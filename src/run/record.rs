@@ -1,24 +1,24 @@
 //! Remembering a run: its outcome under the key of all that it used, and a trace for whoever asks why.
 
-use super::choice::{Run, bound, trace_name};
+use super::choice::{Run, checkout_key};
 use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
-use super::values::{Valued, Values};
+use super::values::{ResolvedDependencies, Values};
 use super::{Session, exit_code, granularity, is_success, latest, leftovers, mentions, now, random_names};
 use crate::model::keys::{self, KeyOf};
 use crate::model::{
-    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, Refusal, Trace, Traced,
-    codes,
+    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, RecordedDependency,
+    Refusal, Trace, codes,
 };
 use crate::observe::Input;
-use crate::store::{Store, StoreError};
+use crate::store::{Memo, Quarantine, Results, StoreError};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 /// Remembers what can be remembered. Gives the reason why the outcome is not kept, if so.
-pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) -> Option<Refusal<'static>> {
+pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<RecordedDependency>) -> Option<Refusal<'static>> {
     let mut values = values(session, ran.input.clone());
     let mut refusals = ran.refusals.clone();
     if values.declared() != declared {
@@ -34,31 +34,41 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<Traced>) ->
             Vec::new()
         }
     };
+    if mentions::shows_watcher(&traces(ran, &files)) {
+        let why = (
+            codes::DISTURBED,
+            "shows that it is watched (the agent in a list of what is mapped, the filter in a status)",
+        );
+        refusals.push(Refusal::of_run("its output", why));
+    }
     let known = declared.into_iter().chain(mentioned(session, ran, &files)).collect();
-    let mut valued = values.observed(&ran.used, &ran.executed, known);
-    refusals.extend(unknown_programs(session, &valued));
+    let mut resolved = values.observed(&ran.used, &ran.executed, known);
+    refusals.extend(unknown_programs(session, &resolved));
     if !values.code_is_unchanged(&ran.used) {
         // Its fingerprint is that of another one, which did not run.
         let why = (codes::CHANGED_MEANWHILE, "was replaced when the test had ended");
         refusals.push(Refusal::of_run("a program or library", why));
     }
-    random_names::forget(&mut valued.used, &ran.used, session);
-    keep_manifests(session, &mut values, &mut valued);
+    random_names::forget(&mut resolved.used, &ran.used, session);
+    keep_manifests(session, &mut values, &mut resolved);
     values.remember();
     let kept = match refusals.first() {
         Some(refusal) => Err(refusal.clone()),
-        None => keep(session, ran, run, &valued, &mut values, files),
+        None => keep(session, ran, run, &resolved, &mut values, files),
     };
-    leave_trace(session, ran, &valued, &refusals, kept.is_ok());
+    leave_trace(session, ran, &resolved, &refusals, kept.is_ok());
     kept.err()
 }
 
-/// What the run mentions of where it is, and of variables that do not count otherwise.
-fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<Traced> {
+fn traces<'a>(ran: &'a Ran, files: &'a [LeftFile]) -> mentions::Traces<'a> {
     let [stdout, stderr] = &ran.captured.texts;
-    let traces = mentions::Traces { output: [stdout, stderr], files, used: &ran.used };
-    let places = mentions::of(&session.project, session.context.connection.on_terminal(), &traces);
-    let traced = places.into_iter().map(|place| Traced {
+    mentions::Traces { output: [stdout, stderr], files, used: &ran.used }
+}
+
+/// What the run mentions of where it is, and of variables that do not count otherwise.
+fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<RecordedDependency> {
+    let places = mentions::of(&session.project, session.context.connection.on_terminal(), &traces(ran, files));
+    let traced = places.into_iter().map(|place| RecordedDependency {
         value: mentions::value(&session.project, &place),
         dependency: Dependency::on(DependencyKind::Mentioned, place),
         manifests: Vec::new(),
@@ -68,7 +78,7 @@ fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<Traced> {
 }
 
 /// The files that the project declares as inputs of its tests. To be asked before the test runs.
-pub fn declared(session: &Session) -> Vec<Traced> {
+pub fn declared(session: &Session) -> Vec<RecordedDependency> {
     if session.project.config.inputs.is_empty() {
         return Vec::new();
     }
@@ -76,7 +86,7 @@ pub fn declared(session: &Session) -> Vec<Traced> {
 }
 
 fn values(session: &Session, input: Input) -> Values<'_> {
-    Values::new(&session.project, &session.settings, &*session.store, session.contents(), input)
+    Values::new(&session.project, &session.settings, &*session.store, session.contents(), input, &session.modules)
 }
 
 /// Keeps the outcome, unless the test is not to be trusted.
@@ -84,14 +94,14 @@ fn keep(
     session: &Session,
     ran: &Ran,
     run: &Run,
-    valued: &Valued,
+    resolved: &ResolvedDependencies,
     values: &mut Values,
     files: Vec<LeftFile>,
 ) -> Result<(), Refusal<'static>> {
     trust(session, ran, run)?;
-    let shape = valued.shape();
-    let then: Vec<Hash> = valued.used.iter().map(|traced| traced.value).collect();
-    let key = Values::key(&session.project, session.test.identity, &shape, &then)
+    let dependency_set = resolved.dependency_set();
+    let then: Vec<Hash> = resolved.used.iter().map(|traced| traced.value).collect();
+    let key = Values::key(&session.project, session.test.identity, &dependency_set, &then)
         .ok_or_else(|| Refusal::of_run("the test", (codes::STORE, "uses too much")))?;
     let [stdout, stderr] = ran.captured.texts.clone();
     let mut outcome = Outcome {
@@ -103,19 +113,19 @@ fn keep(
         files,
         input_end: ran.input_end,
         origin: origin(session),
-        bound: false,
+        checkout_specific: false,
     };
-    outcome.bound = names_its_place(session, &outcome);
-    let placed = |name: Hash| if outcome.bound { bound(session, name) } else { name };
+    outcome.checkout_specific = names_its_place(session, &outcome);
+    let placed = |name: Hash| if outcome.checkout_specific { checkout_key(session, name) } else { name };
     let key = placed(key);
-    session.store.put(session.test.identity, &shape, key, &outcome).map_err(of_store)?;
-    if shape.is_narrowed()
-        && let Some(whole) = whole_key(session, valued, values)
+    session.store.put(session.test.identity, &dependency_set, key, &outcome).map_err(of_store)?;
+    if dependency_set.is_narrowed()
+        && let Some(whole) = whole_key(session, resolved, values)
     {
         session.store.remember(placed(whole), key);
     }
     if session.is_shadow() && is_success(ran.exit, &outcome.stdout) {
-        granularity::remember(session, &granularity::names(session, &shape, values, Some(&valued.used)));
+        granularity::remember(session, &granularity::names(session, &dependency_set, values, Some(&resolved.used)));
     }
     Ok(())
 }
@@ -125,16 +135,16 @@ fn of_store(error: StoreError) -> Refusal<'static> {
 }
 
 /// The name of the key for those who have the very same programs.
-fn whole_key(session: &Session, valued: &Valued, values: &mut Values) -> Option<Hash> {
-    let shape = valued.shape();
-    let mut whole = values.whole(&shape);
-    for (now, traced) in whole.iter_mut().zip(&valued.used) {
+fn whole_key(session: &Session, resolved: &ResolvedDependencies, values: &mut Values) -> Option<Hash> {
+    let dependency_set = resolved.dependency_set();
+    let mut whole = values.whole(&dependency_set);
+    for (now, traced) in whole.iter_mut().zip(&resolved.used) {
         // What the test itself has changed since counts as it was before.
         if traced.dependency.executed.is_empty() {
             *now = traced.value;
         }
     }
-    Values::whole_key_of(&session.project, session.test.identity, &shape, &whole)
+    Values::whole_key_of(&session.project, session.test.identity, &dependency_set, &whole)
 }
 
 /// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but
@@ -161,16 +171,16 @@ fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), Refusal<'static>
 }
 
 /// Programs of the project itself that were not built with Tasting, where the project does not want them.
-fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'static>> {
+fn unknown_programs(session: &Session, resolved: &ResolvedDependencies) -> Option<Refusal<'static>> {
     if session.project.config.unknown_programs != UnknownPrograms::Refuse {
         return None;
     }
-    let is_ours = |traced: &&Traced| matches!(traced.dependency.place.base, Base::Root | Base::Build);
-    let is_binary = |traced: &&Traced| {
+    let is_ours = |traced: &&RecordedDependency| matches!(traced.dependency.place.base, Base::Root | Base::Build);
+    let is_binary = |traced: &&RecordedDependency| {
         let path = session.project.path(&traced.dependency.place);
         path.and_then(|path| fs::read(path).ok()).is_some_and(|bytes| bytes.starts_with(b"\x7fELF"))
     };
-    let programs = valued.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
+    let programs = resolved.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
     let unknown = programs.filter(|traced| !traced.note.is_empty()).filter(is_ours).find(is_binary)?;
     let subject = session.project.show(&unknown.dependency.place);
     let why = format!("is a program of unknown provenance: {}", unknown.note);
@@ -178,8 +188,8 @@ fn unknown_programs(session: &Session, valued: &Valued) -> Option<Refusal<'stati
 }
 
 /// Keeps the manifests of the programs that ran, so that it can be told later what has changed in them.
-fn keep_manifests(session: &Session, values: &mut Values, valued: &mut Valued) {
-    for traced in valued.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
+fn keep_manifests(session: &Session, values: &mut Values, resolved: &mut ResolvedDependencies) {
+    for traced in resolved.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
         for file in values.manifests(&traced.dependency) {
             traced.manifests.extend(keep_manifest(session, values, &file));
         }
@@ -204,28 +214,28 @@ fn names_its_place(session: &Session, outcome: &Outcome) -> bool {
     is_named(&outcome.stdout) || is_named(&outcome.stderr) || outcome.files.iter().any(in_file)
 }
 
-fn leave_trace(session: &Session, ran: &Ran, valued: &Valued, refusals: &[Refusal], is_kept: bool) {
+fn leave_trace(session: &Session, ran: &Ran, resolved: &ResolvedDependencies, refusals: &[Refusal], is_kept: bool) {
     let trace = Trace {
         test: session.test.identity,
-        circumstances: session.test.circumstances.clone(),
-        used: valued.used.clone(),
+        context_entries: session.test.context_entries.clone(),
+        used: resolved.used.clone(),
         narrowed: None,
         refusals: refusals.iter().map(Refusal::with_code).collect(),
         exit_code: exit_code(ran.exit),
         origin: origin(session),
     };
-    match latest::keep(&*session.store, trace_name(session.test.name), trace, is_kept) {
-        Ok(()) => note_uses(session, valued),
+    match latest::keep(&*session.store, session.test.name, trace, is_kept) {
+        Ok(()) => note_uses(session, resolved),
         Err(error) => session.settings.log(format_args!("no trace is left: {error}")),
     }
 }
 
 /// Notes for each binary of the project which test used it last, so that whoever asks about the binary finds the trace.
-fn note_uses(session: &Session, valued: &Valued) {
-    let Ok(bytes) = (LastUse { argv: session.test.argv(), trace: trace_name(session.test.name) }).to_bytes() else {
+fn note_uses(session: &Session, resolved: &ResolvedDependencies) {
+    let Ok(bytes) = (LastUse { argv: session.test.argv(), trace: latest::name(session.test.name) }).to_bytes() else {
         return;
     };
-    let used = valued.used.iter().map(|traced| &traced.dependency);
+    let used = resolved.used.iter().map(|traced| &traced.dependency);
     let programs = used.filter(|dependency| dependency.kind == DependencyKind::Program);
     let file_of = |library| session.project.library_path(library).map(|file| session.project.place(&file));
     let places = programs

@@ -3,7 +3,7 @@
 //!
 //! In: a session. Out: how the test ends, with the output and the observations that belong to it.
 
-use super::capture::{Captured, end_unheard};
+use super::capture::{Captured, exit_of_failed_write};
 use super::disturbed::{Earlier, Traced};
 use super::execute::{self, Attempt, Ran, Unwatchable, attempt, input_position, read_on_from, unwatched};
 use super::{Session, disturbed, exit_code, is_good, is_success, tracing};
@@ -55,7 +55,7 @@ fn finish(settled: Settled) -> Ran {
     if let Some(error) = captured.lost {
         let why = format!("could not be written: {error}");
         refusals.push(Refusal::of_run("its output", (codes::OUTPUT, why)));
-        exit = if is_good(exit) { end_unheard(error) } else { exit };
+        exit = if is_good(exit) { exit_of_failed_write(error) } else { exit };
     }
     if captured.is_cut {
         let why = "is longer than what is kept (limits.output in tasting.toml)";

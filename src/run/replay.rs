@@ -2,27 +2,27 @@
 
 use super::choice::Hit;
 use super::execute::read_on_from;
-use super::harness::{MEASUREMENT, Wishes};
+use super::harness::{HarnessHints, MEASUREMENT};
 use super::{Session, capture, exit_code, leftovers, now};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
-use crate::store::Store;
+use crate::store::Results;
 use std::io;
 use std::time::Duration;
 
 /// Replays an outcome. After an error, nothing was printed, and the test has to run.
-pub fn replay(session: &Session, hit: &Hit, wishes: Wishes) -> io::Result<Exit> {
+pub fn replay(session: &Session, hit: &Hit, hints: HarnessHints) -> io::Result<Exit> {
     let outcome = &hit.outcome;
-    leftovers::put_back(&session.project, outcome, &hit.shape)?;
-    let measurement = wishes.measurement.then_some((Stream::Stdout, MEASUREMENT.as_bytes()));
+    leftovers::put_back(&session.project, outcome, &hit.dependency_set)?;
+    let measurement = hints.measurement.then_some((Stream::Stdout, MEASUREMENT.as_bytes()));
     for (stream, text) in outcome.chunks().into_iter().chain(measurement) {
         if let Err(error) = capture::pass_on(usize::from(stream == Stream::Stderr), text) {
-            return Ok(capture::end_unheard(error));
+            return Ok(capture::exit_of_failed_write(error));
         }
     }
     if let Some(position) = outcome.input_end {
         read_on_from(position);
     }
-    session.store.used(session.test.identity, &hit.shape, hit.key);
+    session.store.used(session.test.identity, &hit.dependency_set, hit.key);
     session.log(&decision(session, hit, session.started.elapsed()));
     Ok(outcome.exit)
 }

@@ -7,9 +7,9 @@ use super::choice::{self, Choice, Hit};
 use super::values::Values;
 use super::{Session, difference, granularity, record};
 use crate::model::keys::KeyOf;
-use crate::model::{DependencyKind, Granularities, Hash, Rebuilt, Shadow, Traced, Verdict};
+use crate::model::{DependencyKind, Granularities, Hash, Rebuilt, RecordedDependency, Shadow, Verdict};
 use crate::process::quiet;
-use crate::store::Store;
+use crate::store::{Memo, Results};
 
 /// What is remembered of a test that would have been reused, when it has shown that this would have been right.
 pub struct Foreseen(Vec<Hash>);
@@ -25,23 +25,26 @@ impl Foreseen {
 pub fn foresee(session: &Session, choice: &Choice) -> Option<Foreseen> {
     let (shadow, foreseen) = quiet::attempt(&session.settings, "foreseeing", || match choice {
         Choice::Reuse(hit) => would_reuse(session, hit),
-        Choice::Run(_) => (would_run(programs(session)), None),
-        Choice::Plain(_) => (would_run(Vec::new()), None),
+        Choice::Run(_) => (would_run(session, programs(session)), None),
+        Choice::Plain(_) => (would_run(session, Vec::new()), None),
     })?;
     // It is set once.
     let _ = session.shadow.set(shadow);
     foreseen
 }
 
-fn would_run(programs: Vec<Hash>) -> Shadow {
-    Shadow { granularities: Granularities::default(), saved_ms: 0, reused_from: None, programs }
+fn would_run(session: &Session, programs: Vec<Hash>) -> Shadow {
+    let identity = Some(session.test.identity);
+    Shadow { granularities: Granularities::default(), identity, saved_ms: 0, reused_from: None, programs }
 }
 
 fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
     let mut values = choice::values(session);
-    let shapes = session.store.shapes(session.test.identity).unwrap_or_default();
-    let names: Vec<Vec<Hash>> =
-        shapes.iter().map(|shape| granularity::names(session, shape, &mut values, None)).collect();
+    let dependency_sets = session.store.dependency_sets(session.test.identity).unwrap_or_default();
+    let names: Vec<Vec<Hash>> = dependency_sets
+        .iter()
+        .map(|dependency_set| granularity::names(session, dependency_set, &mut values, None))
+        .collect();
     let seen = granularity::seen(session, &names);
     let verdict = |seen: bool| if seen { Verdict::Reused } else { Verdict::Executed };
     let granularities = Granularities {
@@ -50,11 +53,12 @@ fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
         reachable: verdict(seen.reachable),
         executed: verdict(seen.executed),
     };
-    let foreseen = Foreseen(granularity::names(session, &hit.shape, &mut values, None));
+    let foreseen = Foreseen(granularity::names(session, &hit.dependency_set, &mut values, None));
     values.remember();
     let saved_ms = hit.outcome.duration.as_millis() as u64;
     let reused_from = hit.outcome.origin.commit.clone();
-    (Shadow { granularities, saved_ms, reused_from, programs: Vec::new() }, Some(foreseen))
+    let identity = Some(session.test.identity);
+    (Shadow { granularities, identity, saved_ms, reused_from, programs: Vec::new() }, Some(foreseen))
 }
 
 /// The programs that have changed since the latest execution, for whoever wants to know what in them.
@@ -68,7 +72,7 @@ fn programs(session: &Session) -> Vec<Hash> {
 }
 
 /// Keeps both builds of a program. Gives the name under which they are found.
-fn rebuilt(session: &Session, used: &Traced, values: &mut Values) -> Option<Hash> {
+fn rebuilt(session: &Session, used: &RecordedDependency, values: &mut Values) -> Option<Hash> {
     let files = values.manifests(&used.dependency);
     let now = files.iter().map(|file| record::keep_manifest(session, values, file)).collect::<Option<Vec<_>>>()?;
     let project = &session.project;

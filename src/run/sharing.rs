@@ -67,7 +67,7 @@ fn usage(location: &Location, settings: &Settings, config: &Config) -> Usage {
         read_only: why_read_only(location, settings),
         trusted_keys: [&config.sharing.trusted_keys[..], &location.attributes.trusted_keys].concat(),
         failures: config.reuse_failures,
-        bound: config.sharing.same_path,
+        checkout_specific: config.sharing.same_path,
         recache: settings.recache,
     }
 }
@@ -86,7 +86,7 @@ fn why_read_only(location: &Location, settings: &Settings) -> Option<&'static st
 /// for or end.
 pub(crate) fn send_behind(session: &Session) {
     let Layered { far: Some(far), .. } = &*session.store else { return };
-    if !session.store.has_errands() || far.writing.is_open(far.location.attributes.retry).is_some() {
+    if !session.store.has_upload_jobs() || far.writing.is_open(far.location.attributes.retry).is_some() {
         return;
     }
     // Somebody does so already, and looks again before it ends.

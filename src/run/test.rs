@@ -1,4 +1,4 @@
-//! Which test it is: the command, where it is started, and the circumstances that it can see without opening a file. What
+//! Which test it is: the command, where it is started, and the invocation context that it can see without opening a file. What
 //! belongs to the checkout, the user or the machine alone is left out.
 //!
 //! In: the command line, the project. Out: the identity under which executions are looked up.
@@ -18,10 +18,10 @@ pub struct Test {
     pub words: Vec<OsString>,
     /// The command and its place: what people call the test.
     pub name: Hash,
-    /// The same, with all circumstances.
+    /// The same, with the whole invocation context.
     pub identity: Hash,
-    /// The circumstances one by one, for people: a name and the hash of a value.
-    pub circumstances: Vec<(String, Hash)>,
+    /// The entries of the invocation context, for people: a name and the hash of a value.
+    pub context_entries: Vec<(String, Hash)>,
 }
 
 impl Test {
@@ -31,11 +31,11 @@ impl Test {
         hasher.number(words.len() as u64);
         words.iter().for_each(|word| project.hash_text(word.as_bytes(), &mut hasher));
         let name = hasher.place(&project.place(&project.working)).finish();
-        let circumstances = circumstances(project, context);
-        for (_, value) in &circumstances {
+        let context_entries = context_entries(project, context);
+        for (_, value) in &context_entries {
             hasher.hash(*value);
         }
-        Test { words: words.to_vec(), name, identity: hasher.finish(), circumstances }
+        Test { words: words.to_vec(), name, identity: hasher.finish(), context_entries }
     }
 
     /// The command for people.
@@ -108,41 +108,46 @@ impl Aspect {
     }
 }
 
-/// Where the output goes, as a circumstance.
-pub fn output_circumstance(connection: Connection) -> (String, Hash) {
+/// Where the output goes, as an entry of the invocation context.
+pub fn output_entry(connection: Connection) -> (String, Hash) {
     let Connection { terminals, is_one, files } = connection;
     Aspect::Output.numbers(&[terminals[0], terminals[1], is_one, files[0], files[1]].map(u64::from))
 }
 
-fn circumstances(project: &Project, context: &InvocationContext) -> Vec<(String, Hash)> {
+/// Whether an entry of the invocation context says which signals are ignored or blocked.
+pub fn is_about_signals((label, _): &(String, Hash)) -> bool {
+    *label == Aspect::Signals.label()
+}
+
+fn context_entries(project: &Project, context: &InvocationContext) -> Vec<(String, Hash)> {
     let (ignored, blocked) = context.signals;
-    let mut circumstances = vec![
+    let mut context_entries = vec![
         Aspect::Architecture.text(project, std::env::consts::ARCH.as_bytes()),
         Aspect::User.numbers(&[(context.user == 0).into()]),
         Aspect::Limits.numbers(&limits(context)),
         Aspect::Signals.numbers(&[ignored, blocked]),
         Aspect::Powers.numbers(&powers(context)),
-        output_circumstance(context.connection),
+        output_entry(context.connection),
     ];
-    circumstances
+    context_entries
         .extend(context.size.map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])));
     // A test can see that a descriptor is closed, without any call that is watched.
     let others: Vec<u64> = context.inherited.iter().map(|number| *number as u64).collect();
-    circumstances.push(Aspect::Descriptors.numbers(&others));
+    context_entries.push(Aspect::Descriptors.numbers(&others));
     for (number, path) in &context.known {
-        circumstances.push(Aspect::Descriptor(*number as u64).text(project, path.as_os_str().as_bytes()));
+        context_entries.push(Aspect::Descriptor(*number as u64).text(project, path.as_os_str().as_bytes()));
     }
     let mut nesting = Aspect::Nesting.hasher();
     project.hash_nesting(&mut nesting);
-    circumstances.push((Aspect::Nesting.label(), nesting.finish()));
+    context_entries.push((Aspect::Nesting.label(), nesting.finish()));
     if let Some(logical) = logical_folder(&project.working, &project.environment) {
         // `cd ..` means something else then.
-        circumstances.push(Aspect::LogicalFolder.text(project, logical.as_os_str().as_bytes()));
+        context_entries.push(Aspect::LogicalFolder.text(project, logical.as_os_str().as_bytes()));
     }
     for (name, text) in environment::counted(&project.environment, &project.config, context.connection.on_terminal()) {
-        circumstances.push(Aspect::Variable(name.clone()).text(project, text.as_bytes()));
+        context_entries.push(Aspect::Variable(name.clone()).text(project, text.as_bytes()));
     }
-    circumstances
+    context_entries
 }
 
 fn limits(context: &InvocationContext) -> Vec<u64> {

@@ -2,16 +2,18 @@
 
 use super::{Session, disturbed};
 use crate::elf::sanitizers;
-use crate::fingerprint::execution;
+use crate::fingerprint::{ModuleCache, execution};
 use crate::model::keys::KeyOf;
 use crate::model::{Code, FileIdentity, Function, Hash};
 use crate::observe::agent::Agent;
 use crate::observe::lead::KnownSites;
+use crate::observe::patched::{self, Room};
 use crate::observe::sites::Sites;
 use crate::observe::tracing::{Functions, Tracing};
-use crate::process::{Settings, manifest_file, sys};
-use crate::store::{Layered, Store};
-use std::fs;
+use crate::process::{Settings, atomic_write, manifest_file, sys};
+use crate::store::{Layered, Memo};
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +22,8 @@ pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
     let program = super::program_file(&session.test.words, &session.project.working, None);
     let agent = Agent::open(folder)?;
-    let known = Arc::new(Known { settings: session.settings.clone(), store: session.store.clone() });
+    let (settings, store, modules) = (session.settings.clone(), session.store.clone(), session.modules.clone());
+    let known = Arc::new(Known { settings, store, modules });
     let only_leads = session.settings.notrace || disturbed::of(session).is_some();
     Some(Tracing { agent, functions: known.clone(), program, sites: known, only_leads })
 }
@@ -45,6 +48,7 @@ fn passed_name(session: &Session) -> Hash {
 struct Known {
     settings: Settings,
     store: Arc<Layered>,
+    modules: Arc<ModuleCache>,
 }
 
 impl Functions for Known {
@@ -64,7 +68,7 @@ impl Functions for Known {
 
     /// Not sooner: what the test waits for comes first.
     fn expect(&self, binary: &Path) {
-        execution::read_ahead(binary, &self.settings);
+        self.modules.read_ahead(binary, &self.settings);
     }
 
     /// What was found out is remembered.
@@ -99,6 +103,38 @@ impl KnownSites for Known {
         }
         Some(sites)
     }
+
+    /// Beside the agent: where its code can be mapped, so can this.
+    fn patched(&self, library: &Path, sites: &Sites) -> Option<(File, Room)> {
+        let (content, found) = sys::map_with_metadata(library).ok()?;
+        let identity = FileIdentity::of(&found);
+        let room = patched::room(&content, sites).filter(|_| identity.is_settled())?;
+        let mut hasher = KeyOf::PatchedLibrary.hasher();
+        hasher.hash(identity.hash()).bytes(&sites.encode());
+        let folder = format!("{}{}", patched::FOLDER, &hasher.finish().to_string()[..16]);
+        let path = self.settings.dir.as_ref()?.join(folder).join(library.file_name()?);
+        Some((patched_file(&path, &content, sites, &room)?, room))
+    }
+}
+
+/// Opens the copy of a library in a file, or makes it.
+fn patched_file(path: &Path, library: &[u8], sites: &Sites, room: &Room) -> Option<File> {
+    let length = library.len() as u64;
+    opened_copy(path, length).or_else(|| {
+        let copy = patched::patched(library, sites, room)?;
+        fs::create_dir_all(path.parent()?).ok()?;
+        atomic_write::write(path, None, None, &[&copy]).ok()?;
+        opened_copy(path, length)
+    })
+}
+
+/// The copy at a path, if it is whole, and if nobody else can have written it: it is code that tests run.
+fn opened_copy(path: &Path, length: u64) -> Option<File> {
+    const OTHERS_WRITE: u32 = 0o022;
+    let file = File::open(path).ok()?;
+    let found = file.metadata().ok()?;
+    let is_own = found.uid() == sys::user() && found.mode() & OTHERS_WRITE == 0;
+    (is_own && found.len() == length).then_some(file)
 }
 
 /// Under which name the functions of a binary are kept; `None` if its files are too young.

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// The format of an outcome's file.
 pub const OUTCOME: Format = Format { magic: *b"TASTEOUT", version: 4 };
 
-/// The format of a shape's file.
-pub const SHAPE: Format = Format { magic: *b"TASTESHP", version: 2 };
+/// The format of a dependency set's file.
+pub const DEPENDENCY_SET: Format = Format { magic: *b"TASTESHP", version: 2 };
 
 /// The format of a blob's file.
 pub const BLOB: Format = Format { magic: *b"TASTEBLB", version: 2 };
@@ -84,7 +84,7 @@ mod tests {
     fn another_name_or_kind_is_no_answer() {
         let file = encode(&OUTCOME, Hash::of(b"x"), b"raw").unwrap();
         assert_eq!(decode(&OUTCOME, Hash::of(b"y"), &file), Err(FormatError::Malformed));
-        assert_eq!(decode(&SHAPE, Hash::of(b"x"), &file), Err(FormatError::Magic));
+        assert_eq!(decode(&DEPENDENCY_SET, Hash::of(b"x"), &file), Err(FormatError::Magic));
     }
 
     #[test]
@@ -101,8 +101,8 @@ mod tests {
         #[test]
         fn it_comes_back(raw in prop::collection::vec(any::<u8>(), 0..5000), byte: u8, times in 0usize..5000) {
             let raw = [raw, vec![byte; times]].concat();
-            let file = encode(&SHAPE, Hash::of(b"n"), &raw).unwrap();
-            prop_assert_eq!(decode(&SHAPE, Hash::of(b"n"), &file).unwrap(), raw);
+            let file = encode(&DEPENDENCY_SET, Hash::of(b"n"), &raw).unwrap();
+            prop_assert_eq!(decode(&DEPENDENCY_SET, Hash::of(b"n"), &file).unwrap(), raw);
         }
 
         #[test]

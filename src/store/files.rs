@@ -4,21 +4,21 @@
 //!
 //! ```text
 //! results-1/ab/cdef….o      an outcome, under its key       results-1/log/…         decisions and their sums
-//! results-1/ab/cdef….s0…sf  shapes of a test                results-1/quarantine/…  marks
+//! results-1/ab/cdef….s0…sf  dependency sets of a test                results-1/quarantine/…  marks
 //! results-1/ab/cdef….b      traces and manifests            results-1/contents      hashes of files
 //! results-1/sizes           of the folders, about           results-1/disturbed/…   tests to treat otherwise
 //! ```
 
 use super::contents::Contents;
+use super::dependency_sets::{self, Stem};
 use super::entry::{self, BLOB, LARGEST_FILE, OUTCOME};
-use super::journal::Journal;
+use super::journal::Log;
 use super::marks::Marks;
 use super::remote::Name;
 use super::retention::{self, Retention};
-use super::shapes::{self, Stem};
 use super::store_file::{self, TemporaryFile};
-use super::{DEFAULT_LIMIT, LARGEST, Store, StoreError, Volume};
-use crate::model::{Decision, Disturbed, Hash, Mark, Outcome, Shape, Stats};
+use super::{DEFAULT_LIMIT, Journal, LARGEST, Memo, Quarantine, Results, Store, StoreError, Volume};
+use crate::model::{Decision, DependencySet, Disturbed, Hash, Mark, Outcome, Stats};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -97,7 +97,7 @@ impl FileStore {
     pub(super) fn put_outcome(&self, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
         let size = self.write_outcome(key, outcome)?;
         if let Ok(file) = store_file::open(&self.outcome_path(key)) {
-            shapes::use_at(&file, SystemTime::now() - UNUSED);
+            dependency_sets::use_at(&file, SystemTime::now() - UNUSED);
         }
         self.retention(self.options.limit).added(&[(key.0[0], size)]);
         Ok(())
@@ -115,21 +115,21 @@ impl FileStore {
         Ok(file.len() as u64)
     }
 
-    /// Keeps a shape of a test that nobody has used here yet.
-    pub(super) fn put_shape(&self, test: Hash, shape: &Shape) -> Result<(), StoreError> {
-        let size = self.write_shape(test, shape)?;
-        if let (Ok(raw), 1..) = (shape.to_bytes(), size) {
-            shapes::touch(&self.stem(test), test, &raw, SystemTime::now() - UNUSED);
+    /// Keeps a dependency set of a test that nobody has used here yet.
+    pub(super) fn put_dependency_set(&self, test: Hash, dependency_set: &DependencySet) -> Result<(), StoreError> {
+        let size = self.write_dependency_set(test, dependency_set)?;
+        if let (Ok(raw), 1..) = (dependency_set.to_bytes(), size) {
+            dependency_sets::touch(&self.stem(test), test, &raw, SystemTime::now() - UNUSED);
         }
         self.retention(self.options.limit).added(&[(test.0[0], size)]);
         Ok(())
     }
 
-    fn write_shape(&self, test: Hash, shape: &Shape) -> Result<u64, StoreError> {
+    fn write_dependency_set(&self, test: Hash, dependency_set: &DependencySet) -> Result<u64, StoreError> {
         self.writable()?;
         let stem = self.stem(test);
-        let raw = shape.to_bytes().map_err(|error| StoreError::damaged(&stem.folder, error))?;
-        shapes::add(&stem, test, &raw)
+        let raw = dependency_set.to_bytes().map_err(|error| StoreError::damaged(&stem.folder, error))?;
+        dependency_sets::add(&stem, test, &raw)
     }
 
     /// Whether there is an outcome with this key.
@@ -137,7 +137,7 @@ impl FileStore {
         self.outcome_path(key).symlink_metadata().is_ok()
     }
 
-    /// The names of all outcomes, and then of all tests with shapes; of those that were used within a time, if there is one.
+    /// The names of all outcomes, and then of all tests with dependency sets; of those that were used within a time, if there is one.
     pub(super) fn entries(&self, used_within: Option<Duration>) -> Result<Vec<Name>, StoreError> {
         let mut names = BTreeSet::new();
         self.retention(0).every_file(|path, used| {
@@ -148,7 +148,7 @@ impl FileStore {
     }
 
     /// Notes a use; whether it was time to note one.
-    pub(super) fn note_use(&self, test: Hash, shape: &Shape, key: Hash) -> bool {
+    pub(super) fn note_use(&self, test: Hash, dependency_set: &DependencySet, key: Hash) -> bool {
         let Ok(file) = store_file::open(&self.outcome_path(key)) else { return false };
         let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
         let recently =
@@ -156,9 +156,9 @@ impl FileStore {
         if recently || self.options.read_only {
             return false;
         }
-        shapes::use_now(&file);
-        if let Ok(raw) = shape.to_bytes() {
-            shapes::touch(&self.stem(test), test, &raw, SystemTime::now());
+        dependency_sets::use_now(&file);
+        if let Ok(raw) = dependency_set.to_bytes() {
+            dependency_sets::touch(&self.stem(test), test, &raw, SystemTime::now());
         }
         true
     }
@@ -169,9 +169,9 @@ impl FileStore {
     }
 }
 
-impl Store for FileStore {
-    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError> {
-        shapes::read(&self.stem(test), test)
+impl Results for FileStore {
+    fn dependency_sets(&self, test: Hash) -> Result<Vec<DependencySet>, StoreError> {
+        dependency_sets::read(&self.stem(test), test)
     }
 
     fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError> {
@@ -181,16 +181,16 @@ impl Store for FileStore {
         outcome.map(Some).map_err(|error| StoreError::damaged(&path, error))
     }
 
-    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
-        // The outcome first: who sees the shape finds it.
+    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+        // The outcome first: who sees the dependency set finds it.
         let outcome_size = self.write_outcome(key, outcome)?;
-        let shape_size = self.write_shape(test, shape)?;
-        self.retention(self.options.limit).added(&[(key.0[0], outcome_size), (test.0[0], shape_size)]);
+        let dependency_set_size = self.write_dependency_set(test, dependency_set)?;
+        self.retention(self.options.limit).added(&[(key.0[0], outcome_size), (test.0[0], dependency_set_size)]);
         Ok(())
     }
 
-    fn used(&self, test: Hash, shape: &Shape, key: Hash) {
-        self.note_use(test, shape, key);
+    fn used(&self, test: Hash, dependency_set: &DependencySet, key: Hash) {
+        self.note_use(test, dependency_set, key);
     }
 
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError> {
@@ -202,30 +202,34 @@ impl Store for FileStore {
             Err(error) => Err(StoreError::io("remove", &path, error)),
         }
     }
+}
 
+impl Journal for FileStore {
     fn log(&self, decision: &Decision) -> Result<(), StoreError> {
         self.writable()?;
-        Journal::new(&self.root).append(decision)
+        Log::new(&self.root).append(decision)
     }
 
     fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
         self.writable()?;
-        Journal::new(&self.root).append_all(decisions)
+        Log::new(&self.root).append_all(decisions)
     }
 
     fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError> {
-        Journal::new(&self.root).last(last)
+        Log::new(&self.root).last(last)
     }
 
     fn stats(&self) -> Result<Stats, StoreError> {
-        Journal::new(&self.root).stats()
+        Log::new(&self.root).stats()
     }
 
     fn zero_stats(&self) -> Result<(), StoreError> {
         self.writable()?;
-        Journal::new(&self.root).zero()
+        Log::new(&self.root).zero()
     }
+}
 
+impl Memo for FileStore {
     fn recall(&self, name: Hash) -> Option<Hash> {
         self.contents()?.get(name)
     }
@@ -256,7 +260,9 @@ impl Store for FileStore {
     fn has_blob(&self, name: Hash) -> bool {
         self.blob_path(name).symlink_metadata().is_ok()
     }
+}
 
+impl Quarantine for FileStore {
     fn mark(&self, mark: &Mark) -> Result<(), StoreError> {
         self.writable()?;
         Marks::new(&self.root).set(mark)
@@ -292,7 +298,9 @@ impl Store for FileStore {
         self.writable()?;
         Marks::<Disturbed>::new(&self.root).remove(test)
     }
+}
 
+impl Store for FileStore {
     fn volume(&self) -> Result<Volume, StoreError> {
         self.retention(0).volume()
     }
@@ -318,7 +326,7 @@ fn name_of(path: &Path) -> Option<Name> {
     let hash = Hash::from_text(&format!("{}{stem}", path.parent()?.file_name()?.to_str()?))?;
     match ending.as_bytes() {
         b"o" => Some(Name::outcome(hash)),
-        [b's', _] => Some(Name::shapes(hash)),
+        [b's', _] => Some(Name::dependency_sets(hash)),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{Base, Dependency, DependencyKind, Exit, Origin, Place};
-use crate::store::MOST_SHAPES;
+use crate::store::MOST_DEPENDENCY_SETS;
 use proptest::prelude::*;
 use std::fs::FileTimes;
 
@@ -16,9 +16,9 @@ fn hash(kind: &str, number: usize) -> Hash {
     Hash::of(format!("{kind} {number}").as_bytes())
 }
 
-fn shape(number: usize) -> Shape {
+fn dependency_set(number: usize) -> DependencySet {
     let place = Place { base: Base::Root, path: format!("data/{number}").into_bytes() };
-    Shape { dependencies: vec![Dependency::on(DependencyKind::File, place)] }
+    DependencySet { dependencies: vec![Dependency::on(DependencyKind::File, place)] }
 }
 
 fn outcome(text: impl Into<Vec<u8>>) -> Outcome {
@@ -33,7 +33,7 @@ fn outcome(text: impl Into<Vec<u8>>) -> Outcome {
         files,
         input_end: None,
         origin,
-        bound: false,
+        checkout_specific: false,
     }
 }
 
@@ -51,68 +51,71 @@ fn age(path: &Path, hours: u64) {
 fn a_look_up_in_two_steps() {
     let (folder, store) = store(DEFAULT_LIMIT);
     let (test, key) = (hash("test", 1), hash("key", 1));
-    assert!(store.shapes(test).unwrap().is_empty() && store.outcome(key).unwrap().is_none());
+    assert!(store.dependency_sets(test).unwrap().is_empty() && store.outcome(key).unwrap().is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "asking writes nothing");
-    store.put(test, &shape(1), key, &outcome("ok")).unwrap();
-    assert_eq!(store.shapes(test).unwrap(), [shape(1)]);
+    store.put(test, &dependency_set(1), key, &outcome("ok")).unwrap();
+    assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1)]);
     assert_eq!(store.outcome(key).unwrap(), Some(outcome("ok")));
-    assert_eq!(store.volume().unwrap(), Volume { shapes: 1, outcomes: 1, bytes: 8192 });
+    assert_eq!(store.volume().unwrap(), Volume { dependency_sets: 1, outcomes: 1, bytes: 8192 });
     assert!(store.drop_outcome(key).unwrap() && !store.drop_outcome(key).unwrap());
     assert!(store.outcome(key).unwrap().is_none());
 }
 
 #[test]
-fn the_latest_shape_comes_first_and_each_comes_once() {
+fn the_latest_dependency_set_comes_first_and_each_comes_once() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
     for number in [1, 2, 3, 1] {
-        store.put(test, &shape(number), hash("key", number), &outcome("ok")).unwrap();
+        store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(store.shapes(test).unwrap(), [shape(1), shape(3), shape(2)]);
+    assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1), dependency_set(3), dependency_set(2)]);
 }
 
 #[test]
-fn the_shapes_of_a_test_stay_few_and_the_new_ones_stay() {
+fn the_dependency_sets_of_a_test_stay_few_and_the_new_ones_stay() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
-    for number in 0..2 * MOST_SHAPES {
-        store.put(test, &shape(number), hash("key", number), &outcome("ok")).unwrap();
+    for number in 0..2 * MOST_DEPENDENCY_SETS {
+        store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap();
         std::thread::sleep(Duration::from_millis(5));
     }
-    let kept = store.shapes(test).unwrap();
-    assert_eq!((kept.len(), &kept[0]), (MOST_SHAPES, &shape(2 * MOST_SHAPES - 1)));
-    assert!(kept.contains(&shape(MOST_SHAPES)) && !kept.contains(&shape(MOST_SHAPES - 1)));
+    let kept = store.dependency_sets(test).unwrap();
+    assert_eq!((kept.len(), &kept[0]), (MOST_DEPENDENCY_SETS, &dependency_set(2 * MOST_DEPENDENCY_SETS - 1)));
+    assert!(
+        kept.contains(&dependency_set(MOST_DEPENDENCY_SETS))
+            && !kept.contains(&dependency_set(MOST_DEPENDENCY_SETS - 1))
+    );
 }
 
 #[test]
-fn use_is_noted_for_outcome_and_shape() {
+fn use_is_noted_for_outcome_and_dependency_set() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
-    (0..2).for_each(|number| store.put(test, &shape(number), hash("key", number), &outcome("ok")).unwrap());
-    let shapes = [store.stem(test).file(".s0"), store.stem(test).file(".s1")];
-    age(&shapes[0], 9);
-    age(&shapes[1], 8);
+    (0..2).for_each(|number| store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap());
+    let dependency_sets = [store.stem(test).file(".s0"), store.stem(test).file(".s1")];
+    age(&dependency_sets[0], 9);
+    age(&dependency_sets[1], 8);
     age(&store.outcome_path(hash("key", 0)), 9);
-    assert_eq!(store.shapes(test).unwrap()[0], shape(1));
-    store.used(test, &shape(0), hash("key", 0));
-    assert_eq!(store.shapes(test).unwrap()[0], shape(0));
-    store.used(test, &shape(0), hash("key", 99));
+    assert_eq!(store.dependency_sets(test).unwrap()[0], dependency_set(1));
+    store.used(test, &dependency_set(0), hash("key", 0));
+    assert_eq!(store.dependency_sets(test).unwrap()[0], dependency_set(0));
+    store.used(test, &dependency_set(0), hash("key", 99));
 }
 
 #[test]
-fn a_damaged_shape_does_not_hide_the_others_and_its_place_is_taken_again() {
+fn a_damaged_dependency_set_does_not_hide_the_others_and_its_place_is_taken_again() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
-    (0..2).for_each(|number| store.put(test, &shape(number), hash("key", number), &outcome("ok")).unwrap());
+    (0..2).for_each(|number| store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap());
     fs::write(store.stem(test).file(".s0"), b"garbage").unwrap();
-    assert_eq!(store.shapes(test).unwrap(), [shape(1)]);
+    assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1)]);
     fs::write(store.stem(test).file(".s1"), b"").unwrap();
-    assert!(matches!(store.shapes(test), Err(StoreError::Damaged { .. })));
-    for number in 0..MOST_SHAPES {
-        store.put(test, &shape(number), hash("key", number), &outcome("ok")).unwrap();
+    assert!(matches!(store.dependency_sets(test), Err(StoreError::Damaged { .. })));
+    for number in 0..MOST_DEPENDENCY_SETS {
+        store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap();
     }
-    assert_eq!(store.shapes(test).unwrap().len(), MOST_SHAPES);
+    assert_eq!(store.dependency_sets(test).unwrap().len(), MOST_DEPENDENCY_SETS);
 }
 
 #[test]
@@ -120,11 +123,13 @@ fn the_limit_holds_and_what_was_used_last_stays() {
     let limit = 4 << 20;
     let (_folder, store) = store(limit);
     let favourite = (hash("test", 0), hash("key", 0));
-    store.put(favourite.0, &shape(0), favourite.1, &outcome("ok")).unwrap();
+    store.put(favourite.0, &dependency_set(0), favourite.1, &outcome("ok")).unwrap();
     for number in 1..300 {
-        store.put(hash("test", number), &shape(number), hash("key", number), &outcome(noise(50_000, number))).unwrap();
+        store
+            .put(hash("test", number), &dependency_set(number), hash("key", number), &outcome(noise(50_000, number)))
+            .unwrap();
         age(&store.outcome_path(favourite.1), 2);
-        store.used(favourite.0, &shape(0), favourite.1);
+        store.used(favourite.0, &dependency_set(0), favourite.1);
     }
     let bytes = store.volume().unwrap().bytes;
     assert!(bytes <= limit + limit / 4, "{bytes} bytes");
@@ -142,7 +147,9 @@ fn wrong_sizes_are_put_right() {
         fs::write(store.root.join("sizes"), table).unwrap();
         for entry in 0..100 {
             let name = 1000 * number + entry;
-            store.put(hash("test", name), &shape(name), hash("key", name), &outcome(noise(20_000, name))).unwrap();
+            store
+                .put(hash("test", name), &dependency_set(name), hash("key", name), &outcome(noise(20_000, name)))
+                .unwrap();
         }
         assert_eq!(store.outcome(hash("key", 1000 * number + 99)).unwrap().unwrap().stdout.len(), 20_000);
     }
@@ -153,13 +160,13 @@ fn wrong_sizes_are_put_right() {
 fn cleaning_removes_the_oldest_and_clearing_removes_all() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     for number in 0..20 {
-        store.put(hash("test", 0), &shape(0), hash("key", number), &outcome("ok")).unwrap();
+        store.put(hash("test", 0), &dependency_set(0), hash("key", number), &outcome("ok")).unwrap();
         age(&store.outcome_path(hash("key", number)), 40 - number as u64);
     }
     assert_eq!(store.clean(10 * 4096).unwrap(), 11 * 4096);
     let left: Vec<usize> = (0..20).filter(|number| store.outcome(hash("key", *number)).unwrap().is_some()).collect();
     assert_eq!(left, (11..20).collect::<Vec<_>>());
-    assert_eq!(store.shapes(hash("test", 0)).unwrap().len(), 1);
+    assert_eq!(store.dependency_sets(hash("test", 0)).unwrap().len(), 1);
     store.clear().unwrap();
     assert_eq!(store.volume().unwrap(), Volume::default());
 }
@@ -167,7 +174,7 @@ fn cleaning_removes_the_oldest_and_clearing_removes_all() {
 #[test]
 fn what_was_left_half_written_is_cleaned_away() {
     let (_folder, store) = store(DEFAULT_LIMIT);
-    store.put(hash("test", 0), &shape(0), hash("key", 0), &outcome("ok")).unwrap();
+    store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).unwrap();
     let folder = retention::folder(&store.root, hash("key", 0).0[0]);
     let (old, new) = (folder.join("1.tmp"), folder.join("2.tmp"));
     fs::write(&old, "x").unwrap();
@@ -181,11 +188,11 @@ fn what_was_left_half_written_is_cleaned_away() {
 #[test]
 fn a_read_only_store_is_read_and_never_written() {
     let (folder, store) = store(DEFAULT_LIMIT);
-    store.put(hash("test", 0), &shape(0), hash("key", 0), &outcome("ok")).unwrap();
+    store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).unwrap();
     let reader = FileStore::new(folder.path(), Options { read_only: true, ..Options::default() });
-    assert_eq!(reader.shapes(hash("test", 0)).unwrap(), [shape(0)]);
+    assert_eq!(reader.dependency_sets(hash("test", 0)).unwrap(), [dependency_set(0)]);
     assert_eq!(reader.outcome(hash("key", 0)).unwrap(), Some(outcome("ok")));
-    let refused = reader.put(hash("test", 1), &shape(1), hash("key", 1), &outcome("ok"));
+    let refused = reader.put(hash("test", 1), &dependency_set(1), hash("key", 1), &outcome("ok"));
     assert!(matches!(refused, Err(StoreError::ReadOnly)));
     assert!(reader.clear().is_err() && reader.zero_stats().is_err() && reader.drop_outcome(hash("key", 0)).is_err());
     assert_eq!(store.volume().unwrap().outcomes, 1);
@@ -196,9 +203,9 @@ fn a_file_in_the_place_of_the_folder_is_an_error_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(FOLDER), "no folder").unwrap();
     let store = FileStore::new(folder.path(), Options::default());
-    assert!(store.shapes(hash("test", 0)).is_err());
+    assert!(store.dependency_sets(hash("test", 0)).is_err());
     assert!(store.outcome(hash("key", 0)).is_err());
-    assert!(store.put(hash("test", 0), &shape(0), hash("key", 0), &outcome("ok")).is_err());
+    assert!(store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).is_err());
     assert!(store.mark_of(hash("test", 0)).is_err());
     assert!(store.recall(hash("file", 0)).is_none() && store.blob(hash("blob", 0)).is_err());
 }
@@ -229,9 +236,9 @@ fn the_latest_bytes_under_a_name_are_kept() {
 #[test]
 fn too_much_output_is_refused() {
     let (_folder, store) = store(DEFAULT_LIMIT);
-    let refused = store.put(hash("test", 0), &shape(0), hash("key", 0), &outcome(vec![0; LARGEST]));
+    let refused = store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome(vec![0; LARGEST]));
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
-    assert!(store.shapes(hash("test", 0)).unwrap().is_empty());
+    assert!(store.dependency_sets(hash("test", 0)).unwrap().is_empty());
 }
 
 /// Something that can happen to a file.
@@ -273,13 +280,13 @@ proptest! {
     fn a_damaged_file_is_a_miss_with_a_reason(damage in damage(), length in 0usize..5000) {
         let (_folder, store) = store(DEFAULT_LIMIT);
         let (test, key) = (hash("test", 0), hash("key", 0));
-        store.put(test, &shape(0), key, &outcome(vec![b'a'; length])).unwrap();
+        store.put(test, &dependency_set(0), key, &outcome(vec![b'a'; length])).unwrap();
         hurt(&store.outcome_path(key), &damage);
         hurt(&store.stem(test).file(".s0"), &damage);
         prop_assert!(store.outcome(key).is_err());
-        prop_assert!(store.shapes(test).is_err());
-        store.put(test, &shape(0), key, &outcome("again")).unwrap();
+        prop_assert!(store.dependency_sets(test).is_err());
+        store.put(test, &dependency_set(0), key, &outcome("again")).unwrap();
         prop_assert_eq!(store.outcome(key).unwrap(), Some(outcome("again")));
-        prop_assert_eq!(store.shapes(test).unwrap(), [shape(0)]);
+        prop_assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(0)]);
     }
 }

@@ -35,14 +35,14 @@ struct Sums {
 }
 
 /// The log in one folder.
-pub struct Journal {
+pub struct Log {
     folder: PathBuf,
 }
 
-impl Journal {
+impl Log {
     /// The log below the store's folder.
     pub fn new(store: &Path) -> Self {
-        Journal { folder: store.join("log") }
+        Log { folder: store.join("log") }
     }
 
     /// Adds a decision.

@@ -23,9 +23,9 @@ fn decision(time: u64) -> Decision {
     }
 }
 
-fn journal() -> (tempfile::TempDir, Journal) {
+fn journal() -> (tempfile::TempDir, Log) {
     let folder = tempfile::tempdir().unwrap();
-    let journal = Journal::new(folder.path());
+    let journal = Log::new(folder.path());
     (folder, journal)
 }
 

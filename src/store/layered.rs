@@ -3,8 +3,8 @@
 
 use super::remote::spool::UploadJob;
 use super::remote::{Fetched, Name, Remote, ValueKind};
-use super::{Asked, FileStore, Store, StoreError, Volume};
-use crate::model::{Decision, Disturbed, Hash, Mark, Outcome, Shape, Stats};
+use super::{Asked, FileStore, Journal, Memo, Quarantine, Results, Store, StoreError, Volume};
+use crate::model::{Decision, DependencySet, Disturbed, Hash, Mark, Outcome, Stats};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub struct Layered {
     pub near: FileStore,
     pub far: Option<Remote>,
     state: Mutex<State>,
-    has_errands: AtomicBool,
+    has_upload_jobs: AtomicBool,
 }
 
 #[derive(Default)]
@@ -27,12 +27,12 @@ struct State {
 
 impl Layered {
     pub fn new(near: FileStore, far: Option<Remote>) -> Layered {
-        Layered { near, far, state: Mutex::default(), has_errands: AtomicBool::new(false) }
+        Layered { near, far, state: Mutex::default(), has_upload_jobs: AtomicBool::new(false) }
     }
 
     /// Whether this process has left something to be done.
-    pub fn has_errands(&self) -> bool {
-        self.has_errands.load(Ordering::Relaxed)
+    pub fn has_upload_jobs(&self) -> bool {
+        self.has_upload_jobs.load(Ordering::Relaxed)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -46,7 +46,7 @@ impl Layered {
     /// Leaves something to be done for whoever has the time. The worst that comes of a failure is that others run the test.
     fn spool(&self, job: UploadJob) {
         if let Some(far) = self.writable_far() {
-            self.has_errands.fetch_or(far.spool.add(job).is_ok(), Ordering::Relaxed);
+            self.has_upload_jobs.fetch_or(far.spool.add(job).is_ok(), Ordering::Relaxed);
         }
     }
 
@@ -56,8 +56,11 @@ impl Layered {
         if far.reading.is_open(trial).is_some() {
             return asked;
         }
-        let names: Vec<Name> =
-            test.iter().map(|test| Name::shapes(*test)).chain(keys.iter().map(|key| Name::outcome(*key))).collect();
+        let names: Vec<Name> = test
+            .iter()
+            .map(|test| Name::dependency_sets(*test))
+            .chain(keys.iter().map(|key| Name::outcome(*key)))
+            .collect();
         let values = match far.get(&names, test.is_none()) {
             Ok(values) => values,
             Err(trouble) => {
@@ -85,7 +88,7 @@ impl Layered {
 
     fn take(&self, far: &Remote, name: Name, bytes: &[u8], asked: &mut Asked) -> Result<(), String> {
         match name.kind {
-            ValueKind::Shapes => asked.shapes = far.read_shapes(name, bytes)?,
+            ValueKind::DependencySets => asked.dependency_sets = far.read_dependency_sets(name, bytes)?,
             ValueKind::Outcome => {
                 let outcome = far.read_outcome(name, bytes)?;
                 self.state().fetched.insert(name.hash, outcome);
@@ -98,9 +101,9 @@ impl Layered {
     }
 }
 
-impl Store for Layered {
-    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError> {
-        self.near.shapes(test)
+impl Results for Layered {
+    fn dependency_sets(&self, test: Hash) -> Result<Vec<DependencySet>, StoreError> {
+        self.near.dependency_sets(test)
     }
 
     fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError> {
@@ -108,22 +111,22 @@ impl Store for Layered {
         if fetched.is_some() { Ok(fetched) } else { self.near.outcome(key) }
     }
 
-    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
-        self.near.put(test, shape, key, outcome)?;
+    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+        self.near.put(test, dependency_set, key, outcome)?;
         if let Some(far) = self.writable_far().filter(|far| far.why_private(outcome).is_none())
-            && let Ok(shape) = shape.hash()
+            && let Ok(dependency_set) = dependency_set.hash()
         {
             let replace = far.usage.recache || self.state().bad.contains(&key);
-            self.spool(UploadJob::Put { test, shape, key, replace });
+            self.spool(UploadJob::Put { test, dependency_set, key, replace });
         }
         Ok(())
     }
 
-    fn used(&self, test: Hash, shape: &Shape, key: Hash) {
+    fn used(&self, test: Hash, dependency_set: &DependencySet, key: Hash) {
         if let Some(outcome) = self.state().fetched.remove(&key) {
             // If it cannot be kept, it is fetched again.
-            let _ = self.near.put(test, shape, key, &outcome);
-        } else if self.near.note_use(test, shape, key)
+            let _ = self.near.put(test, dependency_set, key, &outcome);
+        } else if self.near.note_use(test, dependency_set, key)
             && self.far.as_ref().is_some_and(|far| far.location.attributes.expire.is_some())
         {
             self.spool(UploadJob::Used { test, key });
@@ -139,7 +142,9 @@ impl Store for Layered {
     fn ask(&self, test: Option<Hash>, keys: &[Hash]) -> Asked {
         self.far.as_ref().map(|far| self.fetch(far, test, keys)).unwrap_or_default()
     }
+}
 
+impl Journal for Layered {
     fn log(&self, decision: &Decision) -> Result<(), StoreError> {
         self.near.log(decision)
     }
@@ -159,7 +164,9 @@ impl Store for Layered {
     fn zero_stats(&self) -> Result<(), StoreError> {
         self.near.zero_stats()
     }
+}
 
+impl Memo for Layered {
     fn recall(&self, name: Hash) -> Option<Hash> {
         self.near.recall(name)
     }
@@ -179,7 +186,9 @@ impl Store for Layered {
     fn has_blob(&self, name: Hash) -> bool {
         self.near.has_blob(name)
     }
+}
 
+impl Quarantine for Layered {
     fn mark(&self, mark: &Mark) -> Result<(), StoreError> {
         self.near.mark(mark)
     }
@@ -211,7 +220,9 @@ impl Store for Layered {
     fn forget_disturbance(&self, test: Hash) -> Result<(), StoreError> {
         self.near.forget_disturbance(test)
     }
+}
 
+impl Store for Layered {
     fn volume(&self) -> Result<Volume, StoreError> {
         self.near.volume()
     }

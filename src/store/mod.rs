@@ -1,8 +1,8 @@
 //! The store: what is remembered of executions. A look-up goes in two steps, as in a compiler cache's direct mode: the
-//! test's identity → the shapes of earlier executions → (the caller hashes a shape's values in the build at hand) →
+//! test's identity → the dependency sets of earlier executions → (the caller hashes a dependency set's values in the build at hand) →
 //! the outcome with that key.
 //!
-//! In: shapes, outcomes, decisions. Out: the same, whole and as they were put in, or a reason why not. Whatever is the
+//! In: dependency sets, outcomes, decisions. Out: the same, whole and as they were put in, or a reason why not. Whatever is the
 //! matter with a store, the worst that comes of it is that a test runs.
 
 pub mod entry;
@@ -11,27 +11,27 @@ pub mod layered;
 pub mod remote;
 
 mod contents;
+mod dependency_sets;
 mod journal;
 mod marks;
 pub mod private;
 pub mod retention;
-mod shapes;
 mod sizes;
 mod store_file;
 
 pub use files::{FileStore, Options};
 pub use layered::Layered;
 
-use crate::model::{Decision, Disturbed, FormatError, Hash, Mark, Outcome, Shape, Stats};
+use crate::model::{Decision, DependencySet, Disturbed, FormatError, Hash, Mark, Outcome, Stats};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How many bytes an outcome or a shape may have before it is packed.
+/// How many bytes an outcome or a dependency set may have before it is packed.
 pub const LARGEST: usize = 64 << 20;
 
-/// How many shapes are kept of one test.
-pub const MOST_SHAPES: usize = 16;
+/// How many dependency sets are kept of one test.
+pub const MOST_DEPENDENCY_SETS: usize = 16;
 
 /// What `Options::limit` is unless somebody says otherwise.
 pub const DEFAULT_LIMIT: u64 = 5 << 30;
@@ -72,7 +72,7 @@ impl StoreError {
 /// What a store holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Volume {
-    pub shapes: u64,
+    pub dependency_sets: u64,
     pub outcomes: u64,
     /// On disk.
     pub bytes: u64,
@@ -81,59 +81,57 @@ pub struct Volume {
 /// What came of asking a store further away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The shapes of the test that are known there.
-    pub shapes: Vec<Shape>,
+    /// The dependency sets of the test that are known there.
+    pub dependency_sets: Vec<DependencySet>,
     /// Whether some of the outcomes were there; `outcome` gives them now.
     pub found: bool,
     /// What was wrong, with the store or with what it holds.
     pub problem: Option<String>,
 }
 
-/// Something that remembers executions, for many processes at once.
-pub trait Store: Send + Sync {
-    /// The shapes of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
+/// A store, for many processes at once: results, what is remembered beside them, the log, and the quarantine.
+pub trait Store: Results + Memo + Journal + Quarantine {
+    /// What there is.
+    fn volume(&self) -> Result<Volume, StoreError>;
+
+    /// Removes what was used longest ago, until no more than `limit` bytes are left. Gives the bytes that were freed.
+    fn clean(&self, limit: u64) -> Result<u64, StoreError>;
+
+    /// Forgets all executions and content hashes. The log, the sums and the quarantine stay.
+    fn clear(&self) -> Result<(), StoreError>;
+}
+
+/// What came of executions.
+pub trait Results: Send + Sync {
+    /// The dependency sets of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
     /// are no others.
-    fn shapes(&self, test: Hash) -> Result<Vec<Shape>, StoreError>;
+    fn dependency_sets(&self, test: Hash) -> Result<Vec<DependencySet>, StoreError>;
 
     /// The outcome of the execution with this key.
     fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError>;
 
     /// Remembers an execution. Once this has returned `Ok`, every process finds it, whatever happens to this one.
-    fn put(&self, test: Hash, shape: &Shape, key: Hash, outcome: &Outcome) -> Result<(), StoreError>;
+    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError>;
 
     /// Notes that an outcome was reused, so that it is not the next to be cleaned away. Cheap, and never fails.
-    fn used(&self, test: Hash, shape: &Shape, key: Hash);
+    fn used(&self, test: Hash, dependency_set: &DependencySet, key: Hash);
 
     /// Forgets an outcome. Says whether there was one.
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError>;
 
-    /// Asks a store further away, if there is one, for the shapes of a test and for outcomes, all at one time.
+    /// Asks a store further away, if there is one, for the dependency sets of a test and for outcomes, all at one time.
     fn ask(&self, _test: Option<Hash>, _keys: &[Hash]) -> Asked {
         Asked::default()
     }
+}
 
-    /// Adds a decision to the log.
-    fn log(&self, decision: &Decision) -> Result<(), StoreError>;
-
-    /// Adds decisions to the log, in their order.
-    fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
-        decisions.iter().try_for_each(|decision| self.log(decision))
-    }
-
-    /// The last decisions, the newest last.
-    fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError>;
-
-    /// The sums over all decisions since they were last set to zero.
-    fn stats(&self) -> Result<Stats, StoreError>;
-
-    /// Sets the sums to zero. The log stays.
-    fn zero_stats(&self) -> Result<(), StoreError>;
-
-    /// What was remembered under a name: the content hash of a file under its identity, and what else is dear to compute
-    /// and follows from the name alone. What cannot be read counts as not remembered.
+/// What is dear to compute and follows from its name alone: content hashes under a file's identity, manifests, traces. What is lost
+/// is computed again.
+pub trait Memo: Send + Sync {
+    /// What was remembered under a name. What cannot be read counts as not remembered.
     fn recall(&self, name: Hash) -> Option<Hash>;
 
-    /// Remembers something for `recall`. Never fails: it is computed again then.
+    /// Remembers something for `recall`. Never fails.
     fn remember(&self, name: Hash, value: Hash);
 
     /// The latest bytes that were kept under a name.
@@ -144,7 +142,28 @@ pub trait Store: Send + Sync {
 
     /// Whether there are bytes under a name.
     fn has_blob(&self, name: Hash) -> bool;
+}
 
+/// What was decided.
+pub trait Journal: Send + Sync {
+    /// Adds a decision to the log.
+    fn log(&self, decision: &Decision) -> Result<(), StoreError>;
+
+    /// Adds decisions to the log, in their order.
+    fn log_all(&self, decisions: &[Decision]) -> Result<(), StoreError>;
+
+    /// The last decisions, the newest last.
+    fn decisions(&self, last: usize) -> Result<Vec<Decision>, StoreError>;
+
+    /// The sums over all decisions since they were last set to zero.
+    fn stats(&self) -> Result<Stats, StoreError>;
+
+    /// Sets the sums to zero. The log stays.
+    fn zero_stats(&self) -> Result<(), StoreError>;
+}
+
+/// Tests that are not to be treated as others are: those that missed a change, and those that we disturb.
+pub trait Quarantine: Send + Sync {
     /// Puts a test in quarantine, or changes its mark.
     fn mark(&self, mark: &Mark) -> Result<(), StoreError>;
 
@@ -168,13 +187,4 @@ pub trait Store: Send + Sync {
 
     /// Treats a test as any other again.
     fn forget_disturbance(&self, test: Hash) -> Result<(), StoreError>;
-
-    /// What there is.
-    fn volume(&self) -> Result<Volume, StoreError>;
-
-    /// Removes what was used longest ago, until no more than `limit` bytes are left. Gives the bytes that were freed.
-    fn clean(&self, limit: u64) -> Result<u64, StoreError>;
-
-    /// Forgets all executions and content hashes. The log, the sums and the quarantine stay.
-    fn clear(&self) -> Result<(), StoreError>;
 }

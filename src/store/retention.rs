@@ -165,7 +165,7 @@ impl Retention<'_> {
             volume.bytes += found.size;
             match found.path.extension() {
                 Some(ending) if ending == "o" => volume.outcomes += 1,
-                _ => volume.shapes += 1,
+                _ => volume.dependency_sets += 1,
             }
         })?;
         Ok(volume)

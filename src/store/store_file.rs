@@ -1,6 +1,7 @@
 //! One file of the store: written under another name and renamed into place; read only if it is a plain file of a sensible size.
 
 use super::{StoreError, private};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
@@ -51,8 +52,14 @@ impl TemporaryFile {
         &self.path
     }
 
-    /// Puts the file into its place, whatever is there.
+    /// Puts the file into its place, whatever is there. What is there already changes places with it and is removed: where one file is
+    /// renamed to another, ext4 writes the new one to the disk first.
     pub fn replace(self, target: &Path) -> Result<(), StoreError> {
+        let rename = |how| renameat_with(CWD, &self.path, CWD, target, how);
+        if rename(RenameFlags::EXCHANGE).is_ok() {
+            // What was there goes with `self`.
+            return Ok(());
+        }
         fs::rename(&self.path, target).map_err(|error| StoreError::io("write", target, error))?;
         std::mem::forget(self);
         Ok(())

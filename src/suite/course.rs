@@ -9,7 +9,7 @@ use crate::model::{Decision, Exit, Step, Verdict};
 use crate::process::{Settings, sys};
 use crate::run::batch::{self, Decided, Reason, Reusable, Start};
 use crate::run::context::{Environment, InvocationContext};
-use crate::store::{FileStore, Options as StoreOptions, Store};
+use crate::store::{FileStore, Journal, Options as StoreOptions};
 use memchr::memmem;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ffi::OsString;

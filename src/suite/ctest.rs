@@ -6,7 +6,7 @@ use super::junit;
 use super::probe::{self, Folder};
 use super::{End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use crate::process::spawn;
-use crate::run::harness::Wishes;
+use crate::run::harness::HarnessHints;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -173,8 +173,9 @@ impl CTest {
         words = without(&words, LOG);
         words.push(more.into());
         let mut command = self.command(&words);
-        let output =
-            command.stdin(Stdio::null()).stderr(Stdio::null()).output().map_err(|error| self.not_started(error))?;
+        // Editors are shown the tests' own commands (cmake/ctest.cmake.in).
+        command.env("TASTING_SUITE", "1").stdin(Stdio::null()).stderr(Stdio::null());
+        let output = command.output().map_err(|error| self.not_started(error))?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => Err(self.no_list(format_args!("it ends with {}", output.status))),
@@ -337,7 +338,7 @@ impl InfoTest {
         let (words, hook) = self.hooked(own);
         let working = self.property("WORKING_DIRECTORY").and_then(Value::as_str).unwrap_or_default();
         let is_meant_to_fail = self.is_set("WILL_FAIL");
-        let harness = Wishes {
+        let harness = HarnessHints {
             measurement: false,
             reuse_failures: is_meant_to_fail,
             again: is_meant_to_fail && failed.contains(&self.name),

@@ -297,6 +297,7 @@ fn a_manifest_of_another_binary_is_refused() {
 }
 
 #[test]
+#[ignore = "needs llvm"]
 fn stripping_keeps_the_manifest_valid() {
     let site = Site::new();
     let expected = site.fingerprint("prog");
@@ -308,7 +309,8 @@ fn stripping_keeps_the_manifest_valid() {
         &["objcopy", "--add-gnu-debuglink=symbols", "prog", "stripped"],
         &["objcopy", "--compress-debug-sections", "prog", "stripped"],
     ];
-    for words in tools.into_iter().filter(|words| tool(words[0]).is_some()) {
+    for words in tools {
+        tool(words[0]);
         site.well(words);
         if !words.contains(&"symbols") {
             site.well(&["cp", "prog.tasting", "stripped.tasting"]);

@@ -1,5 +1,6 @@
 //! What people read and what is installed: the manual, completions, the pages of `docs/`, their links.
 
+mod blocks;
 mod installed;
 mod links;
 

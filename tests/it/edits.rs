@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use build::{Site, Tools};
 use fixture::{Expect, Fixture};
-use matrix::{Compilation, Filter, LINKERS, Linker, Pattern};
+use matrix::{Compilation, Compiler, Filter, Linker, Pattern, compilers, linkers};
 
-use crate::workshop::{Outcome, Workshop, tool};
+use crate::workshop::{Outcome, Workshop};
 
 /// The fixtures of the code level, and those of the AST level.
 const EDITS: &str = "fixtures/edits";
@@ -66,9 +66,12 @@ fn check_all(trials: Vec<Trial>) {
 }
 
 fn trials_of<'a>(fixture: &'a Fixture, level: &'static str, tools: Tools) -> Vec<Trial<'a>> {
-    let (available, filter) = (available_linkers(), build_filter());
+    let filter = build_filter();
+    let (compilers, available): (Vec<Compiler>, Vec<Linker>) = (compilers().collect(), linkers().collect());
     let mut trials = Vec::new();
-    for compilation in Compilation::all_for(fixture).into_iter().filter(compiler_is_there) {
+    for compilation in
+        Compilation::all_for(fixture).into_iter().filter(|compilation| compilers.contains(&compilation.compiler))
+    {
         let mut linkers = compilation.linkers(fixture, &filter);
         linkers.retain(|linker| available.contains(linker));
         let is_of_split_sections = false;
@@ -111,14 +114,6 @@ fn build_filter() -> Filter {
     let words = std::env::var("TASTING_FIXTURE_WITH").unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     Filter { full: set("TASTING_FIXTURE_FULL") || !words.is_empty(), pattern: Pattern::all_of(&words) }
-}
-
-fn available_linkers() -> Vec<Linker> {
-    LINKERS.into_iter().filter(|linker| tool(linker.program).is_some()).collect()
-}
-
-fn compiler_is_there(compilation: &Compilation) -> bool {
-    tool(compilation.compiler.c).is_some() && tool(compilation.compiler.cxx).is_some()
 }
 
 /// Works through the items on every core and gives the results back in the items' order.

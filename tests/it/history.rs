@@ -1,5 +1,7 @@
 //! `tasting history` on generated repositories: known edits, and what each granularity must come to, cell by cell.
 
+mod odd;
+
 use crate::run::Bench;
 use crate::workshop::{Outcome, TASTING, succeed};
 use serde_json::Value;
@@ -163,7 +165,7 @@ fn an_interrupted_replay_goes_on_where_it_was() {
         assert!(started.elapsed() < Duration::from_secs(300) && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
-    succeed(Command::new("sh").args(["-c", &format!("kill -INT -{}", child.id())])).unwrap();
+    succeed(Command::new("sh").args(["-c", &format!("kill -TERM -{}", child.id())])).unwrap();
     assert!(!child.wait().unwrap().success());
     assert!(before == contents(&story.bench.path("")), "the checkout or its repository has changed");
     assert!(done() >= 2);
@@ -191,6 +193,57 @@ fn a_hole_is_a_miss_with_its_commit() {
     assert_eq!(shown["summary"]["misses"][0]["sha"], shown["commits"][2]["sha"]);
     let text = Outcome::of(&mut story.history(&["-n", "3", "--no-overhead"])).stdout_text();
     assert!(text.contains("1 failure would have been missed") && text.contains("(exit 3)"), "{text}");
+}
+
+#[test]
+fn the_ast_level_has_a_column_of_its_own() {
+    let mut story = Story::new(SETTINGS);
+    story.bench.write("lib.c", library("0", "1", "1"));
+    story.commit("Start", None);
+    story.bench.write("lib.c", library("1 - 1", "1", "1"));
+    story.commit("The same code from another text", None);
+    story.bench.write("lib.c", library("0 * 7 + (1 - 1)", "2", "1"));
+    story.commit("Another text, and what is not called", None);
+    story.bench.write("lib.c", format!("/* Words. */\n\n{}", library("0 * 7 + (1 - 1)", "2", "1")));
+    story.commit("Words", None);
+    let ran = Outcome::of(&mut story.history(&["-n", "9", "--json", "--ast", "--no-overhead"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = json(&ran);
+    let column = |name: &str, level: &str| -> Vec<bool> {
+        let commits = shown["commits"].as_array().unwrap().iter();
+        let tests = commits.map(|commit| &commit["tests"][usize::from(name == "two")]);
+        tests.map(|test| test.pointer(level).unwrap_or(&Value::Null) == "reused").collect()
+    };
+    for name in ["one", "two"] {
+        assert_eq!(column(name, "/decision/executed"), [false, true, true, true], "{shown:#}");
+        assert_eq!(column(name, "/ast/decision"), [false, false, false, true], "{shown:#}");
+    }
+    assert_eq!((&shown["summary"]["ast"]["executions"], &shown["summary"]["ast"]["reused"]), (&8.into(), &2.into()));
+}
+
+#[test]
+fn testing_is_timed_plainly_and_by_suite() {
+    let mut story =
+        Story::new("[history]\nbuild = 'make -s CC=tasting-cc'\ntest = 'ctest --output-log ../ctest.log'\n");
+    story.bench.write(".gitignore", "*.o\none\ntwo\n*.tasting\nTesting\n");
+    story.bench.write(
+        "CTestTestfile.cmake",
+        "add_test(one tasting run -- ./one)\nadd_test(two tasting run -- ./two)\nadd_test(wait tasting run -- sleep 1.5)\n",
+    );
+    for lonely in ["1", "2"] {
+        story.bench.write("lib.c", library("0", "1", lonely));
+        story.commit("A function that nobody calls", None);
+    }
+    let ran = Outcome::of(&mut story.history(&["-n", "9", "--json", "--suite", "--no-overhead"]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let shown = json(&ran);
+    for (number, commit) in shown["commits"].as_array().unwrap().iter().enumerate() {
+        let [plain, with] = ["plain_ms", "reusing_ms"].map(|name| commit["times"][name].as_u64().unwrap());
+        assert!(plain >= 1500, "{commit:#}");
+        assert_eq!(with >= 1500, number == 0, "only the first has nothing to reuse: {commit:#}");
+        assert_eq!(commit["times"]["other_ends"], 0, "{commit:#}");
+    }
+    assert!(shown["summary"]["times"]["plain_ms"].as_u64() >= Some(3000), "{shown:#}");
 }
 
 #[test]

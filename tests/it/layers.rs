@@ -2,6 +2,8 @@
 //! the module that it names, by a real parser, and held against the table of layers. Inside a layer,
 //! files must not import each other in a circle.
 
+use crate::workshop::{TASTING, TASTING_CC, TASTING_CXX, TASTING_LD};
+use object::{Object, ObjectSymbol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
@@ -10,6 +12,7 @@ use syn::visit::{self, Visit};
 const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("elf", &["model"]),
+    ("flow", &["model", "elf"]),
     ("process", &["model"]),
     ("store", &["model"]),
     ("objects", &["model", "process", "store"]),
@@ -20,11 +23,24 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("observe", &["model", "elf", "process"]),
     ("run", &["model", "elf", "process", "observe", "fingerprint", "store"]),
     ("suite", &["model", "process", "store", "run"]),
-    ("change", &["model", "fingerprint"]),
+    ("change", &["model", "flow", "fingerprint"]),
     ("report", &["model", "change", "fingerprint"]),
     (
         "cli",
-        &["model", "elf", "process", "store", "objects", "fingerprint", "observe", "run", "suite", "change", "report"],
+        &[
+            "model",
+            "elf",
+            "flow",
+            "process",
+            "store",
+            "objects",
+            "fingerprint",
+            "observe",
+            "run",
+            "suite",
+            "change",
+            "report",
+        ],
     ),
 ];
 
@@ -287,5 +303,27 @@ impl<'ast> Visit<'ast> for Finder {
         visit::visit_item_mod(self, module);
         self.here.pop();
         self.is_test = was_test;
+    }
+}
+
+/// Crates that a shim, which starts thousands of times in a build, must not carry: TLS, HTTP, the command line of `tasting`.
+const TOO_LARGE_FOR_SHIMS: [&str; 4] = ["rustls", "ring", "ureq", "clap_builder"];
+
+/// Those of the crates whose functions a program contains.
+fn crates_within(program: &str) -> Vec<&'static str> {
+    let bytes = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let names: Vec<&str> = file.symbols().filter_map(|symbol| symbol.name().ok()).collect();
+    assert!(names.len() > 100, "{program} has no symbols to look at");
+    // Rust's mangled names have the length of each part before it.
+    let has = |name: &&str| names.iter().any(|symbol| symbol.contains(&format!("{}{name}", name.len())));
+    TOO_LARGE_FOR_SHIMS.into_iter().filter(has).collect()
+}
+
+#[test]
+fn shims_link_neither_tls_nor_http_nor_a_command_line_parser() {
+    assert_eq!(crates_within(TASTING), TOO_LARGE_FOR_SHIMS);
+    for shim in [TASTING_CC, TASTING_CXX, TASTING_LD] {
+        assert!(crates_within(shim).is_empty(), "{shim} contains {:?}", crates_within(shim));
     }
 }

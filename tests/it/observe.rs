@@ -38,22 +38,22 @@ pub fn see_shell(shop: &Workshop, script: &str) -> Seen {
     see(shop, command)
 }
 
-/// The same for a C program, which is built first; `None` where there is no compiler.
-pub fn see_c(shop: &Workshop, source: &str, arguments: &[&str]) -> Option<Seen> {
-    let program = build(shop, "cc", source, &[])?;
+/// The same for a C program, which is built first.
+pub fn see_c(shop: &Workshop, source: &str, arguments: &[&str]) -> Seen {
+    let program = build(shop, "cc", source, &[]);
     let mut command = shop.command(program);
     command.args(arguments);
-    Some(see(shop, command))
+    see(shop, command)
 }
 
 /// Builds a C program.
-pub fn build(shop: &Workshop, compiler: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
-    let compiler = tool(compiler)?;
+pub fn build(shop: &Workshop, compiler: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let compiler = tool(compiler);
     let (from, to) = (shop.write("program.c", source), shop.path("program"));
     let mut command = shop.command(compiler);
     command.arg("-D_GNU_SOURCE").arg("-o").arg(&to).arg(from).arg("-pthread").args(flags);
     succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
-    Some(to)
+    to
 }
 
 impl Seen {

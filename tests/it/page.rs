@@ -1,5 +1,6 @@
 //! The page of `tasting report`, in a real browser: Debian's chromium, driven by playwright-core (`scripts/install-test-tools.sh`).
 
+use crate::run::Bench;
 use crate::workshop::{Outcome, TASTING};
 use serde_json::{Value, json};
 use std::fs;
@@ -53,6 +54,7 @@ fn which(name: &str) -> Option<PathBuf> {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn a_browser_shows_cells_and_takes_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let (from, page) = (folder.path().join("history.json"), folder.path().join("page.html"));
@@ -76,4 +78,24 @@ fn what_is_no_history_is_an_error() {
     let ran = Outcome::of(&mut command);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr_text().contains("is not what tasting history --json prints"), "{ran:?}");
+}
+
+#[test]
+fn a_suite_has_its_page_and_its_trace() {
+    let bench = Bench::new();
+    for _ in 0..2 {
+        let ran = Outcome::of(bench.command(TASTING).args(["run", "--", "sh", "-c", "exit 0"]));
+        assert!(ran.success(), "{ran:?}");
+    }
+    let report = ["report", "--suite", "-o", "page.html", "--trace", "trace.json", "--json"];
+    let ran = Outcome::of(bench.command(TASTING).args(report));
+    assert!(ran.success(), "{ran:?}");
+    let shown: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(shown["commits"][0]["tests"].as_array().map(Vec::len), Some(1), "{shown:#}");
+    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("Reused results") && page.contains("the latest run of tests"), "{page}");
+    let trace: Value = serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
+    let sorts = [0, 1].map(|number| trace["traceEvents"][number]["cat"].as_str());
+    assert_eq!(sorts, [Some("executed"), Some("reused")], "{trace:#}");
+    assert!(trace["traceEvents"][1]["name"].as_str().is_some_and(|name| name.contains("exit 0")), "{trace:#}");
 }

@@ -20,7 +20,9 @@ mod library_versions;
 mod limits;
 mod many;
 mod meson;
+mod noticed;
 mod output_files;
+mod outsiders;
 mod parallel_tests;
 mod places;
 mod programs;
@@ -38,7 +40,7 @@ use crate::workshop::{Outcome, TASTING, TASTING_CC, Workshop, succeed, write_exe
 use std::path::PathBuf;
 use std::process::Command;
 use tasting::model::{Decision, Verdict};
-use tasting::store::{FileStore, Options, Store};
+use tasting::store::{FileStore, Journal, Options};
 
 /// A project with a store of its own.
 pub struct Bench {

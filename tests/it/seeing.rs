@@ -5,7 +5,9 @@ mod explain;
 mod first_contact;
 mod init;
 mod log;
+mod objects;
 mod settings;
+mod trial;
 mod whole;
 
 use crate::run::Bench;

@@ -6,6 +6,7 @@ mod by_products;
 mod bytes;
 mod caches;
 mod cases;
+mod editors;
 mod features;
 mod files;
 mod finding;

@@ -8,14 +8,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use tasting::model::{
-    Base, Decision, Dependency, DependencyKind, Exit, FileIdentity, Hash, Origin, Outcome, Place, Shape, Verdict,
+    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin, Outcome, Place,
+    Verdict,
 };
-use tasting::store::{FileStore, Options, Store};
+use tasting::store::{FileStore, Journal, Memo, Options, Results, Store};
 
 /// How a worker is told what to do: `MODE FROM COUNT FOLDER`.
 const ORDER: &str = "TASTING_TEST_STORE_WORKER";
 
-/// How many tests the entries belong to, and how many shapes each test has: few, so that workers meet.
+/// How many tests the entries belong to, and how many dependency sets each test has: few, so that workers meet.
 const TESTS: u64 = 97;
 const SHAPES: u64 = 12;
 
@@ -27,11 +28,11 @@ fn key_of(entry: u64) -> Hash {
     Hash::of(format!("key {entry}").as_bytes())
 }
 
-fn shape_of(entry: u64) -> Shape {
+fn dependency_set_of(entry: u64) -> DependencySet {
     let number = entry / TESTS % SHAPES;
     let place = |at| Place { base: Base::Root, path: format!("data/of-shape-{number}/file-{at}").into_bytes() };
     let dependency = |at| Dependency::on(DependencyKind::File, place(at));
-    Shape { dependencies: (0..40).map(dependency).collect() }
+    DependencySet { dependencies: (0..40).map(dependency).collect() }
 }
 
 fn outcome_of(entry: u64) -> Outcome {
@@ -45,7 +46,7 @@ fn outcome_of(entry: u64) -> Outcome {
         files: Vec::new(),
         input_end: None,
         origin: Origin { time: entry, ..Origin::default() },
-        bound: false,
+        checkout_specific: false,
     }
 }
 
@@ -71,7 +72,9 @@ fn decision_of(entry: u64) -> Decision {
 
 fn is_whole(store: &FileStore, entry: u64) -> bool {
     store.outcome(key_of(entry)).is_ok_and(|found| found == Some(outcome_of(entry)))
-        && store.shapes(test_of(entry)).is_ok_and(|shapes| shapes.contains(&shape_of(entry)))
+        && store
+            .dependency_sets(test_of(entry))
+            .is_ok_and(|dependency_sets| dependency_sets.contains(&dependency_set_of(entry)))
 }
 
 /// Not a test: the other processes.
@@ -94,7 +97,7 @@ fn worker() {
 /// Stores entries, tells of each, and looks meanwhile at those of others.
 fn write_and_tell(store: &FileStore, from: u64, count: u64) {
     for entry in from..from + count {
-        store.put(test_of(entry), &shape_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+        store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
         println!("\nstored {entry}");
         store.log(&decision_of(entry)).unwrap();
         println!("\nlogged {entry}");
@@ -105,7 +108,9 @@ fn write_and_tell(store: &FileStore, from: u64, count: u64) {
 }
 
 fn write_until_nothing_fits(store: &FileStore, count: u64) {
-    let put = |entry: &u64| store.put(test_of(*entry), &shape_of(*entry), key_of(*entry), &outcome_of(*entry)).is_ok();
+    let put = |entry: &u64| {
+        store.put(test_of(*entry), &dependency_set_of(*entry), key_of(*entry), &outcome_of(*entry)).is_ok()
+    };
     let stored: Vec<u64> = (0..count).filter(put).collect();
     let logged = (0..count).filter(|entry| store.log(&decision_of(*entry)).is_ok()).count();
     assert!(!stored.is_empty() && (stored.len() as u64) < count, "{} of {count} stored", stored.len());
@@ -122,10 +127,10 @@ fn write_until_nothing_fits(store: &FileStore, count: u64) {
 fn read_and_try_to_write(store: &FileStore, count: u64) {
     assert!((0..count).all(|entry| is_whole(store, entry)));
     let entry = count;
-    assert!(store.put(test_of(entry), &shape_of(entry), key_of(entry), &outcome_of(entry)).is_err());
+    assert!(store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).is_err());
     assert!(store.log(&decision_of(entry)).is_err() && store.zero_stats().is_err());
     assert!(store.drop_outcome(key_of(0)).is_err());
-    store.used(test_of(0), &shape_of(0), key_of(0));
+    store.used(test_of(0), &dependency_set_of(0), key_of(0));
     let file = FileIdentity::of(&Path::new("/bin/sh").metadata().unwrap());
     store.remember(file.hash(), key_of(0));
     assert_eq!(store.recall(file.hash()), None);
@@ -151,6 +156,7 @@ fn told(output: &[u8], word: &str) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn of_64_processes_some_killed_nothing_is_lost_that_was_reported_stored() {
     let folder = tempfile::tempdir().unwrap();
     let spawn = |number: u64| worker_process(&[], "write", number * 20, 20, folder.path()).spawn().unwrap();
@@ -210,7 +216,7 @@ fn a_read_only_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path(), Options::default());
     (0..5).for_each(|entry| {
-        store.put(test_of(entry), &shape_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+        store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
     });
     store.log(&decision_of(0)).unwrap();
     let mount = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\"";
@@ -225,7 +231,7 @@ fn two_stores_in_one_process_and_threads_agree() {
             let store = FileStore::new(folder.path(), Options::default());
             scope.spawn(move || {
                 for entry in (thread * 10)..(thread * 10 + 30) {
-                    store.put(test_of(entry), &shape_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+                    store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
                 }
             });
         }
@@ -238,20 +244,21 @@ fn two_stores_in_one_process_and_threads_agree() {
 fn filled(folder: &Path, tests: u64) -> FileStore {
     let store = FileStore::new(folder, Options::default());
     for number in 0..tests {
-        store.put(key_of(number), &shape_of(number), key_of(number), &outcome_of(1)).unwrap();
+        store.put(key_of(number), &dependency_set_of(number), key_of(number), &outcome_of(1)).unwrap();
     }
     store
 }
 
 fn look_up_time(store: &FileStore, number: u64) -> Duration {
     let start = Instant::now();
-    let shapes = store.shapes(key_of(number)).unwrap();
+    let dependency_sets = store.dependency_sets(key_of(number)).unwrap();
     let found = store.outcome(key_of(number)).unwrap().is_some();
-    assert!(found && shapes.len() == 1);
+    assert!(found && dependency_sets.len() == 1);
     start.elapsed()
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn ten_thousand_tests_do_not_slow_a_look_up() {
     let folder = tempfile::tempdir().unwrap();
     let few = filled(&folder.path().join("few"), 10);

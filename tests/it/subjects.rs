@@ -23,30 +23,35 @@ fn subject(name: &str) {
 
 /// make, and all tests as one.
 #[test]
+#[ignore = "needs the network, and takes minutes"]
 fn zlib() {
     subject("zlib");
 }
 
 /// make, and each test by itself.
 #[test]
+#[ignore = "needs the network, and takes minutes"]
 fn lua() {
     subject("lua");
 }
 
 /// CMake and CTest.
 #[test]
+#[ignore = "needs the network, and takes minutes"]
 fn jansson() {
     subject("jansson");
 }
 
 /// Meson, C++, a shared library, and tests that Python drives.
 #[test]
+#[ignore = "needs the network, and takes minutes"]
 fn jsoncpp() {
     subject("jsoncpp");
 }
 
 /// Tests that perl drives.
 #[test]
+#[ignore = "needs the network, and takes minutes"]
 fn dos2unix() {
     subject("dos2unix");
 }

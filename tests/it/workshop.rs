@@ -152,14 +152,29 @@ fn is_fingerprint(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// The place of a tool on PATH. A missing one ends the test with advice, or is skipped with `TASTING_ALLOW_MISSING`.
-pub fn tool(name: &str) -> Option<PathBuf> {
-    if let Ok(path) = which::which(name) {
-        return Some(path);
+/// What every machine has that can build us, and so what quick tests may use: a C compiler, make, and what Debian takes for granted.
+const EVERYWHERE: [&str; 17] = [
+    "cc", "gcc", "c++", "g++", "gcov", "ld.bfd", "nm", "objcopy", "strip", "make", "git", "perl", "python3", "script",
+    "setarch", "setpriv", "setsid",
+];
+
+/// Whether all tests run (`make test`), and not only the quick ones, which need nothing that has to be installed.
+pub fn all_tests_run() -> bool {
+    std::env::args().any(|word| ["--include-ignored", "--ignored"].contains(&word.as_str()))
+}
+
+/// The place of a tool on PATH.
+pub fn tool(name: &str) -> PathBuf {
+    let is_allowed = EVERYWHERE.contains(&name) || all_tests_run();
+    assert!(is_allowed, "a test that needs `{name}` has to be marked: #[ignore = \"needs {name}\"]");
+    which::which(name).unwrap_or_else(|_| panic!("`{name}` is missing: scripts/install-test-tools.sh installs it"))
+}
+
+/// Makes sure of several tools.
+pub fn tools(names: &[&str]) {
+    for name in names {
+        tool(name);
     }
-    let skip = std::env::var_os("TASTING_ALLOW_MISSING").is_some();
-    assert!(skip, "`{name}` is not installed: `make check` installs it; TASTING_ALLOW_MISSING=1 skips what needs it");
-    None
 }
 
 /// A folder with the shims under their installed names, `tasting-c++` among them.

@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 use tasting::model::{Decision, Verdict};
-use tasting::store::{FileStore, Options, Store};
+use tasting::store::{FileStore, Journal, Options};
 
 /// What takes longer hangs. The machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,6 +1,6 @@
 //! The kernel and the container: whether tests can be watched.
 
-use super::scratch::Scratch;
+use crate::cli::scratch::Scratch;
 use crate::observe::{self, CannotWatch, Use, Watch, Watched};
 use crate::process::sys;
 use crate::report::findings::Finding;
@@ -48,7 +48,7 @@ fn watching() -> Finding {
 }
 
 fn try_watching() -> Result<(), String> {
-    let scratch = Scratch::new().map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new("doctor").map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let file = scratch.path("file");
     fs::write(&file, "x\n").map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
     // Not a shell: those have signal handlers, and calls of programs that are not led can be interrupted.

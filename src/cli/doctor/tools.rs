@@ -1,11 +1,11 @@
 //! The shims, the compilers and the linkers: each is tried out.
 
-use super::scratch::Scratch;
+use crate::cli::scratch::Scratch;
 use crate::fingerprint::{self, Opened};
 use crate::model::{AtomKind, Level, Verdict};
 use crate::process::{Settings, search};
 use crate::report::findings::Finding;
-use crate::store::{FileStore, Options, Store};
+use crate::store::{FileStore, Journal, Options};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -107,7 +107,7 @@ fn finding(subject: String, tried: Result<(), String>, good: &str) -> Finding {
 
 /// Builds the small program, and sees whether it was taken apart.
 fn build(shim: &Path, ending: &str, words: &[&OsStr]) -> Result<(Scratch, PathBuf), String> {
-    let scratch = Scratch::new().map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new("doctor").map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let (source, program) = (format!("small.{ending}"), scratch.path("small"));
     fs::write(scratch.path(&source), PROGRAM).map_err(|error| error.to_string())?;
     let mut command = scratch.command(shim);

@@ -1,10 +1,14 @@
 //! What holds for a binary as a whole, whichever of its atoms are reached: machine and kind, loader flags, interpreter,
-//! notes, the stack, the options that matter.
+//! notes, the stack, how much memory it takes, the options that matter.
 
 use super::Options;
 use crate::elf::binary::{Binary, Section, Segment};
 use crate::model::{Hash, Hasher};
 use std::borrow::Cow;
+
+/// Sizes count in multiples of 16 MiB, those of variables of threads of 1 KiB: edits seldom cross them.
+const LOADED_UNIT: u32 = 24;
+const THREAD_LOCAL_UNIT: u32 = 10;
 
 /// What holds for the binary as a whole.
 pub fn frame(binary: &Binary, options: &Options) -> Hash {
@@ -23,6 +27,10 @@ pub fn frame(binary: &Binary, options: &Options) -> Hash {
     for segment in binary.segments.iter().filter(|segment| segment.kind == object::elf::PT_GNU_STACK.0) {
         hasher.number(segment.flags.into()).number(segment.size);
     }
+    // What is too large for its limits does not start, whatever of it is used: threads with small stacks and libraries that are
+    // opened late have to find room for variables of threads.
+    hasher.number(room(binary, object::elf::PT_LOAD.0) >> LOADED_UNIT);
+    hasher.number(room(binary, object::elf::PT_TLS.0) >> THREAD_LOCAL_UNIT);
     // Without it no exception finds its handler.
     let leads_unwinder = |segment: &Segment| segment.kind == object::elf::PT_GNU_EH_FRAME.0;
     hasher.number(binary.segments.iter().any(leads_unwinder).into());
@@ -39,6 +47,12 @@ pub fn frame(binary: &Binary, options: &Options) -> Hash {
         hasher.bytes(option);
     }
     hasher.finish()
+}
+
+/// The memory that the segments of one kind take.
+fn room(binary: &Binary, kind: u32) -> u64 {
+    let sizes = binary.segments.iter().filter(|segment| segment.kind == kind).map(|segment| segment.size);
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// What of a note counts. Of the list of properties those that the kernel and the loader act on; not which processors the

@@ -1,5 +1,8 @@
 //! Symbols by which a program gets at its own headers, and from there at all that is loaded: program headers, notes with
 //! the build ID, tags for the dynamic loader. In: a reference to one. Out: a reference to everything that can be seen.
+//!
+//! Functions that are asked about an address or for a number (`dladdr`, `getauxval`) are mostly called for something else:
+//! where they are imported, what is loaded counts only with a run that executes who calls them (`IMAGE_FINDERS`).
 
 use super::{Builder, GraphError, Origin};
 use crate::link::symbols::Definitions;
@@ -8,6 +11,10 @@ use crate::model::{AtomKind, Symbol};
 
 /// Those symbols. The functions among them tell of the other modules as well (`IMAGE_FINDERS`).
 const HEADERS: [&str; 6] = ["_DYNAMIC", "__GNU_EH_FRAME_HDR", "__ehdr_start", "_r_debug", "dl_iterate_phdr", "dlinfo"];
+
+/// Functions that tell, among other things, where a module or its program headers lie.
+const PLACES: [&str; 7] =
+    ["__getauxval", "_dl_find_object", "backtrace_symbols", "backtrace_symbols_fd", "dladdr", "dladdr1", "getauxval"];
 
 /// Archives and objects of the runtime, which use them to unwind the stack, to relocate the program, to find variables of threads
 /// or debug information: what they find there are the places of things that count by themselves.
@@ -26,7 +33,7 @@ const SANITIZERS: &str = "libclang_rt.";
 
 /// The numbers that the names of those symbols have in a link.
 pub(super) fn names(definitions: &Definitions) -> Vec<u32> {
-    HEADERS.iter().filter_map(|name| definitions.number(Symbol::hash_of(name))).collect()
+    HEADERS.iter().chain(&PLACES).filter_map(|name| definitions.number(Symbol::hash_of(name))).collect()
 }
 
 impl<'a> Builder<'a> {
@@ -41,8 +48,11 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let edge = self.meant(number, symbol)?;
-        let image = self.loaded_image();
-        self.edges.extend([edge, image]);
+        self.edges.push(edge);
+        if !(PLACES.contains(&symbol.name) && self.nodes[edge.node as usize].kind == AtomKind::Import) {
+            let image = self.loaded_image();
+            self.edges.push(image);
+        }
         Ok(())
     }
 
@@ -54,7 +64,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Whether an object, or the archive that it is a member of, is part of the runtime.
-fn is_of_runtime(label: &str) -> bool {
+pub(super) fn is_of_runtime(label: &str) -> bool {
     let file = label.split('(').next().unwrap_or(label);
     let name = file.rsplit('/').next().unwrap_or(file);
     let is_of_rust = name.starts_with("libstd-") && name.ends_with(".rlib");

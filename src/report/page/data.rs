@@ -150,6 +150,7 @@ mod tests {
             duration_ms: 1,
             audit: None,
             disturbed: Some(reason.into()),
+            ast: None,
             changed: vec![changed],
         };
         let commit = Commit {

@@ -4,10 +4,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const element = (id) => document.getElementById(id);
   const [viewport, canvas, spacer, details, shown] = ["viewport", "matrix", "spacer", "details", "shown"].map(element);
-  const LEVELS = 5, NAMES = 280, HEAD = 74, STATES = ["ran", "new", "failed", "unstable", "missed"];
+  const LEVELS = 5, HEAD = 74, STATES = ["ran", "new", "failed", "unstable", "missed"];
   const GRANULARITIES = ["whole", "file", "static", "executed"];
   let size = data.tests.length > 2000 ? 12 : 16, granularity = 3, rows = data.tests.map((_, number) => number);
-  let chosen = null, colours = {};
+  let chosen = null, colours = {}, namesWidth = 280;
 
   // For each commit, the cell of each test.
   const columns = data.commits.map((commit) => {
@@ -44,7 +44,9 @@
   const redraw = () => { if (!queued) { queued = true; requestAnimationFrame(() => { queued = false; draw(); }); } };
 
   const layout = () => {
-    spacer.style.width = NAMES + data.commits.length * size + "px";
+    // On a narrow screen commits have room as well.
+    namesWidth = Math.min(280, Math.round(viewport.clientWidth / 2));
+    spacer.style.width = namesWidth + data.commits.length * size + "px";
     spacer.style.height = HEAD + rows.length * size + "px";
     viewport.style.height = Math.min(HEAD + rows.length * size + 20, Math.max(300, window.innerHeight * 0.6)) + "px";
     shown.textContent = rows.length + " of " + data.tests.length + " tests, " + data.commits.length + " columns";
@@ -62,9 +64,9 @@
     paint.fillStyle = colours.panel; paint.fillRect(0, 0, width, height);
     const left = viewport.scrollLeft, top = viewport.scrollTop, gap = size > 6 ? 1 : 0;
     const firstRow = Math.floor(top / size), lastRow = Math.min(rows.length, Math.ceil((top + height - HEAD) / size));
-    const firstColumn = Math.floor(left / size), lastColumn = Math.min(data.commits.length, Math.ceil((left + width - NAMES) / size));
+    const firstColumn = Math.floor(left / size), lastColumn = Math.min(data.commits.length, Math.ceil((left + width - namesWidth) / size));
     for (let column = firstColumn; column < lastColumn; column++) {
-      const x = NAMES + column * size - left;
+      const x = namesWidth + column * size - left;
       for (let row = firstRow; row < lastRow; row++) {
         const cell = cellOf(column, rows[row]);
         if (cell < 0 && data.commits[column].built) continue;
@@ -74,7 +76,7 @@
     }
     if (chosen && rows[chosen.row] !== undefined) {
       paint.strokeStyle = colours.choice; paint.lineWidth = 2;
-      paint.strokeRect(NAMES + chosen.column * size - left, HEAD + chosen.row * size - top, size - 1, size - 1);
+      paint.strokeRect(namesWidth + chosen.column * size - left, HEAD + chosen.row * size - top, size - 1, size - 1);
     }
     names(paint, firstRow, lastRow, top, height);
     heads(paint, firstColumn, lastColumn, left, width);
@@ -83,31 +85,31 @@
   const fit = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
 
   const names = (paint, first, last, top, height) => {
-    paint.fillStyle = colours.panel; paint.fillRect(0, 0, NAMES, height);
+    paint.fillStyle = colours.panel; paint.fillRect(0, 0, namesWidth, height);
     paint.font = Math.min(12, size) + "px ui-monospace, monospace"; paint.textBaseline = "middle"; paint.textAlign = "left";
     if (size < 8) return;
     for (let row = first; row < last; row++) {
       paint.fillStyle = chosen && chosen.row === row ? colours.text : colours.dim;
-      paint.fillText(fit(data.tests[rows[row]].replace(/\s+/g, " "), 38), 4, HEAD + row * size - top + size / 2);
+      paint.fillText(fit(data.tests[rows[row]].replace(/\s+/g, " "), Math.floor((namesWidth - 8) / 7)), 4, HEAD + row * size - top + size / 2);
     }
   };
 
   const heads = (paint, first, last, left, width) => {
     paint.fillStyle = colours.panel; paint.fillRect(0, 0, width, HEAD);
-    paint.save(); paint.beginPath(); paint.rect(NAMES - 4, 0, width, HEAD); paint.clip();
+    paint.save(); paint.beginPath(); paint.rect(namesWidth - 4, 0, width, HEAD); paint.clip();
     paint.font = "11px ui-monospace, monospace"; paint.textBaseline = "middle";
     const step = Math.max(1, Math.ceil(12 / size));
     for (let column = first; column < last; column++) {
       if (column % step) continue;
       paint.save();
-      paint.translate(NAMES + column * size - left + size / 2, HEAD - 4); paint.rotate(-Math.PI / 2);
+      paint.translate(namesWidth + column * size - left + size / 2, HEAD - 4); paint.rotate(-Math.PI / 2);
       paint.fillStyle = chosen && chosen.column === column ? colours.text : colours.dim;
       paint.fillText(fit(data.commits[column].sha, 9), 0, 0);
       paint.restore();
     }
     paint.restore();
     paint.strokeStyle = colours.line; paint.lineWidth = 1;
-    paint.strokeRect(NAMES - 3.5, HEAD - 2.5, width, viewport.clientHeight);
+    paint.strokeRect(namesWidth - 3.5, HEAD - 2.5, width, viewport.clientHeight);
   };
 
   // The chosen cell, in words. Texts of tests are only ever texts.
@@ -148,7 +150,7 @@
     if (rows.length === 0 || data.commits.length === 0) return;
     chosen = { column: Math.max(0, Math.min(data.commits.length - 1, column)), row: Math.max(0, Math.min(rows.length - 1, row)) };
     const x = chosen.column * size, y = chosen.row * size;
-    const seenWidth = viewport.clientWidth - NAMES, seenHeight = viewport.clientHeight - HEAD;
+    const seenWidth = viewport.clientWidth - namesWidth, seenHeight = viewport.clientHeight - HEAD;
     if (x < viewport.scrollLeft) viewport.scrollLeft = x;
     if (x + size > viewport.scrollLeft + seenWidth) viewport.scrollLeft = x + size - seenWidth;
     if (y < viewport.scrollTop) viewport.scrollTop = y;
@@ -164,7 +166,7 @@
     const box = viewport.getBoundingClientRect();
     const x = event.clientX - box.left - viewport.clientLeft, y = event.clientY - box.top - viewport.clientTop;
     if (y < HEAD) return null;
-    return [Math.floor((Math.max(x, NAMES) - NAMES + viewport.scrollLeft) / size), Math.floor((y - HEAD + viewport.scrollTop) / size)];
+    return [Math.floor((Math.max(x, namesWidth) - namesWidth + viewport.scrollLeft) / size), Math.floor((y - HEAD + viewport.scrollTop) / size)];
   };
 
   const fromAddress = () => {
@@ -201,8 +203,9 @@
   element("smaller").addEventListener("click", () => resize(0.8));
   element("larger").addEventListener("click", () => resize(1.25));
   window.addEventListener("hashchange", fromAddress);
-  new ResizeObserver(redraw).observe(viewport);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); redraw(); });
+  new ResizeObserver(layout).observe(viewport);
+  for (const query of ["(prefers-color-scheme: dark)", "print"])
+    matchMedia(query).addEventListener("change", () => { readColours(); draw(); });
 
   readColours(); layout();
   viewport.scrollLeft = data.commits.length * size;

@@ -123,7 +123,7 @@ mod tests {
     fn an_archive_comes_back_and_half_of_one_is_none() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results");
-        let (one, two) = (Name::outcome(Hash::of(b"1")), Name::shapes(Hash::of(b"2")));
+        let (one, two) = (Name::outcome(Hash::of(b"1")), Name::dependency_sets(Hash::of(b"2")));
         let mut archive = Archive::open(path.clone(), "n").unwrap();
         archive.put(&[(one, b"first".to_vec()), (two, Vec::new())], false).unwrap();
         archive.put(&[(one, b"second".to_vec())], false).unwrap();

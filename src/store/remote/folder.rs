@@ -187,7 +187,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         for attributes in ["", " layout=flat namespace=n", " umask=002"] {
             let mut folder = folder(&format!("file:{}/new{attributes}", place.path().display()));
-            let names = [Name::outcome(Hash::of(b"1")), Name::shapes(Hash::of(b"1"))];
+            let names = [Name::outcome(Hash::of(b"1")), Name::dependency_sets(Hash::of(b"1"))];
             assert_eq!(folder.get(&names, false).unwrap(), [Fetched::Missing, Fetched::Missing]);
             folder.put(&[(names[0], b"one".to_vec())], false).unwrap();
             folder.put(&[(names[0], b"two".to_vec()), (names[1], b"three".to_vec())], false).unwrap();

@@ -1,5 +1,5 @@
 //! The store of a team: results shared between machines, on engines that teams already run. It holds three sorts of values: the
-//! shapes of a test, as one list; outcomes; and, where that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and signed if there is a
+//! dependency sets of a test, as one list; outcomes; and, where that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and signed if there is a
 //! key for that.
 //!
 //! In: names and values. Out: the same, checked, or a reason. Whatever the server does, whoever asks waits no longer than the
@@ -53,8 +53,8 @@ pub struct Trouble {
 /// What something in a remote store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ValueKind {
-    /// The shapes of a test.
-    Shapes,
+    /// The dependency sets of a test.
+    DependencySets,
     /// An outcome.
     Outcome,
     /// A compiled object.
@@ -69,11 +69,11 @@ pub struct Name {
 }
 
 impl ValueKind {
-    const ALL: [ValueKind; 3] = [ValueKind::Shapes, ValueKind::Outcome, ValueKind::Object];
+    const ALL: [ValueKind; 3] = [ValueKind::DependencySets, ValueKind::Outcome, ValueKind::Object];
 
     fn letter(self) -> char {
         match self {
-            ValueKind::Shapes => 's',
+            ValueKind::DependencySets => 's',
             ValueKind::Outcome => 'o',
             ValueKind::Object => 'c',
         }
@@ -81,8 +81,8 @@ impl ValueKind {
 }
 
 impl Name {
-    pub fn shapes(test: Hash) -> Name {
-        Name { kind: ValueKind::Shapes, hash: test }
+    pub fn dependency_sets(test: Hash) -> Name {
+        Name { kind: ValueKind::DependencySets, hash: test }
     }
 
     pub fn outcome(key: Hash) -> Name {
@@ -161,7 +161,7 @@ pub struct Usage {
     /// Failures are shared as well.
     pub failures: bool,
     /// Outcomes that name the folders of a checkout are shared as well.
-    pub bound: bool,
+    pub checkout_specific: bool,
     /// What is there is to be replaced.
     pub recache: bool,
 }

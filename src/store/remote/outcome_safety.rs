@@ -82,7 +82,17 @@ mod tests {
     fn outcome(files: Vec<LeftFile>) -> Outcome {
         let (stdout, stderr, turns) = Default::default();
         let (duration, origin) = (Duration::ZERO, Origin::default());
-        Outcome { exit: Exit::Code(0), stdout, stderr, turns, duration, files, input_end: None, origin, bound: false }
+        Outcome {
+            exit: Exit::Code(0),
+            stdout,
+            stderr,
+            turns,
+            duration,
+            files,
+            input_end: None,
+            origin,
+            checkout_specific: false,
+        }
     }
 
     fn file(base: Base, path: &str) -> LeftFile {

@@ -17,8 +17,8 @@ const MOST_WAITING: usize = 50_000;
 /// Something to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UploadJob {
-    /// An execution is to be written: the test, the hash of its shape, the key of its outcome.
-    Put { test: Hash, shape: Hash, key: Hash, replace: bool },
+    /// An execution is to be written: the test, the hash of its dependency set, the key of its outcome.
+    Put { test: Hash, dependency_set: Hash, key: Hash, replace: bool },
     /// An outcome was used.
     Used { test: Hash, key: Hash },
     /// An outcome was found to be wrong.
@@ -30,8 +30,12 @@ pub enum UploadJob {
 impl UploadJob {
     fn file(&self) -> String {
         match self {
-            UploadJob::Put { test, shape, key, replace: false } => format!("put-{test}-{shape}-{key}"),
-            UploadJob::Put { test, shape, key, replace: true } => format!("replace-{test}-{shape}-{key}"),
+            UploadJob::Put { test, dependency_set, key, replace: false } => {
+                format!("put-{test}-{dependency_set}-{key}")
+            }
+            UploadJob::Put { test, dependency_set, key, replace: true } => {
+                format!("replace-{test}-{dependency_set}-{key}")
+            }
             UploadJob::Used { test, key } => format!("used-{test}-{key}"),
             UploadJob::Drop { key } => format!("drop-{key}"),
             UploadJob::Object { key, replace: false } => format!("object-{key}"),
@@ -44,8 +48,10 @@ impl UploadJob {
         let word = parts.next()?;
         let hashes = parts.map(Hash::from_text).collect::<Option<Vec<_>>>()?;
         match (word, hashes.as_slice()) {
-            ("put", &[test, shape, key]) => Some(UploadJob::Put { test, shape, key, replace: false }),
-            ("replace", &[test, shape, key]) => Some(UploadJob::Put { test, shape, key, replace: true }),
+            ("put", &[test, dependency_set, key]) => Some(UploadJob::Put { test, dependency_set, key, replace: false }),
+            ("replace", &[test, dependency_set, key]) => {
+                Some(UploadJob::Put { test, dependency_set, key, replace: true })
+            }
             ("used", &[test, key]) => Some(UploadJob::Used { test, key }),
             ("drop", &[key]) => Some(UploadJob::Drop { key }),
             ("object", &[key]) => Some(UploadJob::Object { key, replace: false }),
@@ -138,11 +144,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errands_wait_once_each_until_they_are_done() {
+    fn upload_jobs_wait_once_until_done() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().join("a/spool"));
         let hash = |name: &[u8]| Hash::of(name);
-        let put = |replace| UploadJob::Put { test: hash(b"t"), shape: hash(b"s"), key: hash(b"k"), replace };
+        let put = |replace| UploadJob::Put { test: hash(b"t"), dependency_set: hash(b"s"), key: hash(b"k"), replace };
         let all = [
             put(false),
             put(true),

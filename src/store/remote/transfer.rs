@@ -6,9 +6,9 @@
 use super::location::Endpoint;
 use super::spool::UploadJob;
 use super::{Fetched, Listed, Name, Remote, Trouble, ValueKind, outcome_safety};
-use crate::model::{Hash, Outcome, Shape};
+use crate::model::{DependencySet, Hash, Outcome};
 use crate::store::store_file::random;
-use crate::store::{FileStore, MOST_SHAPES, Store};
+use crate::store::{FileStore, MOST_DEPENDENCY_SETS, Results};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Moved {
 #[derive(Default)]
 struct Cargo {
     outcomes: Vec<(Hash, bool)>,
-    tests: BTreeMap<Hash, Vec<Shape>>,
+    tests: BTreeMap<Hash, Vec<DependencySet>>,
     /// Whoever ran the tests has decided that others get the results; settings may have changed since.
     is_decided: bool,
 }
@@ -81,7 +81,7 @@ struct Cargo {
 impl Remote {
     /// Why an outcome is not for others, by the project's settings.
     pub fn why_private(&self, outcome: &Outcome) -> Option<&'static str> {
-        if outcome.bound && !self.usage.bound {
+        if outcome.checkout_specific && !self.usage.checkout_specific {
             return Some("its output names the folder of its checkout (sharing.same-path in tasting.toml)");
         }
         let is_failure = !outcome.exit.is_good() && !self.usage.failures;
@@ -109,7 +109,7 @@ impl Remote {
                     std::thread::sleep(IDLE);
                 } else {
                     idle = 0;
-                    self.do_errands(near)?;
+                    self.upload_waiting(near)?;
                     self.clean_now_and_then();
                 }
             }
@@ -128,7 +128,7 @@ impl Remote {
     }
 
     /// Does what waits in the spool.
-    pub fn do_errands(&self, near: &FileStore) -> Result<Moved, Trouble> {
+    pub fn upload_waiting(&self, near: &FileStore) -> Result<Moved, Trouble> {
         let _turn = self.spool.turn();
         let mut moved = Moved::default();
         for jobs in self.spool.jobs().chunks(BATCH) {
@@ -148,13 +148,13 @@ impl Remote {
         let (mut used, mut dropped, mut objects) = (BTreeSet::new(), Vec::new(), Vec::new());
         for job in jobs {
             match *job {
-                UploadJob::Put { test, shape, key, replace } => {
-                    let shapes = near.shapes(test).unwrap_or_default();
-                    let meant = shapes.into_iter().find(|known| known.hash() == Ok(shape));
+                UploadJob::Put { test, dependency_set, key, replace } => {
+                    let dependency_sets = near.dependency_sets(test).unwrap_or_default();
+                    let meant = dependency_sets.into_iter().find(|known| known.hash() == Ok(dependency_set));
                     cargo.outcomes.push((key, replace));
                     cargo.tests.entry(test).or_default().extend(meant);
                 }
-                UploadJob::Used { test, key } => used.extend([Name::shapes(test), Name::outcome(key)]),
+                UploadJob::Used { test, key } => used.extend([Name::dependency_sets(test), Name::outcome(key)]),
                 UploadJob::Drop { key } => dropped.push(Name::outcome(key)),
                 UploadJob::Object { key, replace } => objects.push((key, replace)),
             }
@@ -170,7 +170,7 @@ impl Remote {
         self.send_objects(&objects, moved)
     }
 
-    /// Writes outcomes, and then the lists of shapes that lead to them.
+    /// Writes outcomes, and then the lists of dependency sets that lead to them.
     fn send(&self, near: &FileStore, cargo: &Cargo, moved: &mut Moved) -> Result<(), Trouble> {
         for replace in [false, true] {
             let mut values = Vec::new();
@@ -193,34 +193,34 @@ impl Remote {
         self.merge(&cargo.tests, moved)
     }
 
-    /// Adds shapes to the lists of their tests. Two who do so at one time overwrite each other's; so each looks again.
-    fn merge(&self, tests: &BTreeMap<Hash, Vec<Shape>>, moved: &mut Moved) -> Result<(), Trouble> {
+    /// Adds dependency sets to the lists of their tests. Two who do so at one time overwrite each other's; so each looks again.
+    fn merge(&self, tests: &BTreeMap<Hash, Vec<DependencySet>>, moved: &mut Moved) -> Result<(), Trouble> {
         let mut written = BTreeSet::new();
         for _ in 0..MOST_ATTEMPTS {
-            let names: Vec<Name> = tests.keys().map(|test| Name::shapes(*test)).collect();
+            let names: Vec<Name> = tests.keys().map(|test| Name::dependency_sets(*test)).collect();
             if names.is_empty() {
                 break;
             }
             let lists = self.get(&names, false)?;
             let mut changed = Vec::new();
-            for ((name, shapes), list) in names.into_iter().zip(tests.values()).zip(lists) {
+            for ((name, dependency_sets), list) in names.into_iter().zip(tests.values()).zip(lists) {
                 let there = match list {
                     // What cannot be read is of no use to anyone.
-                    Fetched::Value(bytes) => self.keys.read_shapes(name, &bytes).unwrap_or_default(),
+                    Fetched::Value(bytes) => self.keys.read_dependency_sets(name, &bytes).unwrap_or_default(),
                     Fetched::Missing | Fetched::Bad(_) => Vec::new(),
                 };
-                let mut merged: Vec<Shape> = Vec::new();
-                for shape in shapes.iter().filter(|shape| !there.contains(shape)) {
-                    if !merged.contains(shape) {
-                        merged.push(shape.clone());
+                let mut merged: Vec<DependencySet> = Vec::new();
+                for dependency_set in dependency_sets.iter().filter(|dependency_set| !there.contains(dependency_set)) {
+                    if !merged.contains(dependency_set) {
+                        merged.push(dependency_set.clone());
                     }
                 }
                 if merged.is_empty() {
                     continue;
                 }
                 merged.extend(there);
-                merged.truncate(MOST_SHAPES);
-                match self.keys.shapes(name, &merged) {
+                merged.truncate(MOST_DEPENDENCY_SETS);
+                match self.keys.dependency_sets(name, &merged) {
                     Ok(bytes) => changed.push((name, bytes)),
                     Err(reason) => moved.leave(reason),
                 }
@@ -245,7 +245,9 @@ impl Remote {
             for name in names {
                 match name.kind {
                     ValueKind::Outcome => cargo.outcomes.push((name.hash, false)),
-                    ValueKind::Shapes => _ = cargo.tests.insert(name.hash, near.shapes(name.hash).unwrap_or_default()),
+                    ValueKind::DependencySets => {
+                        _ = cargo.tests.insert(name.hash, near.dependency_sets(name.hash).unwrap_or_default())
+                    }
                     // They do not lie in this store.
                     ValueKind::Object => {}
                 }
@@ -260,10 +262,10 @@ impl Remote {
     pub fn pull(&self, near: &FileStore) -> Result<Moved, Trouble> {
         let mut moved = Moved::default();
         let mut names = self.list()?;
-        // Outcomes before the shapes that lead to them.
+        // Outcomes before the dependency sets that lead to them.
         names.sort_by_key(|listed| std::cmp::Reverse(listed.name.kind));
         let is_wanted = |listed: &&Listed| match listed.name.kind {
-            ValueKind::Shapes => true,
+            ValueKind::DependencySets => true,
             ValueKind::Outcome => !near.has_outcome(listed.name.hash),
             ValueKind::Object => false,
         };
@@ -280,7 +282,7 @@ impl Remote {
                 }
                 match name.kind {
                     ValueKind::Outcome => moved.outcomes += 1,
-                    ValueKind::Shapes => moved.tests += 1,
+                    ValueKind::DependencySets => moved.tests += 1,
                     ValueKind::Object => moved.objects += 1,
                 }
             }
@@ -294,10 +296,13 @@ impl Remote {
                 let outcome = self.read_outcome(name, bytes)?;
                 near.put_outcome(name.hash, &outcome).map_err(|error| error.to_string())
             }
-            ValueKind::Shapes => {
-                let shapes = self.keys.read_shapes(name, bytes)?;
+            ValueKind::DependencySets => {
+                let dependency_sets = self.keys.read_dependency_sets(name, bytes)?;
                 // The latest is added last.
-                let added = shapes.iter().rev().try_for_each(|shape| near.put_shape(name.hash, shape));
+                let added = dependency_sets
+                    .iter()
+                    .rev()
+                    .try_for_each(|dependency_set| near.put_dependency_set(name.hash, dependency_set));
                 added.map_err(|error| error.to_string())
             }
             ValueKind::Object => Err("it is no result".to_owned()),
@@ -315,9 +320,9 @@ impl Remote {
         }
     }
 
-    /// The shapes that somebody wrote.
-    pub fn read_shapes(&self, name: Name, bytes: &[u8]) -> Result<Vec<Shape>, String> {
-        self.keys.read_shapes(name, bytes)
+    /// The dependency sets that somebody wrote.
+    pub fn read_dependency_sets(&self, name: Name, bytes: &[u8]) -> Result<Vec<DependencySet>, String> {
+        self.keys.read_dependency_sets(name, bytes)
     }
 
     fn list(&self) -> Result<Vec<Listed>, Trouble> {
@@ -335,7 +340,7 @@ impl Remote {
             volume.bytes += listed.bytes;
             match listed.name.kind {
                 ValueKind::Outcome => volume.outcomes += 1,
-                ValueKind::Shapes => volume.tests += 1,
+                ValueKind::DependencySets => volume.tests += 1,
                 ValueKind::Object => volume.objects += 1,
             }
         }

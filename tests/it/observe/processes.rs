@@ -54,7 +54,7 @@ fn every_way_to_start_a_process_is_seen() {
     for name in names {
         shop.write(name, name);
     }
-    let Some(seen) = see_c(&shop, STARTS, &[]) else { return };
+    let seen = see_c(&shop, STARTS, &[]);
     assert!(seen.is_fine() && seen.executed("program"));
     for name in names {
         assert!(seen.read(name, name), "{name}");
@@ -66,7 +66,7 @@ fn a_static_program_is_watched_too() {
     let shop = Workshop::new();
     shop.write("data", "x");
     let source = "#include <fcntl.h>\nint main(void) { return open(\"data\", O_RDONLY) < 0; }";
-    let Some(program) = build(&shop, "cc", source, &["-static"]) else { return };
+    let program = build(&shop, "cc", source, &["-static"]);
     let seen = see(&shop, shop.command(program));
     assert!(seen.is_fine() && seen.read("data", "x"));
 }
@@ -90,7 +90,7 @@ fn scripts_bring_their_interpreters() {
 
 #[test]
 fn a_perl_driver_with_its_programs() {
-    let Some(perl) = tool("perl") else { return };
+    let perl = tool("perl");
     let shop = Workshop::new();
     shop.write("data", "x");
     executable(&shop, "program", "#!/bin/sh\ncat data\n");
@@ -103,9 +103,7 @@ fn a_perl_driver_with_its_programs() {
 
 #[test]
 fn a_program_that_the_test_builds_is_its_own() {
-    if tool("cc").is_none() {
-        return;
-    }
+    tool("cc");
     let shop = Workshop::new();
     shop.write("x.c", "int main(void) { return 0; }");
     let seen = see_shell(&shop, "cc -o built x.c && ./built");
@@ -135,9 +133,10 @@ int main(int count, char **arguments) {
 "#;
 
 #[test]
+#[ignore = "needs clang"]
 fn leak_sanitizer_works_inside() {
     let shop = Workshop::new();
-    let Some(program) = build(&shop, "clang", LEAKS, &["-fsanitize=address"]) else { return };
+    let program = build(&shop, "clang", LEAKS, &["-fsanitize=address"]);
     assert!(see(&shop, shop.command(&program)).is_fine());
     let mut leaks = shop.command(&program);
     leaks.arg("leak").env("ASAN_OPTIONS", "log_path=report:exitcode=42");
@@ -148,6 +147,7 @@ fn leak_sanitizer_works_inside() {
 }
 
 #[test]
+#[ignore = "needs strace and gdb"]
 fn debuggers_work_inside() {
     let shop = Workshop::new();
     shop.write("data", "x");
@@ -160,9 +160,8 @@ fn debuggers_work_inside() {
         (format!("SHELL=/bin/dash {GDB}"), true),
     ] {
         let name = line.split(' ').find(|word| !word.contains('=')).unwrap();
-        if tool(name).is_none() || build(&shop, "cc", LEAKS, &["-g"]).is_none() {
-            continue;
-        }
+        tool(name);
+        build(&shop, "cc", LEAKS, &["-g"]);
         let seen = see_shell(&shop, &line);
         assert!(seen.watched.status.success(), "{line}");
         assert_eq!(seen.watched.disturbed, is_doubtful, "{line}");
@@ -178,7 +177,7 @@ const OF_32_BITS: &str = ".globl _start\n_start: movl $5,%eax\nmovl $name,%ebx\n
 #[cfg(target_arch = "x86_64")]
 fn programs_of_32_bits_are_refused() {
     let shop = Workshop::new();
-    let Some(compiler) = tool("cc") else { return };
+    let compiler = tool("cc");
     let source = shop.write("x.s", OF_32_BITS);
     for (name, flags) in [("narrow", &["-m32"][..]), ("wide", &["-m64", "-Wl,-Ttext=0x400000"])] {
         let mut command = shop.command(&compiler);

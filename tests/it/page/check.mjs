@@ -71,13 +71,18 @@ try {
   assert.notEqual(await background(dark), await background(page));
   await dark.screenshot({ path: pictures + "/dark.png", fullPage: true });
 
-  // Paper.
+  // Paper is white, also for whoever reads in the dark.
+  await dark.emulateMedia({ media: "print" });
+  assert.equal(await background(dark), await background(page));
   const paper = await page.pdf();
   assert.ok(paper.length > 5000);
 
   // A narrow window scrolls the matrix, not the page.
   const narrow = await open({ viewport: { width: 420, height: 800 } });
   assert.ok(await narrow.evaluate(() => document.documentElement.scrollWidth <= 440), "the page is wider than the window");
+  const half = await narrow.evaluate(() => Math.round(document.getElementById("viewport").clientWidth / 2));
+  await narrow.locator("#viewport").click({ position: { x: half + 5, y: 74 + 5 } });
+  assert.match(narrow.url(), /#commit=bbbb0/, "the first commit has no room beside the names");
 
   assert.deepEqual(errors, []);
   assert.deepEqual(requests, []);

@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::servers;
 use std::process::Stdio;
 use tasting::model::Verdict;
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const CLIENTS: usize = 32;
 const TESTS: usize = 4;
@@ -48,8 +48,9 @@ fn together(remote: &str) {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn thirty_two_clients_of_redis() {
-    let Some(server) = servers::redis(&[]) else { return };
+    let server = servers::redis(&[]);
     together(&format!("redis://127.0.0.1:{} operation-timeout=20s", server.port));
 }
 
@@ -59,10 +60,11 @@ fn thirty_two_clients_of_a_folder() {
     together(&format!("file:{} operation-timeout=20s", place.path().display()));
 }
 
-/// Each of many clients adds another shape to the same test at one time; as many as a test may have are kept, and none is damaged.
+/// Each of many clients adds another dependency set to the same test at one time; as many as a test may have are kept, and none is damaged.
 #[test]
-fn shapes_of_one_test_from_many() {
-    let Some(server) = servers::redis(&[]) else { return };
+#[ignore = "needs redis"]
+fn dependency_sets_of_one_test_from_many() {
+    let server = servers::redis(&[]);
     let remote = format!("redis://127.0.0.1:{}", server.port);
     let script = "#!/bin/sh\ncat \"$(cat which)\"\n";
     let machines: Vec<Machine> = (0..8)
@@ -88,6 +90,6 @@ fn shapes_of_one_test_from_many() {
         ran.is_reused()
     });
     let reused = reused.count();
-    println!("of 8 shapes that were written at one time, {reused} are found");
+    println!("of 8 dependency sets that were written at one time, {reused} are found");
     assert!(reused >= 6, "{reused}");
 }

@@ -51,8 +51,9 @@ fn saved(executed: usize, all: usize) -> f64 {
 
 /// Each fork runs the suite as it was when it forked, and after each of its own edits; some edits are made in several forks.
 #[test]
+#[ignore = "needs redis"]
 fn forks() {
-    let Some(server) = servers::redis(&[]) else { return };
+    let server = servers::redis(&[]);
     let forks: Vec<Vec<Vec<usize>>> = (0..10)
         .map(|fork| match fork % 5 {
             0 => vec![vec![], vec![fork]],
@@ -77,8 +78,9 @@ fn forks() {
 
 /// Each variant is built with other `-D` options, of which most tests see nothing.
 #[test]
+#[ignore = "needs redis"]
 fn variants() {
-    let Some(server) = servers::redis(&[]) else { return };
+    let server = servers::redis(&[]);
     let options = |variant: usize| {
         let features = (0..3).filter(|bit| variant >> bit & 1 == 1).map(|bit| format!("-DFEATURE{bit}"));
         let unused = (3..4).filter(|bit| variant >> bit & 1 == 1).map(|bit| format!("-DUNUSED{bit}"));

@@ -56,7 +56,7 @@ fn delay(remote: &str, reason: &str) -> Duration {
 
 impl Machine {
     fn store_decisions(&self) -> Vec<String> {
-        use tasting::store::Store;
+        use tasting::store::Journal;
         self.store().decisions(TESTS).unwrap().into_iter().map(|decision| decision.reason).collect()
     }
 }
@@ -102,7 +102,8 @@ fn it_is_slow_by_two_seconds() {
         std::thread::sleep(Duration::from_secs(2));
         let _ = stream.write_all(b"$-1\r\n");
     });
-    let delay = delay(&format!("redis://127.0.0.1:{port}"), "no answer within 1500 ms");
+    // The socket's own limit and that of the whole question are the same: either may be met first.
+    let delay = delay(&format!("redis://127.0.0.1:{port}"), "is left alone for a while: no answer");
     assert!(delay < Duration::from_millis(1500) + NOISE, "{delay:?}");
 }
 
@@ -144,8 +145,9 @@ fn it_dies_in_the_middle_of_an_answer() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn a_real_one_dies_and_comes_back() {
-    let Some(mut server) = servers::redis(&[]) else { return };
+    let mut server = servers::redis(&[]);
     let port = server.port;
     let remote = format!("redis://127.0.0.1:{port} retry=1s operation-timeout=500ms");
     let (alice, bob) = (Machine::new("alice", &remote), Machine::new("bob", &remote));
@@ -156,7 +158,7 @@ fn a_real_one_dies_and_comes_back() {
     let told = bob.does(&["explain", "--", "./t", "three"]);
     assert!(told.contains("is left alone, has no result"), "{told}");
     let refused = bob.tasting(&["push"]).output().unwrap();
-    assert!(!refused.status.success() && bob.errands() > 0, "what could not be sent waits");
+    assert!(!refused.status.success() && bob.upload_jobs() > 0, "what could not be sent waits");
     let listen = port.to_string();
     let again = std::process::Command::new("redis-server")
         .args(["--port", &listen, "--save", ""])
@@ -165,15 +167,16 @@ fn a_real_one_dies_and_comes_back() {
     let mut again = again.unwrap();
     std::thread::sleep(Duration::from_millis(1200));
     bob.does(&["push"]);
-    assert_eq!(bob.errands(), 0);
+    assert_eq!(bob.upload_jobs(), 0);
     alice.reuses(&["./t", "two"]);
     again.kill().unwrap();
     again.wait().unwrap();
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn it_is_full() {
-    let Some(server) = servers::redis(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]) else { return };
+    let server = servers::redis(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]);
     let machine = Machine::new("alice", &format!("redis://127.0.0.1:{}", server.port));
     let ran = machine.runs(&["./t", "one"]);
     assert!(!ran.decision.reason.contains("remote"), "reading goes on: {ran:?}");
@@ -185,15 +188,16 @@ fn it_is_full() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn it_refuses_the_password() {
-    let Some(server) = servers::redis(&["--requirepass", "hush-hush"]) else { return };
+    let server = servers::redis(&["--requirepass", "hush-hush"]);
     assert!(delay(&format!("redis://:wrong-one@127.0.0.1:{}", server.port), "logging in failed") < NOISE);
     assert!(delay(&format!("redis://127.0.0.1:{}", server.port), "password is needed") < NOISE);
 }
 
 #[test]
 fn an_empty_answer_or_an_error_is_no_answer() {
-    let Some(server) = servers::nginx(None, None) else { return };
+    let server = servers::nginx(None, None);
     assert!(delay(&format!("http://127.0.0.1:{}/empty", server.port), "status 200 and nothing") < NOISE);
     assert!(delay(&format!("http://127.0.0.1:{}/broken", server.port), "status 500") < NOISE);
 }

@@ -96,7 +96,7 @@ fn the_value_of_another_test() {
 }
 
 #[test]
-fn a_damaged_list_of_shapes_is_written_anew() {
+fn a_damaged_list_of_dependency_sets_is_written_anew() {
     let place = tempfile::tempdir().unwrap();
     let alice = Machine::new("alice", &format!("file:{}", place.path().display()));
     alice.runs_and_sends(&["./t", "one"]);
@@ -108,15 +108,16 @@ fn a_damaged_list_of_shapes_is_written_anew() {
 }
 
 #[test]
-fn a_shape_that_leads_astray_is_not_followed() {
-    use tasting::model::{Dependency, DependencyKind, Shape};
+fn a_dependency_set_that_leads_astray_is_not_followed() {
+    use tasting::model::{Dependency, DependencyKind, DependencySet};
     let place = tempfile::tempdir().unwrap();
     let alice = Machine::new("alice", &format!("file:{}", place.path().display()));
     alice.runs_and_sends(&["./t", "one"]);
     let list = value(place.path(), "s1");
-    let astray = Shape { dependencies: vec![Dependency::on(DependencyKind::Declared, Place::absolute("/**/*"))] };
+    let astray =
+        DependencySet { dependencies: vec![Dependency::on(DependencyKind::Declared, Place::absolute("/**/*"))] };
     let keys = Keys::new(&Attributes::default(), &[]);
-    std::fs::write(&list, keys.shapes(Name::shapes(key(&list)), &[astray]).unwrap()).unwrap();
+    std::fs::write(&list, keys.dependency_sets(Name::dependency_sets(key(&list)), &[astray]).unwrap()).unwrap();
     let start = std::time::Instant::now();
     Machine::new("bob", &alice.remote).runs(&["./t", "one"]);
     assert!(start.elapsed() < std::time::Duration::from_secs(10));

@@ -4,7 +4,7 @@ use crate::workshop::{Outcome, TASTING, TASTING_CC, plain_environment, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tasting::model::{Decision, Verdict};
-use tasting::store::{FileStore, Options, Store};
+use tasting::store::{FileStore, Journal, Options};
 use tempfile::TempDir;
 
 /// A test that reads a file and prints it; it leaves a report behind.
@@ -175,7 +175,7 @@ impl Machine {
         ran
     }
 
-    pub fn errands(&self) -> usize {
+    pub fn upload_jobs(&self) -> usize {
         let remotes = std::fs::read_dir(self.store_folder().join("results-1/remote"));
         let spools = remotes.into_iter().flatten().flatten().map(|remote| remote.path().join("spool"));
         spools.filter_map(|spool| std::fs::read_dir(spool).ok()).map(Iterator::count).sum()

@@ -2,7 +2,8 @@
 
 use super::machine::{Machine, files_below};
 use super::servers;
-use crate::workshop::{Outcome, TASTING, TASTING_CC, TASTING_CXX, TASTING_LD};
+use crate::edits::matrix::compilers;
+use crate::workshop::{Outcome, TASTING, TASTING_CC, TASTING_CXX, TASTING_LD, tool};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,15 +29,15 @@ struct Compiler {
 impl Compiler {
     fn new(name: &'static str) -> Compiler {
         let folder = tempfile::tempdir().unwrap();
-        let real = which::which(name).unwrap();
+        let real = tool(name);
         let path = folder.path().join(name);
         std::fs::write(&path, COMPILER.replace("REAL", real.to_str().unwrap())).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         Compiler { folder, name }
     }
 
-    fn all() -> [Compiler; 2] {
-        ["gcc", "clang"].map(Compiler::new)
+    fn all() -> Vec<Compiler> {
+        compilers().map(|compiler| Compiler::new(compiler.c)).collect()
     }
 
     fn path(&self) -> PathBuf {
@@ -130,8 +131,9 @@ fn over_a_folder() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn over_redis_with_an_end_of_their_own() {
-    let Some(server) = servers::redis(&[]) else { return };
+    let server = servers::redis(&[]);
     let port = server.port;
     both_ways(&format!("redis://127.0.0.1:{port} objects=2M expire=9d expire-objects=1d"));
     let key = servers::redis_cli(port, &["--raw", "randomkey"]);
@@ -140,14 +142,16 @@ fn over_redis_with_an_end_of_their_own() {
 }
 
 #[test]
+#[ignore = "needs nginx"]
 fn over_http() {
-    let Some(server) = servers::nginx(Some("hush"), None) else { return };
+    let server = servers::nginx(Some("hush"), None);
     both_ways(&format!("http://127.0.0.1:{}/o bearer-token=hush objects", server.port));
 }
 
 #[test]
+#[ignore = "needs moto"]
 fn over_s3() {
-    let Some((server, key, secret)) = servers::s3() else { return };
+    let (server, key, secret) = servers::s3();
     let place = format!("s3://results/o endpoint=http://127.0.0.1:{}", server.port);
     both_ways(&format!("{place} user={key} password={secret} operation-timeout=10s objects"));
 }
@@ -290,6 +294,7 @@ fn damaged_and_hostile_values_are_compiled() {
 }
 
 #[test]
+#[ignore = "needs openssl"]
 fn only_what_named_keys_have_signed_is_linked() {
     let compiler = Compiler::new("gcc");
     let place = tempfile::tempdir().unwrap();

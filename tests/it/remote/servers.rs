@@ -72,9 +72,9 @@ fn folder() -> TempDir {
     tempfile::Builder::new().prefix("tasting-server-").tempdir().expect("a temporary folder")
 }
 
-/// A Redis server with these options; none where it is not installed and need not be.
-pub fn redis(options: &[&str]) -> Option<Server> {
-    let program = tool("redis-server")?;
+/// A Redis server with these options.
+pub fn redis(options: &[&str]) -> Server {
+    let program = tool("redis-server");
     let (port, folder) = (free_port(), folder());
     let mut command = Command::new(program);
     command.current_dir(folder.path()).args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]);
@@ -83,7 +83,7 @@ pub fn redis(options: &[&str]) -> Option<Server> {
     }
     let options = options.iter().map(|option| option.replace("PORT", &port.to_string()));
     command.args(options);
-    Some(start(&mut command, port, folder, "redis-server"))
+    start(&mut command, port, folder, "redis-server")
 }
 
 /// Sends a command to a Redis server, by its own client.
@@ -94,9 +94,9 @@ pub fn redis_cli(port: u16, words: &[&str]) -> String {
 }
 
 /// Three Redis servers that are one cluster.
-pub fn redis_cluster() -> Option<[Server; 3]> {
+pub fn redis_cluster() -> [Server; 3] {
     let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
-    let servers = [redis(&options)?, redis(&options)?, redis(&options)?];
+    let servers = [redis(&options), redis(&options), redis(&options)];
     let addresses: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
     let words =
         [&["--cluster", "create"], &addresses.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--cluster-yes"]];
@@ -106,14 +106,14 @@ pub fn redis_cluster() -> Option<[Server; 3]> {
         assert!(start.elapsed() < PATIENCE, "the cluster does not come about: {told}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    Some(servers)
+    servers
 }
 
 /// nginx with WebDAV; requests need the token, if there is one; with TLS, if there are certificates.
-pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Option<Server> {
-    let program =
-        which::which("nginx").ok().or_else(|| Some(PathBuf::from("/usr/sbin/nginx")).filter(|path| path.exists()));
-    let program = program.or_else(|| tool("nginx"))?;
+pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Server {
+    // Where only root has it on PATH.
+    let program = Path::new("/usr/sbin/nginx");
+    let program = if program.exists() { program.to_owned() } else { tool("nginx") };
     let (port, folder) = (free_port(), folder());
     let at = |name: &str| folder.path().join(name).display().to_string();
     std::fs::create_dir(at("files")).expect("a folder can be made");
@@ -138,7 +138,7 @@ pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Option
     std::fs::write(at("nginx.conf"), config).expect("a file can be written");
     let mut command = Command::new(program);
     command.args(["-c", &at("nginx.conf"), "-p", &at("")]);
-    Some(start(&mut command, port, folder, "nginx"))
+    start(&mut command, port, folder, "nginx")
 }
 
 /// Makes a bucket and a user who may use it; after that, moto lets nobody else in.
@@ -155,9 +155,9 @@ print(key["AccessKeyId"], key["SecretAccessKey"])
 "#;
 
 /// A server that speaks S3 (moto) and checks signatures, with the bucket `results`; and a user's key and secret.
-pub fn s3() -> Option<(Server, String, String)> {
+pub fn s3() -> (Server, String, String) {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("test-tools/moto/bin/moto_server");
-    let program = if installed.exists() { installed } else { tool("moto_server")? };
+    let program = if installed.exists() { installed } else { tool("moto_server") };
     let (port, folder) = (free_port(), folder());
     let mut command = Command::new(&program);
     command.args(["-H", "127.0.0.1", "-p", &port.to_string()]).env("INITIAL_NO_AUTH_ACTION_COUNT", "4");
@@ -167,7 +167,7 @@ pub fn s3() -> Option<(Server, String, String)> {
         Command::new(program.with_file_name("python")).args(["-c", S3_USER, &url]).output().expect("python starts");
     let told = String::from_utf8_lossy(&made.stdout).into_owned();
     let (key, secret) = told.trim().split_once(' ').unwrap_or_else(|| panic!("no user can be made: {made:?}"));
-    Some((server, key.to_owned(), secret.to_owned()))
+    (server, key.to_owned(), secret.to_owned())
 }
 
 /// An authority of one's own (`ca.pem`), and a certificate for 127.0.0.1 (`server.pem`, `server.key`).

@@ -19,7 +19,7 @@ fn both_ways(remote: &str, stop: impl FnOnce()) {
     bob.runs_and_sends(&["./t", "one"]);
     alice.write("data", "other data");
     let known = alice.reuses(&["./t", "one"]);
-    assert!(known.decision.shared, "a known shape with other values is asked for as well");
+    assert!(known.decision.shared, "a known dependency set with other values is asked for as well");
     alice.write("data", "new data");
     alice.runs(&["./t", "one"]);
     stop();
@@ -38,8 +38,9 @@ fn over_a_folder() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn over_redis() {
-    let Some(mut server) = servers::redis(&["--requirepass", "hush", "--unixsocket", "redis.sock"]) else { return };
+    let mut server = servers::redis(&["--requirepass", "hush", "--unixsocket", "redis.sock"]);
     let socket = server.path("redis.sock").display().to_string();
     both_ways(&format!("redis+unix:{socket}?db=3 password=hush"), || {});
     let remote = format!("redis://:hush@127.0.0.1:{}/1 namespace=a expire=1d", server.port);
@@ -53,8 +54,9 @@ fn over_redis() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn over_a_redis_cluster() {
-    let Some(cluster) = servers::redis_cluster() else { return };
+    let cluster = servers::redis_cluster();
     let port = cluster[1].port;
     both_ways(&format!("redis://127.0.0.1:{port}"), || {});
     let sizes: Vec<String> = cluster.iter().map(|server| servers::redis_cli(server.port, &["dbsize"])).collect();
@@ -69,6 +71,7 @@ fn over_a_redis_cluster() {
 }
 
 #[test]
+#[ignore = "needs redis and openssl"]
 fn over_redis_with_tls() {
     let certificates = Certificates::new();
     let at = |name: &str| certificates.path(name).display().to_string();
@@ -87,7 +90,7 @@ fn over_redis_with_tls() {
         "--tls-auth-clients",
         "no",
     ];
-    let Some(server) = servers::redis(&options) else { return };
+    let server = servers::redis(&options);
     let remote = format!("rediss://localhost:{} ca-file={authority}", server.port);
     both_ways(&remote, || {});
     let stranger = Machine::new("stranger", &format!("rediss://localhost:{}", server.port));
@@ -97,7 +100,7 @@ fn over_redis_with_tls() {
 
 #[test]
 fn over_http() {
-    let Some(mut server) = servers::nginx(None, None) else { return };
+    let mut server = servers::nginx(None, None);
     let url = format!("http://127.0.0.1:{}/some/path", server.port);
     both_ways(&format!("{url} layout=bazel namespace=b"), || {});
     both_ways(&format!("{url} layout=flat namespace=f"), || {});
@@ -108,9 +111,10 @@ fn over_http() {
 }
 
 #[test]
+#[ignore = "needs nginx and openssl"]
 fn over_https_with_a_token() {
     let certificates = Certificates::new();
-    let Some(server) = servers::nginx(Some("hush-hush"), Some(&certificates)) else { return };
+    let server = servers::nginx(Some("hush-hush"), Some(&certificates));
     let token = certificates.path("token");
     std::fs::write(&token, "hush-hush\n").unwrap();
     let authority = certificates.path("ca.pem").display().to_string();
@@ -127,8 +131,9 @@ fn over_https_with_a_token() {
 }
 
 #[test]
+#[ignore = "needs moto"]
 fn over_s3() {
-    let Some((mut server, key, secret)) = servers::s3() else { return };
+    let (mut server, key, secret) = servers::s3();
     let attributes = format!("endpoint=http://127.0.0.1:{} operation-timeout=10s user={key}", server.port);
     let stranger = Machine::new("stranger", &format!("s3://results/tasting {attributes} password=guess-work"));
     let ran = stranger.runs(&["./t", "one"]);
@@ -207,14 +212,14 @@ fn results_are_sent_without_anybody_waiting_and_hold_no_pipe() {
     let took = start.elapsed();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "one: the data\n");
     assert!(took < Duration::from_secs(3), "pipes were held for {took:?}");
-    assert_eq!(machine.errands(), 1, "the process behind is still at it");
+    assert_eq!(machine.upload_jobs(), 1, "the process behind is still at it");
     drop(silent);
     // And with a server that answers, it is there soon after.
     let place = tempfile::tempdir().unwrap();
     let machine = Machine::new("bob", &format!("file:{}", place.path().display()));
     machine.runs(&["./t", "one"]);
     let start = Instant::now();
-    while files_below(place.path()).len() < 2 || machine.errands() > 0 {
+    while files_below(place.path()).len() < 2 || machine.upload_jobs() > 0 {
         assert!(start.elapsed() < Duration::from_secs(20), "it is not sent");
         std::thread::sleep(Duration::from_millis(20));
     }

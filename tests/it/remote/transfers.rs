@@ -37,8 +37,9 @@ fn one_archive_for_a_job() {
 }
 
 #[test]
+#[ignore = "needs redis"]
 fn a_nightly_job_fills_a_store() {
-    let Some(server) = servers::redis(&[]) else { return };
+    let server = servers::redis(&[]);
     let url = format!("redis://127.0.0.1:{}", server.port);
     let nightly = Machine::new("nightly", "");
     (0..100).for_each(|test| _ = nightly.runs(&["./t", &test.to_string()]));
@@ -105,7 +106,7 @@ fn a_wrong_result_is_taken_back() {
     let audited = alice.finish(&mut alice.tasting(&["run", "--audit", "100%", "--", "./t"]));
     assert_eq!(audited.decision.audit, Some(tasting::model::Audit::Missed), "{audited:?}");
     alice.does(&["push"]);
-    assert_eq!(files_below(place.path()).len(), 1, "the outcome is gone, the shapes stay");
+    assert_eq!(files_below(place.path()).len(), 1, "the outcome is gone, the dependency sets stay");
 }
 
 #[test]

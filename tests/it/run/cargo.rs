@@ -4,7 +4,7 @@ use super::Bench;
 use crate::workshop::{Outcome, TASTING, TASTING_CC, succeed};
 use std::process::Command;
 use tasting::model::Verdict;
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const LIBRARY: &str = "pub fn one() -> u32 {
     1

@@ -78,7 +78,7 @@ while True:
 
 #[test]
 fn every_signal_reaches_the_test() {
-    let Some(_) = tool("python3") else { return };
+    tool("python3");
     let bench = Bench::new();
     bench.write("t.py", CATCHES);
     let mut begun = Begun::new(bench.tasting(&["python3", "t.py"]));
@@ -154,7 +154,7 @@ fn a_test_that_stops_itself_goes_on() {
 /// The timer was set for the program in whose place we are.
 #[test]
 fn an_alarm_from_before_ends_the_test() {
-    let Some(_) = tool("perl") else { return };
+    tool("perl");
     let bench = Bench::new();
     let mut command = bench.command("perl");
     command.args(["-e", "alarm 1; exec @ARGV", TASTING, "run", "sh", "-c", "echo begun; exec sleep 60"]);
@@ -193,7 +193,7 @@ fn signals_reach_the_second_attempt() {
 /// Who ignores the signal has no children to wait for.
 #[test]
 fn a_test_whose_parent_ignores_its_children() {
-    let Some(perl) = tool("perl") else { return };
+    let perl = tool("perl");
     let bench = Bench::new();
     let ignoring = |words: &[&str]| {
         let mut command = bench.command(&perl);

@@ -4,7 +4,7 @@ use super::Bench;
 use crate::workshop::{TASTING, TASTING_CC, succeed, tool};
 use std::process::Command;
 use tasting::model::Verdict;
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const TEST: &str =
     "#include <stdio.h>\nint answer(void);\nint main(void) { printf(\"%d\\n\", answer()); return answer() != 42; }\n";
@@ -37,8 +37,9 @@ fn goes_round(bench: &Bench, tests: usize, build: impl Fn(), check: impl Fn() ->
 }
 
 #[test]
+#[ignore = "needs cmake"]
 fn ctest() {
-    let (Some(cmake), Some(ctest)) = (tool("cmake"), tool("ctest")) else { return };
+    let (cmake, ctest) = (tool("cmake"), tool("ctest"));
     let bench = Bench::new();
     bench.write("answer.c", ANSWER);
     for test in ["a.c", "b.c"] {
@@ -61,8 +62,9 @@ fn ctest() {
 }
 
 #[test]
+#[ignore = "needs meson"]
 fn meson() {
-    let (Some(meson), Some(ninja)) = (tool("meson"), tool("ninja")) else { return };
+    let (meson, ninja) = (tool("meson"), tool("ninja"));
     let bench = Bench::new();
     bench.write("answer.c", ANSWER);
     bench.write("a.c", TEST);
@@ -80,8 +82,9 @@ fn meson() {
 }
 
 #[test]
+#[ignore = "needs autotools"]
 fn automake() {
-    let Some(autoreconf) = tool("autoreconf") else { return };
+    let autoreconf = tool("autoreconf");
     let bench = Bench::new();
     bench.write("answer.c", ANSWER);
     bench.write("a.c", TEST);

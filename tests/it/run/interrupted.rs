@@ -95,7 +95,7 @@ fn a_shell_with_background_jobs_finds_its_files() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn python_finds_its_files_while_children_end() {
-    let Some(_) = tool("python3") else { return };
+    tool("python3");
     let bench = Bench::new();
     bench.write("file", "x");
     bench.write(
@@ -135,9 +135,10 @@ const HANDLER: &str = "#include <signal.h>\n#include <stddef.h>\n#include <sys/s
     return stat(words[0], &found); }";
 
 #[test]
+#[ignore = "needs musl-gcc"]
 fn handlers_of_static_programs_are_not_trusted() {
     for compiler in ["cc", "musl-gcc"] {
-        let Some(compiler) = tool(compiler) else { continue };
+        let compiler = tool(compiler);
         let bench = Bench::new();
         bench.write("t.c", HANDLER.replace("WHAT", "alarm(100)"));
         succeed(bench.command(&compiler).args(["-static", "-o", "t", "t.c"])).unwrap();

@@ -22,7 +22,7 @@ fn set_old(path: &Path) {
 
 #[test]
 fn an_existing_file_keeps_its_permissions() {
-    let Some(_) = tool("perl") else { return };
+    tool("perl");
     let create = "use Fcntl; sysopen(F, 'out', O_CREAT | O_TRUNC | O_WRONLY, 0600) or die; print F 'x'";
     let append = "use Fcntl; sysopen(F, 'out', O_CREAT | O_APPEND | O_WRONLY, 0600) or die; print F 'x'";
     let truncate = "truncate('out', 1) or exit 3";

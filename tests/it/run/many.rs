@@ -19,6 +19,7 @@ int main(int argc, char **argv) {
 "#;
 
 #[test]
+#[ignore = "takes a minute"]
 fn sixty_four_at_once_some_killed() {
     let bench = Bench::with(PROGRAM);
     let count = 64;

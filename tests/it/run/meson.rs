@@ -1,12 +1,12 @@
 //! Meson: every protocol of its tests, subprojects, repetitions, a test setup, and another machine's programs.
 
 use super::Bench;
-use crate::workshop::{Outcome, shims, succeed, tool};
+use crate::workshop::{Outcome, shims, succeed, tools};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Command;
 use tasting::model::Verdict;
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const NATIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/meson/tasting.ini");
 
@@ -66,10 +66,9 @@ fn tests(bench: &Bench, words: &[&str], log: &str) -> (BTreeMap<String, String>,
 }
 
 #[test]
+#[ignore = "needs meson"]
 fn protocols() {
-    if ["meson", "ninja", "rustc"].iter().any(|name| tool(name).is_none()) {
-        return;
-    }
+    tools(&["meson", "ninja", "rustc"]);
     let bench = Bench::new();
     FILES.iter().for_each(|(name, text)| _ = bench.write(name, text));
     bench.script("script.sh", "#!/bin/sh\ntest \"$1\" = 'a b' && test \"$X\" = 1\n");
@@ -107,10 +106,9 @@ fn protocols() {
 }
 
 #[test]
+#[ignore = "needs meson and a cross compiler"]
 fn another_machine() {
-    if ["meson", "ninja", "aarch64-linux-gnu-gcc", "qemu-aarch64"].iter().any(|name| tool(name).is_none()) {
-        return;
-    }
+    tools(&["meson", "ninja", "aarch64-linux-gnu-gcc", "qemu-aarch64"]);
     let bench = Bench::new();
     bench.write("meson.build", "project('x', 'c')\ntest('t', executable('t', 't.c', 'answer.c'))\n");
     bench.write("t.c", "int answer(void);\nint main(void) { return answer() - 42; }\n");

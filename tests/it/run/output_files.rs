@@ -55,7 +55,8 @@ fn seeking_and_truncating_work_and_are_not_kept() {
 #[test]
 fn a_shared_file_is_a_pipe_to_the_test() {
     let bench = Bench::new();
-    let run = "RUN sh -c 'test -p /dev/fd/1 && echo pipe; echo own'".replace("RUN", &format!("{TASTING} run --"));
+    let run = r#"RUN sh -c 'perl -e "print STDERR -p STDOUT ? q(pipe) : q(file)" 2>&1; echo own'"#
+        .replace("RUN", &format!("{TASTING} run --"));
     for line in [
         format!("{{ echo before; {run}; }} > log"),
         format!("exec > log; (sleep 0.05; echo other) & {run}; wait"),
@@ -91,4 +92,42 @@ fn the_writer_of_a_pipe_does_not_share_the_file() {
     let test = "RUN sh -c 'echo first; echo second > /dev/stdout'";
     let line = format!("exec < <(sleep 0.5); exec > log; exec {test}");
     assert_eq!(same_as_plainly(&bench, &line), b"second\n");
+}
+
+/// A file that others have open as well is a pipe to the test, until the test asks for it by a path.
+#[test]
+fn a_shared_file_is_opened_by_its_path() {
+    let bench = Bench::new();
+    bench.write(
+        "t.py",
+        "import os, stat\nos.write(2, b'abcdef')\nfile = os.open('/proc/self/fd/2', os.O_WRONLY | os.O_TRUNC)\n\
+         os.write(file, b'another line')\nos.write(2, b'XY')\nprint(stat.S_ISREG(os.fstat(2).st_mode))\n",
+    );
+    for line in [
+        "exec 2> log; RUN bash -c 'echo first >&2; echo second line > /dev/stderr; echo x >&2' | cat",
+        "exec 2> log; RUN sh -c 'echo first >&2; echo second line > /dev/stderr; ls none' | cat",
+        "exec 2> log; RUN sh -c 'echo first >&2; (echo other > /dev/stderr); echo x >&2' | cat",
+        "exec 2>> log; RUN sh -c 'echo first >&2; echo second > /dev/stderr; echo x >&2' | cat",
+        "exec > log 2>&1; sleep 1 & RUN sh -c 'echo first; echo second line > /dev/stderr; echo x; echo y >&2'; kill $!",
+        "exec 2> log; RUN python3 t.py | cat >&2",
+        "exec 2> log; RUN sh -c 'test -f /dev/stderr && echo file >&2; readlink /proc/self/fd/2 >&2' | cat",
+        "exec 2> log; RUN sh -c 'echo text >&2; cat /dev/stderr > copy; cat copy >&2' | cat",
+    ] {
+        for _ in 0..2 {
+            same_as_plainly(&bench, line);
+            assert_eq!(bench.last().decision, Verdict::Executed, "{line}: {:?}", bench.last());
+        }
+    }
+}
+
+/// A pipe cannot be emptied, a file can.
+#[test]
+fn what_was_printed_to_a_pipe_is_not_reused_for_a_file() {
+    let bench = Bench::new();
+    let test = "RUN sh -c 'echo first >&2; echo second line > /dev/stderr; echo x >&2'";
+    is_reused(&bench, &format!("{test} 2>&1 | cat > log"));
+    for _ in 0..2 {
+        same_as_plainly(&bench, &format!("exec 2> log; {test} | cat"));
+        assert_eq!(bench.last().decision, Verdict::Executed, "{:?}", bench.last());
+    }
 }

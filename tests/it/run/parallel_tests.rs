@@ -1,7 +1,9 @@
 //! Tests that run at the same time and write into the same folders.
 
 use super::Bench;
+use crate::workshop::succeed;
 use std::fs;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Waits until something is there.
@@ -80,4 +82,31 @@ fn a_folder_that_is_made_anew_is_the_tests_own() {
     bench.write("out/old", "x");
     bench.reuses(&words);
     assert!(bench.path("out/new").exists() && !bench.path("out/old").exists());
+}
+
+/// Results, misses, failures and what is asked of the store, all at the same time.
+#[test]
+fn nothing_is_written_while_many_run_read_only() {
+    let bench = Bench::new();
+    bench.settles(&["echo", "known"]);
+    let content = || {
+        let list = "find . -type f -printf '%p %T@ %s ' -exec cat {} + ; find . -type d -printf '%p %T@\\n' | sort";
+        let mut command = bench.command("sh");
+        succeed(command.current_dir(bench.store_path()).args(["-c", list])).unwrap().stdout
+    };
+    let before = content();
+    let children = (0..16).map(|number| {
+        let end = format!("exit {}", number % 2);
+        let words: &[&str] = match number % 3 {
+            0 => &["echo", "known"],
+            1 => &["echo", "new"],
+            _ => &["sh", "-c", &end],
+        };
+        bench.tasting(words).env("TASTING_READONLY", "1").stdout(Stdio::null()).spawn().unwrap()
+    });
+    for mut child in children.collect::<Vec<_>>() {
+        child.wait().unwrap();
+    }
+    assert!(content() == before, "the store has changed");
+    bench.reuses(&["echo", "known"]);
 }

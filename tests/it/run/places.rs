@@ -70,7 +70,7 @@ fn output_that_names_its_folder_is_not_shared() {
 
 #[test]
 fn branches_that_are_switched_back_and_forth() {
-    let Some(git) = tool("git") else { return };
+    let git = tool("git");
     let bench = Bench::new();
     let git = |words: &[&str]| {
         let mut command: Command = bench.command(&git);

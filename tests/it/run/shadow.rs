@@ -3,7 +3,7 @@
 use super::{Bench, Ran};
 use crate::workshop::{Outcome, TASTING};
 use tasting::model::{Audit, Granularities, Verdict};
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const TWO: &str = "int used(void); int unused(void);\n\
     int main(int n, char **a) { return n > 5 ? unused() : used(); }\n";

@@ -4,7 +4,7 @@ use super::Bench;
 use std::fs;
 use std::path::PathBuf;
 use tasting::model::{Audit, Verdict};
-use tasting::store::Store;
+use tasting::store::{Journal, Store};
 
 /// A test whose verdict depends on something that no file shows: the age of a file.
 const HIDDEN: [&str; 3] = ["sh", "-c", "test ! reference -nt data"];

@@ -1,7 +1,7 @@
 //! Inputs that are no files, or not the content of files: descriptors, attributes, sockets, terminals, other processes.
 
 use super::{Bench, Ran};
-use crate::workshop::{TASTING, tool};
+use crate::workshop::{TASTING, tool, tools};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
@@ -84,7 +84,7 @@ fn standard_input_that_is_handed_on_is_not_kept() {
 #[test]
 fn size_and_position_of_an_inherited_file_count() {
     let bench = Bench::new();
-    let Some(python) = tool("python3") else { return };
+    let python = tool("python3");
     let file = bench.write("log", "0123456789");
     let run = |code: &str| {
         let line = format!("exec 5>>{}; exec {TASTING} run -- {} -c \"{code}\"", file.display(), python.display());
@@ -109,7 +109,7 @@ fn tables_of_mounts_count_by_content() {
 #[test]
 fn extended_attributes_count() {
     let bench = Bench::new();
-    let Some(python) = tool("python3") else { return };
+    let python = tool("python3");
     let file = bench.write("file", "x");
     let set = |value: &str| set_attribute(&file, value);
     if !set("one") {
@@ -127,7 +127,7 @@ fn extended_attributes_count() {
 /// Sets an extended attribute; `false` where there are none.
 fn set_attribute(file: &std::path::Path, value: &str) -> bool {
     let code = "import os, sys; os.setxattr(sys.argv[1], 'user.test', sys.argv[2].encode())";
-    let python = tool("python3").unwrap();
+    let python = tool("python3");
     Command::new(python).args(["-c", code]).arg(file).arg(value).stderr(Stdio::null()).status().unwrap().success()
 }
 
@@ -184,7 +184,7 @@ for line in sys.stdin:
 #[test]
 fn changes_through_mapped_memory_are_seen() {
     let bench = Bench::new();
-    let Some(python) = tool("python3") else { return };
+    let python = tool("python3");
     let file = bench.write("data", "0 is here\n");
     let mut other = Command::new(python);
     let mut other = other.args(["-c", MAPS]).arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -211,12 +211,10 @@ fn capabilities_and_personality_count() {
         bench.finish(&mut command).decision.decision
     };
     bench.settles(&["echo", "a"]);
-    if tool("setarch").is_some() {
-        assert_eq!(through(&["setarch", "-R"]), Verdict::Executed);
-        assert_eq!(through(&["setarch", "-R"]), Verdict::Reused);
-    }
+    assert_eq!(through(&["setarch", "-R"]), Verdict::Executed);
+    assert_eq!(through(&["setarch", "-R"]), Verdict::Reused);
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-    if is_root && tool("setpriv").is_some() {
+    if is_root {
         let without = ["setpriv", "--inh-caps=-net_raw", "--bounding-set=-net_raw"];
         assert_eq!(through(&without), Verdict::Executed);
         assert_eq!(through(&without), Verdict::Reused);
@@ -246,9 +244,7 @@ fn on_terminal(bench: &Bench, line: &str, size: Option<&str>) -> Verdict {
 #[test]
 fn a_controlling_terminal_counts_when_asked_for() {
     let bench = Bench::new();
-    if tool("script").is_none() || tool("setsid").is_none() {
-        return;
-    }
+    tools(&["script", "setsid"]);
     let line = "sh -c '(exec 3<>/dev/tty) 2>/dev/null && echo tty > out || echo none > out' >/dev/null 2>&1";
     let without = || {
         let mut command = bench.command("setsid");
@@ -268,9 +264,7 @@ fn a_controlling_terminal_counts_when_asked_for() {
 #[test]
 fn the_size_of_the_terminal_counts() {
     let bench = Bench::new();
-    if tool("script").is_none() {
-        return;
-    }
+    tool("script");
     for line in ["stty size", "sh -c 'stty size' 2>&1 >out"] {
         assert_eq!(on_terminal(&bench, line, Some("rows 30 cols 90")), Verdict::Executed, "{line}");
         assert_eq!(on_terminal(&bench, line, Some("rows 30 cols 90")), Verdict::Reused, "{line}");
@@ -319,7 +313,7 @@ print(connection.recv(9).decode())
 #[test]
 fn an_outsider_who_connects_is_not_kept() {
     let bench = Bench::new();
-    let Some(python) = tool("python3") else { return };
+    let python = tool("python3");
     let connect = || {
         let end = Instant::now() + Duration::from_secs(20);
         while Instant::now() < end {
@@ -341,7 +335,7 @@ fn an_outsider_who_connects_is_not_kept() {
 #[test]
 fn an_outsiders_pipe_and_socket_name_are_not_kept() {
     let bench = Bench::new();
-    let Some(python) = tool("python3") else { return };
+    let python = tool("python3");
     let path = bench.path("pipe");
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -76,6 +76,23 @@ fn a_changed_function_is_named_with_its_line_and_chain() {
 }
 
 #[test]
+fn the_nearest_execution_is_compared_not_the_latest() {
+    let bench = project(SOURCE);
+    bench.settles(&["./t"]);
+    let other = SOURCE.replace("lookup(x) + 1", "lookup(x) + 7").replace("{1, 2, 3}", "{4, 5, 6}");
+    edit(&bench, &other);
+    bench.settles(&["./t"]);
+    edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
+    let found = explained(&bench, &["./t"]);
+    assert_eq!(only_change(&found)["name"], "lookup", "the first version is nearer than the second");
+    assert!(found["nearer"]["time"].as_u64() < found["latest"]["time"].as_u64(), "{found:#}");
+    contains(&bench.says(&["explain", "--", "./t"]), &["compared with the nearest run, "]);
+    edit(&bench, &other.replace("table[x % 3]", "table[x % 3] * 5"));
+    let found = explained(&bench, &["./t"]);
+    assert_eq!((&only_change(&found)["name"], &found["nearer"]), (&json!("lookup"), &Value::Null));
+}
+
+#[test]
 fn changed_data_and_a_changed_string() {
     let bench = project(SOURCE);
     bench.settles(&["./t"]);
@@ -125,8 +142,10 @@ fn an_added_and_a_removed_function() {
         &bench.says(&["explain", "--", "./t"]),
         &["main (t.c:8): function is different", "extra (t.c:5): function is new"],
     );
+    let other = |source: &str| source.replace("{1, 2, 3}", "{1, 2, 4}").replace("lookup(x) + 1", "lookup(x) + 2");
+    edit(&bench, &other(&more.replace("parse(argc)", "parse(argc) + extra(argc)")));
     bench.runs(&["./t"]);
-    edit(&bench, &SOURCE.replace("parsed", "passed"));
+    edit(&bench, &other(SOURCE));
     contains(&bench.says(&["explain", "--", "./t"]), &["extra (t.c:5): function is gone", "main → extra"]);
 }
 

@@ -61,10 +61,9 @@ fn a_changed_library_is_named() {
 }
 
 #[test]
+#[ignore = "needs valgrind"]
 fn valgrind_is_no_riddle() {
-    if tool("valgrind").is_none() {
-        return;
-    }
+    tool("valgrind");
     let source = |value: u32| format!("int unused(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n");
     let bench = Bench::with(&source(1));
     let words = ["valgrind", "-q", "--vgdb=no", "./t"];
@@ -98,4 +97,34 @@ fn refusals_have_codes() {
     assert_eq!(stats["not_kept"], json!({"still-running": 1}));
     contains(&bench.says(&["stats", "--prometheus"]), &["tasting_not_kept_total{code=\"still-running\"} 1\n"]);
     contains(&bench.says(&["stats", "--markdown"]), &["| still-running | 1 |"]);
+}
+
+/// make ignores two signals for what it starts, a shell none.
+#[test]
+fn signals_of_the_harness_are_assumed() {
+    let bench = Bench::new();
+    // No shell: dash drops variables whose names are none of its own, as cargo sets them for tests.
+    succeed(bench.command("env").args(["--ignore-signal=USR1", TASTING, "run", "--", "true"])).unwrap();
+    let found = bench.json(&["explain", "--json", "--", "true"]);
+    assert_eq!(found["decision"], "reused", "{found:#}");
+    assert!(found["assumed"].to_string().contains("signals are ignored"), "{found:#}");
+    assert_eq!(bench.runs(&["true"]).decision.sort, "circumstances", "the test itself counts as another one");
+}
+
+/// Programs that ever had a second thread start others with these signals as libc has left them.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn signals_that_libc_keeps_do_not_count() {
+    let bench = Bench::new();
+    let with = |handler: u64| {
+        // The kernel's own call: libc refuses these signals.
+        let script = format!(
+            "import ctypes, os, sys\naction = (ctypes.c_uint64 * 4)({handler}, 0, 0, 0)\n\
+             for signal in 32, 33: assert ctypes.CDLL(None).syscall(13, signal, action, None, 8) == 0\n\
+             os.execv(sys.argv[1], [sys.argv[1], 'run', '--', 'true'])"
+        );
+        succeed(bench.command("python3").args(["-c", &script, TASTING])).unwrap();
+        bench.json(&["log", "--json", "-n", "1"])["decision"].clone()
+    };
+    assert_eq!([with(0), with(1)], ["executed", "reused"]);
 }

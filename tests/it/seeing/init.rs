@@ -102,10 +102,9 @@ fn installed(bench: &Bench) -> PathBuf {
 
 /// What `init` writes for CMake is what CMake takes, and the installed files are found.
 #[test]
+#[ignore = "needs cmake"]
 fn presets_that_cmake_takes() {
-    if tool("cmake").is_none() {
-        return;
-    }
+    tool("cmake");
     let top = "cmake_minimum_required(VERSION 3.10)\nproject(x C)\nenable_testing()\nadd_executable(a a.c)\n\
         add_test(NAME a COMMAND a)\n";
     let bench = project(&[("CMakeLists.txt", top), ("a.c", "int main(void) { return 0; }\n")]);

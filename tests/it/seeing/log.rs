@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use tasting::model::{Hash, Mark};
-use tasting::store::Store;
+use tasting::store::{Quarantine, Store};
 
 fn log(bench: &Bench, more: &[&str]) -> Vec<Value> {
     let text = bench.says(&[&["log", "--json"], more].concat());

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::cases::{PART, PART_H};
 use super::twins::{files_in, shell};
 use crate::edits::matrix::COMPILERS;
-use crate::workshop::{Outcome, Workshop, shims, tool};
+use crate::workshop::{Outcome, Workshop, shims, tools};
 
 const MAIN: &str = "#include \"part.h\"\nint main(void) { return part(1) == 9 ? 0 : 1; }\n";
 const CXX: &str =
@@ -54,9 +54,7 @@ target_link_libraries(static archive)
 ";
 
 fn cmake(generator: &str) {
-    if tool("cmake").is_none() || (generator == "Ninja" && tool("ninja").is_none()) {
-        return;
-    }
+    tools(&["cmake", "ninja"]);
     let workshop = project(&[("CMakeLists.txt", CMAKE)]);
     well(&workshop, &format!("cmake -S . -B build -G '{generator}' --toolchain $REPOSITORY/cmake/tasting.cmake"));
     well(&workshop, "cmake --build build && build/dynamic && build/static");
@@ -65,21 +63,22 @@ fn cmake(generator: &str) {
 }
 
 #[test]
+#[ignore = "needs cmake"]
 fn cmake_with_make() {
     cmake("Unix Makefiles");
 }
 
 #[test]
+#[ignore = "needs cmake"]
 fn cmake_with_ninja() {
     cmake("Ninja");
 }
 
 /// Jansson asks for CMake 3.1, and so gets the language of that version in the toolchain file too.
 #[test]
+#[ignore = "needs cmake"]
 fn cmake_of_an_old_project() {
-    if tool("cmake").is_none() || tool("ninja").is_none() {
-        return;
-    }
+    tools(&["cmake", "ninja"]);
     let workshop = project(&[("CMakeLists.txt", &CMAKE.replace("VERSION 3.21", "VERSION 3.1"))]);
     // CMake 4 refuses such projects without that.
     let old = "-DCMAKE_POLICY_VERSION_MINIMUM=3.5";
@@ -90,10 +89,9 @@ fn cmake_of_an_old_project() {
 
 /// Without the toolchain file: the shims as the compilers.
 #[test]
+#[ignore = "needs cmake"]
 fn cmake_with_the_shims_as_compilers() {
-    if tool("cmake").is_none() || tool("ninja").is_none() {
-        return;
-    }
+    tools(&["cmake", "ninja"]);
     let workshop = project(&[("CMakeLists.txt", CMAKE)]);
     well(&workshop, "cmake -S . -B build -G Ninja -DCMAKE_C_COMPILER=tasting-cc -DCMAKE_CXX_COMPILER=tasting-c++");
     well(&workshop, "cmake --build build && build/dynamic && build/static");
@@ -101,10 +99,9 @@ fn cmake_with_the_shims_as_compilers() {
 }
 
 #[test]
+#[ignore = "needs meson"]
 fn meson() {
-    if tool("meson").is_none() || tool("ninja").is_none() {
-        return;
-    }
+    tools(&["meson", "ninja"]);
     let build = "project('small', 'c', 'cpp')
 part = shared_library('part', 'part.c')
 archive = static_library('archive', 'part.c')
@@ -120,10 +117,9 @@ assert(meson.get_compiler('c').has_function('printf'))
 }
 
 #[test]
+#[ignore = "needs autotools"]
 fn autotools_with_libtool() {
-    if ["autoconf", "automake", "libtoolize", "make"].iter().any(|name| tool(name).is_none()) {
-        return;
-    }
+    tools(&["autoconf", "automake", "libtoolize", "make"]);
     let configure = "AC_INIT([small], [1])
 AC_CONFIG_MACRO_DIRS([m4])
 AM_INIT_AUTOMAKE([foreign])

@@ -29,6 +29,7 @@ fn files_beside_the_binary_are_the_drivers() {
 
 /// Its content has times in it.
 #[test]
+#[ignore = "needs clang"]
 fn time_traces_lie_where_the_driver_puts_them() {
     for (number, _) in compilers().enumerate().filter(|(_, compiler)| compiler.name == "clang") {
         let line = "mkdir -p out && $CC -O2 -ftime-trace main.c part.c -o out/prog; ls out | grep -v tasting";

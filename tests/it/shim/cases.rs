@@ -31,11 +31,11 @@ int unused_part(int x) { return x ^ 99; }
 pub const ONE: &str = "int helper(int x) { return x + 1; }\nint main(void) { return helper(-1); }\n";
 
 /// C++: a class with virtual methods, a template, an exception, an inline function in a group of its own.
-pub const CXX: &str = r#"struct Shape { virtual ~Shape() {} virtual int area() const = 0; };
-struct Square : Shape { int side; explicit Square(int s) : side(s) {} int area() const override { return side * side; } };
+pub const CXX: &str = r#"struct DependencySet { virtual ~DependencySet() {} virtual int area() const = 0; };
+struct Square : DependencySet { int side; explicit Square(int s) : side(s) {} int area() const override { return side * side; } };
 template <class T> T larger(T a, T b) { return a < b ? b : a; }
 inline int counted() { static int count = 3; return ++count; }
-static int checked(const Shape &shape) { if (shape.area() > 100) throw 7; return shape.area(); }
+static int checked(const DependencySet &dependency_set) { if (dependency_set.area() > 100) throw 7; return dependency_set.area(); }
 int main() {
     try { return larger(checked(Square(3)), counted()) - 9; } catch (int) { return 1; }
 }

@@ -27,10 +27,11 @@ fn script(place: &str, text: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs ccache"]
 fn a_changed_compiler_behind_a_cache_is_seen() {
-    let Some(ccache) = tool("ccache") else { panic!("ccache is needed here") };
+    let ccache = tool("ccache");
     for (number, compiler) in compilers().enumerate() {
-        let real = tool(compiler.c).expect("a compiler");
+        let real = tool(compiler.c);
         let behind =
             |flags: &str| script(&format!("behind/{}", compiler.c), &format!("exec {} {flags} \"$@\"", real.display()));
         let prepare = format!("ln -s {} front/{} && {}", ccache.display(), compiler.c, behind(""));
@@ -42,7 +43,7 @@ fn a_changed_compiler_behind_a_cache_is_seen() {
 #[test]
 fn a_changed_script_behind_a_script_is_seen() {
     for (number, compiler) in compilers().enumerate() {
-        let real = tool(compiler.c).expect("a compiler");
+        let real = tool(compiler.c);
         let inner = |flags: &str| script("front/inner", &format!("exec {} {flags} \"$@\"", real.display()));
         let outer = script(&format!("front/{}", compiler.c), "exec \"${0%%/*}/inner\" \"$@\"");
         let twins = changed_behind(number, &format!("{outer} && {}", inner("")), &inner("-funsigned-char"));

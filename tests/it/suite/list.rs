@@ -3,7 +3,7 @@
 use super::{field, json, tasting};
 use crate::run::Bench;
 use crate::workshop::Outcome;
-use tasting::store::Store;
+use tasting::store::Journal;
 
 const TESTS: &str = r#"{"name": "good", "argv": ["./t", "0"]}
 

@@ -226,3 +226,35 @@ pub fn text(language: Language, steps: &[Step]) -> String {
         Language::C => texts.collect::<Vec<_>>().join(" , "),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::process::Command;
+
+    /// What is in `dir` after a script, when its entries were made in the given order.
+    fn left_by(script: &str, entries: &[&str]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in entries {
+            let path = folder.path().join(entry);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, entry).unwrap();
+        }
+        let script = format!("{script}\nfind dir | sort");
+        let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()
+    }
+
+    /// `cp -r dir dir/made` into a folder that is there copies what it meets before its own target, in the order of entries.
+    #[test]
+    fn copies_do_not_depend_on_entry_order() {
+        let (_, line) = shell::ALL.iter().find(|(_, line)| line.contains("cp -r {dir} {new}")).unwrap();
+        let script = line.replace("{dir}", "dir").replace("{new}", "dir/made");
+        let names = ["dir/a", "dir/b", "dir/made/q", "dir/y", "dir/z"];
+        let orders = (0..names.len()).map(|first| [&names[first..], &names[..first]].concat());
+        let left: BTreeSet<String> = orders.map(|order| left_by(&script, &order)).collect();
+        assert_eq!(left.len(), 1, "{left:#?}");
+    }
+}

@@ -82,7 +82,7 @@ pub const ALL: &[(Feature, &str)] = &[
     ),
     (
         Signals,
-        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nos.kill(os.getpid(), signal.SIGUSR2)\nprint(signal.sigwait([signal.SIGUSR2]))",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nsignal.pthread_kill(threading.get_ident(), signal.SIGUSR2)\nprint(signal.sigwait([signal.SIGUSR2]))",
     ),
     (Signals, "print(subprocess.run(['sh', '-c', 'kill -ABRT $$']).returncode)"),
     (Pipes, "r, w = os.pipe()\nos.write(w, b'{word}')\nprint(os.read(r, 20))\nos.close(r)\nos.close(w)"),

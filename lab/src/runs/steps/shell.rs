@@ -44,7 +44,7 @@ pub const ALL: &[(Feature, &str)] = &[
     (Folders, "cd {dir} 2>/dev/null && { pwd | sed 's,.*/,,'; cd - >/dev/null; }"),
     (Folders, "pwd | sed 's,.*/,,'"),
     (Folders, "mv {dir} {new} 2>/dev/null && ls {new} | sort && mv {new} {dir}"),
-    (Folders, "cp -r {dir} {new} 2>&1; ls {new} | sort"),
+    (Folders, "[ -e {new} ] || cp -r {dir} {new} 2>&1; ls {new} | sort"),
     (Folders, "tar cf - {dir} 2>/dev/null | tar tf - | sort"),
     (Links, "readlink {link}; echo $?"),
     (Links, "cat {link} 2>&1"),

@@ -153,6 +153,7 @@ int main(int argc, char **argv) {
 
 /// Many threads come upon each of many functions at once, in processes that share their code.
 #[test]
+#[ignore = "takes a minute"]
 fn threads_and_processes_that_execute_the_same_for_the_first_time() {
     let functions: String = (0..401)
         .map(|n| format!("__attribute__((noipa)) static unsigned f{n}(unsigned x) {{ for (int i = 0; i < {n} % 7; i++) x = x * 31 + {n}; return x ^ {n}; }}\n"))
@@ -250,6 +251,7 @@ fn a_checksum_of_all_code_is_as_without() {
 
 /// Where a linker folds equal functions into one, the place of one is that of both: whichever is executed counts, and its place is covered.
 #[test]
+#[ignore = "needs gold"]
 fn functions_that_are_folded_into_one() {
     let source = BRANCHES.replace("x + 20", "x + 10");
     let flags = ["-O1", "-fuse-ld=lld", "-Wl,--icf=all"];
@@ -267,4 +269,35 @@ fn functions_that_are_folded_into_one() {
         let twins: Vec<_> = atoms.iter().filter(|atom| atom[3] == "used" || atom[3] == "unused").collect();
         assert!(!twins.is_empty() && twins.iter().all(|twin| twin[2] == true), "{executed}: {twins:?}");
     }
+}
+
+/// gold folds equal exception tables, though their functions differ: the table that is left is that of both.
+#[test]
+#[ignore = "needs gold"]
+fn exception_tables_that_are_folded_into_one() {
+    let function = |name: &str, number: u32| {
+        format!(
+            "extern \"C\" __attribute__((noipa)) long {name}(long x)\n\
+            {{ Guard guard; if (x > 100) throw 1; return x + {number}; }}\n"
+        )
+    };
+    let source = format!(
+        "#include <cstdio>\nstruct Guard {{ __attribute__((noipa)) ~Guard() {{ std::puts(\"left\"); }} }};\n{}{}\
+        int main(int argc, char **argv) {{\n\
+            try {{ argc > 5 ? unused(argc) : used(argc + 100); }} catch (int) {{ std::puts(\"caught\"); }}\n\
+            return 0; }}\n",
+        function("unused", 1000),
+        function("used", 2000)
+    );
+    let bench = Bench::new();
+    let flags = ["-O1", "-fno-pie", "-no-pie", "-x", "c++", "-fuse-ld=gold", "-Wl,--icf=all", "-Wl,--no-as-needed"];
+    bench.compile(&[&flags[..], &["-lstdc++", "-o", "t", "-"]].concat(), &source);
+    assert_eq!(bench.settles(&["./t"]).text(), "left\ncaught\n");
+    let cover = crate::workshop::Outcome::of(bench.command(TASTING).args(["cover", "--", "./t"]));
+    let modules: serde_json::Value = serde_json::from_slice(&cover.stdout).expect("JSON");
+    let atoms = modules[0]["atoms"].as_array().expect("a list");
+    let is_table = |atom: &&serde_json::Value| atom[3].as_str().is_some_and(|name| name.ends_with("used"));
+    let tables: Vec<_> =
+        atoms.iter().filter(is_table).filter(|atom| atom[3] != "used" && atom[3] != "unused").collect();
+    assert!(tables.len() == 1 && tables[0][2] == true, "{tables:?}");
 }

@@ -169,6 +169,7 @@ fn class_edit<'a>(from: &'a str, to: &'a str) -> Edit<'a> {
 }
 
 #[test]
+#[ignore = "takes a minute"]
 fn virtual_calls_and_exceptions() {
     class_edit("return 3", "return 30").runs();
     class_edit("return 4", "return 40").is_reused();

@@ -70,6 +70,7 @@ fn gcc_static_sanitizers_are_not_preloaded() {
 }
 
 #[test]
+#[ignore = "needs clang"]
 fn clang_static_sanitizers_are_not_preloaded() {
     are_unnoticed(
         "clang",
@@ -85,6 +86,7 @@ fn clang_static_sanitizers_are_not_preloaded() {
 }
 
 #[test]
+#[ignore = "needs clang"]
 fn clang_shared_address_sanitizer_is_not_preloaded() {
     let folder = crate::workshop::Outcome::of(std::process::Command::new("clang").arg("-print-runtime-dir"));
     let folder = folder.stdout_text();

@@ -178,6 +178,7 @@ int main(int argc, char **argv) {
 
 /// It finds the program's own code, and can put breakpoints into it.
 #[test]
+#[ignore = "needs gdb"]
 fn a_debugger_that_gets_hold_of_a_traced_program() {
     let source = r#"
 #include <stdio.h>

@@ -1,0 +1,97 @@
+//! The agent: a tiny library that is preloaded into the programs of a test. It notes which functions are executed.
+//!
+//! For each module of the process it asks the watcher for a *region* of shared memory: where its functions lie, a byte for
+//! each that is to be set when it is executed, and an *image* of the module's code in which every byte of every function is
+//! a breakpoint. It maps the image in the place of the code. Whatever a function is entered by, and wherever, its byte is set,
+//! and its code is put into the image. So code that was not noted was not executed: it was not there. Functions have a call of the
+//! *gate* at their front (`gate.rs`), which takes no signal; those that cannot have one are not traced, and count as executed. Who enters a
+//! function past its front, which compilers never do, meets the handler of SIGTRAP (`signals.rs`). Programs that handle SIGTRAP themselves get
+//! their own code back (`release.rs`). AArch64 has no gates: there breakpoints do it all, and everything is given back where the signal is
+//! blocked (`masks.rs`). All processes of a test share the image, which outlives them: what one has executed costs the next one nothing, and nothing
+//! is lost however a process ends.
+//!
+//! Libraries that are opened later are met in the function that the dynamic loader calls for debuggers, between mapping a
+//! library and running its constructors.
+//!
+//! Built by `build.rs` into a shared library without dependencies, not even on the C library. It is
+//! initialised before all other modules (`-z initfirst`), so that constructors are seen too.
+
+#[cfg(target_arch = "x86_64")]
+mod gate;
+#[cfg(target_arch = "x86_64")]
+mod hook;
+mod interposed;
+#[cfg(target_arch = "x86_64")]
+mod known;
+#[cfg(target_arch = "x86_64")]
+mod lead;
+mod loader;
+#[cfg(target_arch = "aarch64")]
+mod masks;
+mod modules;
+#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+mod processor;
+mod region;
+mod release;
+mod signals;
+mod symbols;
+mod system;
+
+use crate::protocol::Head;
+use loader::{debug, watch_the_loader};
+use modules::{add, meet};
+use processor::is_possible;
+use region::request;
+use signals::{handle_traps, stop_handling};
+
+use core::ptr::null;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(tasting_agent)]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {
+        // SAFETY: it ends the process.
+        unsafe { processor::syscall(processor::call::EXIT_GROUP, [134, 0, 0, 0, 0, 0]) };
+    }
+}
+
+static IS_ARMED: AtomicBool = AtomicBool::new(false);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+/// Runs before everything else in the process.
+extern "C" fn start() {
+    // SAFETY: nothing else runs yet in the process, and the loader's list is complete.
+    unsafe {
+        if debug().is_null() || (*debug()).modules.is_null() {
+            return;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if !lead::lead() {
+            return;
+        }
+        let program = (*debug()).modules;
+        let given = request(null());
+        if given.region.is_null() {
+            // Nobody watches, or the program is not one that can be traced: neither are its libraries.
+            return;
+        }
+        if !is_possible() || !handle_traps(Head::has_illegal_fronts(given.region)) {
+            (*given.region).failed = 1;
+            return given.close();
+        }
+        if !watch_the_loader() {
+            stop_handling();
+            (*given.region).failed = 1;
+            return given.close();
+        }
+        IS_ARMED.store(true, Ordering::Release);
+        add(program, &given);
+        given.close();
+        meet(!given.is_alone);
+    }
+}

@@ -1,0 +1,8 @@
+//! System calls that several have use for.
+
+use super::processor::{call, syscall};
+
+pub unsafe fn unmap(at: usize, size: usize) {
+    // SAFETY: as the caller promises: the range is ours, and not used any more.
+    unsafe { syscall(call::MUNMAP, [at, size, 0, 0, 0, 0]) };
+}

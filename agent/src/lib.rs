@@ -1,0 +1,15 @@
+//! The agent, and what it and the watcher agree on. The crate is built twice: by `build.rs`, as the shared library that is loaded
+//! into programs (`agent`), and as the library that `tasting` uses, which has the first one in it as bytes.
+
+#![no_std]
+
+pub mod looks;
+pub mod protocol;
+
+// Clippy reads it as a part of the second one.
+#[cfg(any(tasting_agent, clippy))]
+mod agent;
+
+/// The shared library, as a file.
+#[cfg(not(tasting_agent))]
+pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.so"));

@@ -1,0 +1,227 @@
+//! The values of programs: their fingerprints with their libraries, and which of the libraries those cover. They are
+//! remembered in the store for as long as none of the files changes.
+
+use super::super::config::SystemLibraries;
+use super::{NO_MANIFEST, Values, is_of_system};
+use crate::fingerprint::execution::{self, Coarse, Execution, Extent, Placed};
+use crate::fingerprint::walk::NodeSet;
+use crate::model::keys::KeyOf;
+use crate::model::{Dependency, DependencyKind, DependencySet, FileIdentity, Hash, Hasher, Place};
+use crate::observe::tracing::Executed;
+use crate::observe::used::is_executable;
+use crate::process::manifest_file;
+use crate::store::Store;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A program with a fingerprint.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub value: Hash,
+    /// For each library, whether the fingerprint covers it.
+    pub covered: Vec<bool>,
+}
+
+impl Values<'_> {
+    /// The value of a program: its fingerprint with its libraries, else its content.
+    pub(super) fn program(&mut self, dependency: &Dependency) -> Hash {
+        match self.execution(dependency) {
+            Ok(program) => program.value,
+            Err(_) => self.value(dependency),
+        }
+    }
+
+    pub(super) fn execution(&mut self, dependency: &Dependency) -> Result<Program, String> {
+        if let Some(known) = self.programs.get(dependency) {
+            return known.clone();
+        }
+        let execution = self.executed(dependency);
+        self.programs.insert(dependency.clone(), execution.clone());
+        execution
+    }
+
+    fn executed(&mut self, dependency: &Dependency) -> Result<Program, String> {
+        let nowhere = || "it is not here".to_owned();
+        let path = self.project.path(&dependency.place).ok_or_else(nowhere)?;
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found)) {
+            return Err(nowhere());
+        }
+        manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
+        let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>().ok_or_else(nowhere)?;
+        // A library of another version, which has another file, may be found in its place.
+        if let Some(gone) = libraries.iter().find(|library| !library.exists()) {
+            return Err(format!("its library {} is not there any more", gone.display()));
+        }
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        let name = self.memory_name(&path, &libraries, entry.as_deref(), &dependency.executed);
+        if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
+            return Ok(remembered);
+        }
+        let set = NodeSet::from_bytes(&dependency.executed);
+        let extent = if dependency.executed.is_empty() { Extent::Whole } else { Extent::Set(&set) };
+        let opened = self.opened(&path, &libraries)?;
+        let execution = opened.fingerprint(entry.as_deref(), extent).map_err(|error| error.to_string())?;
+        let program = Program { value: self.program_value(&execution), covered: execution.covered };
+        if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
+            remember(self.store, name, &program);
+        }
+        Ok(program)
+    }
+
+    /// A name for the files that all of a program's value follows from, as long as none of them changes.
+    pub(super) fn files_of_program(&self, dependency: &Dependency, path: &Path) -> Option<Hash> {
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
+        let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>()?;
+        self.memory_name(path, &libraries, self.project.entry(&dependency.place), &[])
+    }
+
+    /// What of a program and its libraries counts for an execution, by module. Nothing if they cannot be read.
+    pub fn extent(&mut self, dependency: &Dependency) -> Vec<(PathBuf, Vec<Placed>)> {
+        let Some(path) = self.project.path(&dependency.place) else { return Vec::new() };
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
+        let Some(libraries) = libraries.collect::<Option<Vec<PathBuf>>>() else { return Vec::new() };
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        let set = NodeSet::from_bytes(&dependency.executed);
+        let set = (!dependency.executed.is_empty()).then_some(&set);
+        let Ok(opened) = self.opened(&path, &libraries) else { return Vec::new() };
+        opened.extent(entry.as_deref(), set).into_iter().map(|(path, atoms)| (path.to_owned(), atoms)).collect()
+    }
+
+    /// A program and its libraries at coarser granularities. `None` if it counts by its content.
+    pub fn coarse(&mut self, dependency: &Dependency) -> Option<Coarse> {
+        self.execution(dependency).ok()?;
+        let path = self.project.path(&dependency.place)?;
+        let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
+        let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>()?;
+        let entry = self.project.entry(&dependency.place).map(str::to_owned);
+        Some(self.opened(&path, &libraries).ok()?.coarse(entry.as_deref()))
+    }
+
+    /// A program with its libraries, read.
+    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<Arc<execution::Program>, String> {
+        let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
+        let counts_by_name = |library: &Path| by_name && is_of_system(library);
+        // Libraries of the system are large, and change seldom.
+        let digest = |identity: FileIdentity, make: &dyn Fn() -> Hash| {
+            let name = KeyOf::LibraryDigest.of_file(&identity);
+            self.store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
+                let digest = make();
+                if identity.is_settled() {
+                    self.store.remember(name, digest);
+                }
+                digest
+            })
+        };
+        let open = || execution::Program::open(path, libraries, self.modules, self.settings, &counts_by_name, &digest);
+        let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
+        known.or_insert_with(|| open().map(Arc::new).map_err(|error| error.to_string())).clone()
+    }
+
+    /// What can be reached from a program, and where it has the loader look for libraries: which one is found there counts
+    /// only if it was looked for there before.
+    fn program_value(&self, execution: &Execution) -> Hash {
+        let mut hasher = Hasher::new("fingerprint of a program");
+        hasher.hash(execution.fingerprint);
+        self.project.hash_text(&execution.search_paths, &mut hasher);
+        hasher.finish()
+    }
+
+    /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
+    fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>, executed: &[u8]) -> Option<Hash> {
+        let mut hasher = KeyOf::ProgramFingerprint.hasher();
+        hasher.code(self.project.config.sharing.system_libraries);
+        hasher.bytes(executed);
+        self.project.hash_folders(&mut hasher);
+        hasher.bytes(entry.unwrap_or_default().as_bytes());
+        for binary in std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path)) {
+            let manifest = manifest_file::beside(self.settings, binary);
+            for file in std::iter::once(binary).chain(manifest.as_deref()) {
+                let identity = FileIdentity::of(&fs::metadata(file).ok()?);
+                hasher.hash(identity.is_settled().then(|| identity.hash())?);
+            }
+            // How a library is called decides which one it is.
+            hasher.bytes(binary.file_name().unwrap_or_default().as_bytes());
+        }
+        Some(hasher.finish())
+    }
+
+    /// The libraries that the fingerprint of each program they were mapped into covers.
+    pub(super) fn covered(&mut self, dependency_set: &DependencySet) -> BTreeSet<Place> {
+        let (mut covered, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for program in
+            dependency_set.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Program)
+        {
+            if program.libraries.is_empty() {
+                continue;
+            }
+            let by_this = self.execution(program).map(|execution| execution.covered).unwrap_or_default();
+            for (index, library) in program.libraries.iter().enumerate() {
+                let set = if by_this.get(index) == Some(&true) { &mut covered } else { &mut others };
+                set.insert(library.clone());
+            }
+        }
+        &covered - &others
+    }
+
+    /// The part of a program that was executed, if that is known.
+    pub(super) fn narrowed(
+        &mut self,
+        whole: &Dependency,
+        path: &Path,
+        libraries: &[PathBuf],
+        executed: &Executed,
+    ) -> Option<Dependency> {
+        executed.get(path)?;
+        let of = |module: &Path| executed.get(module).map(Vec::as_slice);
+        let entry = self.project.entry(&whole.place).map(str::to_owned);
+        let opened = self.opened(path, libraries).ok().filter(|program| program.can_be_narrowed())?;
+        let execution = opened.fingerprint(entry.as_deref(), Extent::Executed(&of)).ok()?;
+        let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
+        let program = Program { value: self.program_value(&execution), covered: execution.covered };
+        self.programs.insert(narrowed.clone(), Ok(program));
+        Some(narrowed)
+    }
+
+    /// The libraries that the fingerprint of a program covers.
+    pub fn covered_libraries<'d>(&mut self, dependency: &'d Dependency) -> impl Iterator<Item = &'d Place> + use<'d> {
+        let covered = self.execution(dependency).map(|program| program.covered).unwrap_or_default();
+        dependency.libraries.iter().zip(covered).filter(|(_, is_covered)| *is_covered).map(|(library, _)| library)
+    }
+
+    /// The files whose manifests went into the fingerprint of a program: its own is the first.
+    pub fn manifests(&mut self, dependency: &Dependency) -> Vec<PathBuf> {
+        let covered = self.covered_libraries(dependency);
+        let libraries = covered.map(|library| self.project.library_path(library));
+        let paths = std::iter::once(self.project.path(&dependency.place)).chain(libraries).flatten();
+        paths.map(|path| manifest_file::find(self.settings, &path)).collect()
+    }
+
+    /// Why a program counts by its content; `None` if it has a fingerprint.
+    pub fn note(&mut self, dependency: &Dependency) -> Option<String> {
+        self.execution(dependency).err()
+    }
+}
+
+/// A set of as many libraries fits into the bits of one hash.
+const MOST_REMEMBERED: usize = 128;
+
+fn covered_name(name: Hash) -> Hash {
+    KeyOf::CoveredLibraries.of(name)
+}
+
+fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Program> {
+    let value = store.recall(name)?;
+    let bits = u128::from_be_bytes(store.recall(covered_name(name))?.0);
+    let covered = (0..libraries).map(|index| bits >> index & 1 == 1).collect();
+    Some(Program { value, covered })
+}
+
+fn remember(store: &dyn Store, name: Hash, program: &Program) {
+    let bits = program.covered.iter().enumerate().fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
+    store.remember(covered_name(name), Hash(bits.to_be_bytes()));
+    store.remember(name, program.value);
+}
