@@ -243,16 +243,23 @@ pub fn was_given_no_sigpipe() -> bool {
     IGNORES_SIGPIPE.load(Ordering::Relaxed)
 }
 
-/// The signals that this process was given as ignored, and those given as blocked, a bit each. To be asked for the first
-/// time before `survive_signals`. Those that libc keeps for itself are left out: whether they are ignored depends on
-/// whether the process that started this one ever had a second thread.
+/// The signals that this process was given as ignored, and those given as blocked, a bit each, as far as they tell test
+/// runs apart. To be asked for the first time before `survive_signals`. Those that libc keeps for itself are left out:
+/// whether they are ignored depends on whether the process that started this one ever had a second thread.
 pub fn given_signals() -> (u64, u64) {
+    let of_libc = (libc::SIGSYS + 1..libc::SIGRTMIN()).fold(0, |set, signal| set | bit(signal));
+    (given_as_ignored() & !of_libc, BLOCKED.load(Ordering::Relaxed))
+}
+
+fn bit(signal: libc::c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+/// All signals that this process was given as ignored: what the first call found, before a handler of ours or of libc's.
+fn given_as_ignored() -> u64 {
     static IGNORED: OnceLock<u64> = OnceLock::new();
-    let is_ignored = |signal: i32| if signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(signal) };
-    let of_libc = libc::SIGSYS + 1..libc::SIGRTMIN();
-    let signals = (1..=64).filter(|signal| !of_libc.contains(signal) && is_ignored(*signal));
-    let all = || signals.fold(0, |set, signal| set | 1 << (signal - 1));
-    (*IGNORED.get_or_init(all), BLOCKED.load(Ordering::Relaxed))
+    let is_ignored = |signal: &i32| if *signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(*signal) };
+    *IGNORED.get_or_init(|| (1..=64).filter(is_ignored).fold(0, |set, signal| set | bit(signal)))
 }
 
 /// Lets a command start with closed descriptors and signals as we were given them: Rust would give it others.
@@ -281,14 +288,14 @@ pub fn start_as_given(command: &mut Command) {
 /// catch to pass it on, is ignored there.
 pub fn start_test_as_given(command: &mut Command) {
     start_as_given(command);
-    let (ignored, _) = given_signals();
+    let ignored = given_as_ignored();
     if ignored == 0 {
         return;
     }
     // SAFETY: setting signals is async-signal-safe.
     unsafe {
         command.pre_exec(move || {
-            (1..=64).filter(|signal| ignored & (1 << (signal - 1)) != 0).for_each(ignore);
+            (1..=64).filter(|signal| ignored & bit(*signal) != 0).for_each(ignore);
             Ok(())
         });
     }
