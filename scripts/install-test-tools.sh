@@ -168,6 +168,11 @@ install_linters() {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# npm and pip trust lists of their own; a network may have an authority that only the system knows.
+authorities=/etc/ssl/certs/ca-certificates.crt
+if [ -r "$authorities" ]; then
+    export NODE_EXTRA_CA_CERTS="${NODE_EXTRA_CA_CERTS:-$authorities}" PIP_CERT="${PIP_CERT:-$authorities}"
+fi
 packages=$(missing_packages | tr '\n' ' ')
 [ -z "$packages" ] || install_packages
 playwright=${CARGO_TARGET_DIR:-target}/test-tools/playwright
