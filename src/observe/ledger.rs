@@ -3,69 +3,23 @@
 //!
 //! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
 
+use super::changes::Touch;
 use super::content::{Contents, Identity, device_and_inode};
+
+use super::entries::{Entry, First, Sight};
 use super::extended;
 use super::facts::Fact;
 use super::library_names::LibraryNames;
 use super::listing::{self, Listing};
 use super::policy::{self, Treatment};
 use super::resolve::{Found, Place, Trail};
-use super::targets::{self, Target};
-use super::used::{Kind, Use, What, is_large};
+use super::targets::Target;
+use super::used::{Kind, What, is_large};
 use crate::model::{Hash, Refusal, Why, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// How much of a place the run can have seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sight {
-    /// That it is there, and what kind of thing it is.
-    Kind,
-    /// Its attributes.
-    Details,
-    /// Its content, by the dynamic loader alone.
-    Library,
-    /// Its content.
-    Content,
-    /// Its content, which was run.
-    Program,
-}
-
-/// What is known of one path that is not the run's own.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub first: First,
-    pub sight: Sight,
-    /// Its attributes were asked for.
-    pub asked: bool,
-    /// The content was seen by the loader, by others.
-    pub loaded: bool,
-    pub read: bool,
-    /// The content may not be read.
-    pub denied: bool,
-    pub content: Option<Hash>,
-    /// Effective entries, and the identity of the folder when they were read.
-    pub listing: Option<(Listing, Identity)>,
-}
-
-/// What was met at a path first.
-#[derive(Debug)]
-pub(super) enum First {
-    There(Identity, What),
-    Absent,
-    Denied,
-}
-
-/// What the run did to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// It was not there before.
-    Made,
-    /// It was, as a thing of this kind and identity.
-    Changed(Kind, Identity),
-}
 
 /// More reasons than this tell nobody more.
 const MOST_REFUSALS: usize = 64;
@@ -80,7 +34,7 @@ pub struct Ledger {
     /// Which program had the loader open which libraries, in that order.
     pub(super) loads: Vec<(PathBuf, PathBuf)>,
     /// Files that were there before and have been changed: they may have other names.
-    changed: FxHashSet<(u64, u64)>,
+    pub(super) changed: FxHashSet<(u64, u64)>,
     /// What was at places before the run wrote to them.
     pub(super) targets: FxHashMap<(Target, PathBuf), Hash>,
     pub(super) extended: FxHashMap<PathBuf, Hash>,
@@ -130,24 +84,6 @@ impl Ledger {
     /// The same as `refuse`, about a path.
     pub fn refuse_path(&mut self, path: &Path, why: impl Into<Why>) {
         self.refuse(path.to_string_lossy(), why);
-    }
-
-    /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
-    /// what still is as it was is not the run's.
-    pub fn is_own(&self, path: &Path) -> bool {
-        match self.touched.get(path) {
-            Some(Touch::Made) => true,
-            // A folder whose attributes were changed still has the entries that it had; one that was removed has not.
-            Some(Touch::Changed(Kind::Folder, _)) => self.own_folders.contains(path),
-            Some(Touch::Changed(_, before)) => {
-                !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before)
-            }
-            // Other processes may put files into a folder that the run has made. Those are inputs.
-            None => {
-                let is_below = || path.ancestors().any(|folder| self.own_folders.contains(folder));
-                !self.own_folders.is_empty() && is_below() && fs::symlink_metadata(path).is_err()
-            }
-        }
     }
 
     /// What a walk met on its way.
@@ -366,64 +302,6 @@ impl Ledger {
         self.loads.iter().filter(move |(of, _)| of == program).map(|(_, library)| library)
     }
 
-    /// The run changes or makes what is at a place, without getting to see what was there.
-    pub fn touches(&mut self, place: &Place, is_own: policy::IsOwn) {
-        if matches!(place.found, Found::Nameless | Found::MissingFolder | Found::Blocks(_)) {
-            return;
-        }
-        match policy::of(&place.path, is_own) {
-            Treatment::Ignored => return,
-            Treatment::Refused(reason) => return self.refuse_path(&place.path, (codes::DEVICE, reason)),
-            Treatment::ByContent => {
-                return self.refuse_path(&place.path, (codes::DEVICE, "changes the machine's settings"));
-            }
-            Treatment::Ordinary => {}
-        }
-        // The second change does not make the first one undone.
-        if self.touched.contains_key(&place.path) {
-            return;
-        }
-        let touch = match &place.found {
-            Found::There(found) => {
-                self.changed.insert(device_and_inode(found));
-                Touch::Changed(Kind::of(found.file_type()), Identity::of(found))
-            }
-            _ => {
-                self.needs_folder_of(&place.path, is_own);
-                Touch::Made
-            }
-        };
-        self.touched.insert(place.path.clone(), touch);
-    }
-
-    /// The run may write into a file without a trace: one in memory, which others may share as well.
-    pub fn shares(&mut self, place: &Place) {
-        let Found::There(found) = &place.found else { return };
-        if !self.is_own(&place.path) && self.contents.is_in_memory(&place.path, found) {
-            let why = "is a file in memory that others may share, and open for writing";
-            self.refuse_path(&place.path, (codes::OUTSIDE_PROCESS, why));
-        }
-    }
-
-    /// Nothing can be made or removed where there is no folder, or one that may not be written to.
-    pub fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
-        let Some(folder) = path.parent() else { return };
-        if let Ok(found) = fs::symlink_metadata(folder) {
-            self.saw(&Place { path: folder.to_owned(), found: Found::There(found) }, Sight::Kind, is_own);
-            self.writes_to(folder, Target::Writable, is_own);
-        }
-    }
-
-    /// The run writes to a place in this way, which depends on what is there.
-    pub fn writes_to(&mut self, path: &Path, target: Target, is_own: policy::IsOwn) {
-        if self.targets.contains_key(&(target, path.to_owned())) || self.is_own(path) {
-            return;
-        }
-        if policy::of(path, is_own) == Treatment::Ordinary {
-            self.targets.insert((target, path.to_owned()), targets::state(target, path));
-        }
-    }
-
     /// The run asks for the extended attributes of what is at a place.
     pub fn asks_for_extended(&mut self, place: &Place, is_own: policy::IsOwn) {
         let is_counted =
@@ -437,52 +315,10 @@ impl Ledger {
     pub fn learns(&mut self, fact: &Fact) {
         self.facts.entry(fact.name()).or_insert_with(|| fact.value());
     }
-
-    /// The run opens a named pipe of its own.
-    pub fn opens_own_pipe(&mut self, path: &Path, reads: bool, writes: bool) {
-        let ends = self.pipes.entry(path.to_owned()).or_default();
-        *ends = [ends[0] | reads, ends[1] | writes];
-    }
-
-    /// The run makes or removes a folder: what is not there below it is not there by the run's own doing.
-    pub fn owns_folder(&mut self, path: &Path) {
-        self.own_folders.insert(path.to_owned());
-    }
-
-    /// The run renames a folder of its own: what it has made there goes with it.
-    pub fn renames_folder(&mut self, old: &Path, new: &Path) {
-        let below =
-            |path: &PathBuf| path.strip_prefix(old).ok().filter(|rest| *rest != Path::new("")).map(Path::to_owned);
-        let moved = |path: &PathBuf| Some(new.join(below(path)?));
-        let touched: Vec<PathBuf> = self.touched.keys().filter_map(moved).collect();
-        let folders: Vec<PathBuf> = self.own_folders.iter().filter_map(moved).collect();
-        self.touched.extend(touched.into_iter().map(|path| (path, Touch::Made)));
-        self.own_folders.extend(folders);
-        self.own_folders.extend([old.to_owned(), new.to_owned()]);
-    }
 }
 
 /// Said of inputs that others change, or that differ at the end.
 pub(super) const CHANGED: &str = "changed while the test ran";
-
-impl Entry {
-    fn new(first: First, sight: Sight) -> Entry {
-        let (asked, loaded, read, denied) = (false, false, false, false);
-        Entry { first, sight, asked, loaded, read, denied, content: None, listing: None }
-    }
-
-    /// Whether what is met now is not what was met first.
-    fn differs(&self, now: &First) -> bool {
-        match (&self.first, now) {
-            (First::There(first, what), First::There(now, new)) => {
-                what.kind != new.kind || (what.kind == Kind::File && first != now)
-            }
-            (First::Absent, First::Absent) => false,
-            (_, First::Denied) => false,
-            _ => true,
-        }
-    }
-}
 
 fn name_of(kind: Kind) -> &'static str {
     match kind {
@@ -490,42 +326,4 @@ fn name_of(kind: Kind) -> &'static str {
         Kind::Socket => "socket",
         _ => "device",
     }
-}
-
-/// The uses that an entry stands for.
-pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)], names: &LibraryNames) -> Vec<Use> {
-    let path = || path.to_owned();
-    let listed = entry.listing.as_ref();
-    let mut uses: Vec<Use> =
-        listed.map(|(now, _)| Use::Listed { path: path(), listing: listing::hash(now) }).into_iter().collect();
-    if entry.denied {
-        uses.push(Use::Denied { path: path() });
-    }
-    match (&entry.first, entry.content) {
-        (First::Absent, _) => uses.push(Use::Absent { path: path() }),
-        (First::Denied, _) => uses.push(Use::Denied { path: path() }),
-        (First::There(_, what), Some(content)) => {
-            // What runs counts by what it does, which its size says nothing of.
-            let is_code = entry.sight == Sight::Program || entry.loaded;
-            if entry.sight == Sight::Program {
-                let of_it = loads.iter().filter(|(program, _)| *program == path());
-                let libraries = of_it.map(|(_, library)| library.clone()).collect();
-                uses.push(Use::Executed { path: path(), content, libraries });
-            }
-            if entry.loaded {
-                uses.push(Use::Loaded { path: path(), content, name: names.of(&path()) });
-            }
-            if entry.read || (entry.asked && !is_code) {
-                uses.push(Use::Read { path: path(), content });
-            }
-            if entry.asked && !is_code {
-                uses.push(Use::Exists { path: path(), what: *what });
-            }
-        }
-        (First::There(_, what), None) if entry.sight == Sight::Kind => {
-            uses.push(Use::Exists { path: path(), what: What::kind(what.kind) });
-        }
-        (First::There(_, what), None) => uses.push(Use::Exists { path: path(), what: *what }),
-    }
-    uses
 }

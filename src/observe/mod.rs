@@ -14,6 +14,8 @@ pub mod agent;
 mod call;
 /// The table of watched system calls.
 pub mod calls;
+/// What a run makes and changes itself.
+mod changes;
 /// Who connects to the servers of a test.
 mod clients;
 /// The end of the account.
@@ -24,6 +26,8 @@ pub mod content;
 mod debuggers;
 /// Descriptors from outside, wherever they turn up.
 mod descriptors;
+/// What is known of a path.
+mod entries;
 /// Extended attributes of files.
 pub mod extended;
 /// What is asked of the machine without a file.
@@ -54,8 +58,13 @@ pub mod listing;
 mod loaders;
 /// Arguments in the memory of other processes.
 mod memory;
-/// How files were before the run changed them.
+/// Calls that make, change and remove names.
+mod names;
+/// What can be noticed of the watcher.
 mod noticing;
+/// Calls that open files.
+mod opens;
+/// How files were before the run changed them.
 pub mod originals;
 /// Calls about sockets, processes and users.
 mod others;
@@ -75,6 +84,8 @@ mod programs;
 mod put_back;
 /// Whom signals go to.
 mod receivers;
+/// What loaders and agents ask for.
+mod requests;
 /// What paths mean.
 mod resolve;
 /// Where libraries make watched calls.
@@ -83,6 +94,8 @@ pub mod sites;
 mod sockets;
 /// Pipes in the place of the output.
 pub mod stand_ins;
+/// Calls that start programs.
+mod starts;
 /// The thread that answers.
 mod supervisor;
 /// What is at places that are written to.

@@ -10,12 +10,13 @@
 use super::call::Call;
 use super::calls::{self, Act, When};
 use super::content::{Identity, same_file};
+use super::entries::Sight;
 use super::inherited::Foreign;
 use super::interrupts::Interrupts;
 use super::kernel::{Listener, Notification};
 use super::known::Effect;
 use super::lead::Lead;
-use super::ledger::{Ledger, Sight};
+use super::ledger::Ledger;
 use super::loaders::Loaders;
 use super::memory;
 use super::originals::Originals;

@@ -1,4 +1,4 @@
-//! The operating system calls that the standard library has no safe form of. With `observe/kernel.rs` the only
+//! The operating system calls that the standard library has no safe form of. With `observe/kernel/` the only
 //! file of the crate with unsafe code; each call is wrapped so that the rest of the crate cannot misuse it.
 //!
 //! In: paths, signal numbers, process ids. Out: mapped files, memory files, signal dispositions.

@@ -1,19 +1,10 @@
-//! The system calls of the watcher: installing the filter, receiving and answering notifications, reading
-//! another process's memory. With `process/sys.rs` the only unsafe code of the crate, and by the same rule:
-//! each call is wrapped so that the rest of the crate cannot misuse it.
+//! Installing the filter, and receiving and answering its notifications.
 //!
-//! In: filters, descriptors, process ids, addresses in other processes. Out: notifications, bytes.
-
-#![expect(unsafe_code, reason = "seccomp, its ioctls, process_vm_readv, prctl and fork have no safe wrapper in std")]
+//! In: filters, answers. Out: notifications.
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 use tasting_agent::protocol::{BoardAnswer, RegionAnswer};
 
@@ -80,78 +71,6 @@ fn give_up_privileges() -> io::Result<()> {
     match unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Whether a filter is on this process already.
-pub fn is_filtered() -> bool {
-    // SAFETY: this prctl takes no pointers.
-    unsafe { libc::prctl(libc::PR_GET_SECCOMP) != 0 }
-}
-
-/// Whether the calling thread, and all that it starts, can gain no privileges.
-pub fn has_no_new_privileges() -> bool {
-    // SAFETY: this prctl takes no pointers.
-    unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 }
-}
-
-/// A piece of a process's memory.
-pub struct Mapping {
-    pub range: Range<u64>,
-    /// It is for reading and executing, and not for writing.
-    pub is_code: bool,
-    /// The path of the file that is mapped; empty if there is none, or if it is very long.
-    pub name: Vec<u8>,
-}
-
-/// As the kernel has it: `struct procmap_query`.
-#[repr(C)]
-#[derive(Default)]
-struct MapQuery {
-    size: u64,
-    query_flags: u64,
-    query_address: u64,
-    start: u64,
-    end: u64,
-    flags: u64,
-    page_size: u64,
-    offset: u64,
-    inode: u64,
-    device: [u32; 2],
-    name_size: u32,
-    build_id_size: u32,
-    name: u64,
-    build_id: u64,
-}
-
-/// What is mapped at an address, asked of a process's open `maps`; an error where the kernel does not know the question (before
-/// 6.11).
-pub fn mapping_at(maps: &File, address: u64) -> io::Result<Option<Mapping>> {
-    const READ_WRITE: u64 = 3;
-    const QUERY: u64 = READ_WRITE << 30 | (size_of::<MapQuery>() as u64) << 16 | (b'f' as u64) << 8 | 17;
-    const LONGEST_NAME: usize = 1024;
-    const RIGHTS: u64 = 7;
-    const READ_EXECUTE: u64 = 5;
-    let mut name = [0u8; LONGEST_NAME];
-    let mut query = MapQuery {
-        size: size_of::<MapQuery>() as u64,
-        query_address: address,
-        name_size: LONGEST_NAME as u32,
-        name: name.as_mut_ptr() as u64,
-        ..MapQuery::default()
-    };
-    // SAFETY: the struct, which is as long as it says, and the name, which is as long as the struct says, live through the call.
-    let result = unsafe { libc::ioctl(maps.as_raw_fd(), QUERY as _, &raw mut query) };
-    if result == 0 {
-        // The length counts the NUL at the end.
-        let name =
-            name[..(query.name_size as usize).min(LONGEST_NAME)].split(|byte| *byte == 0).next().unwrap_or_default();
-        let is_code = query.flags & RIGHTS == READ_EXECUTE;
-        return Ok(Some(Mapping { range: query.start..query.end, is_code, name: name.to_vec() }));
-    }
-    match io::Error::last_os_error() {
-        error if error.raw_os_error() == Some(libc::ENOTTY) => Err(error),
-        _ => Ok(None),
     }
 }
 
@@ -363,126 +282,4 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
-}
-
-/// The number of the calling thread.
-pub fn own_thread() -> u32 {
-    // SAFETY: gettid takes nothing and cannot fail.
-    unsafe { libc::gettid() as u32 }
-}
-
-/// Makes the command's process die with the thread that starts it: nobody would answer its calls any more.
-pub fn dies_with_us(command: &mut Command) {
-    // SAFETY: prctl is async-signal-safe and takes no pointers here.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
-    }
-}
-
-/// Reads memory of another thread's process; fewer bytes than asked for where the rest is not mapped.
-pub fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
-    // SAFETY: the local range is the buffer; the remote one is checked by the kernel.
-    let count = unsafe { libc::process_vm_readv(thread as libc::pid_t, &local, 1, &remote, 1, 0) };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
-}
-
-/// Sends SIGTRAP to a process, with a value.
-pub fn queue_trap(process: u32, value: u64) -> bool {
-    #[repr(C)]
-    struct Information {
-        signal: [i32; 4],
-        sender: [u32; 2],
-        value: u64,
-        rest: [u64; 12],
-    }
-    let signal = [libc::SIGTRAP, 0, libc::SI_QUEUE, 0];
-    // SAFETY: getpid takes nothing and cannot fail.
-    let sender = [unsafe { libc::getpid() } as u32, crate::process::sys::user()];
-    let information = Information { signal, sender, value, rest: [0; 12] };
-    // SAFETY: the struct is as large as a siginfo_t, 128 bytes, and lives through the call, which only reads it.
-    unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, process, libc::SIGTRAP, &raw const information) == 0 }
-}
-
-/// Whether a thread is the first of its process, whose number it has then; `None` if we may not know.
-pub fn is_first_thread(thread: u32) -> Option<bool> {
-    // SAFETY: no pointers, and signal 0 is none: the kernel only looks whether there is such a thread in such a process.
-    match unsafe { libc::syscall(libc::SYS_tgkill, thread, thread, 0) } {
-        0 => Some(true),
-        _ => (io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)).then_some(false),
-    }
-}
-
-/// Whether the address space of a process is limited (`ulimit -v`), or cannot be asked about.
-pub fn has_little_memory(process: u32) -> bool {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: nothing is set, and what is got lives through the call.
-    let result = unsafe { libc::prlimit(process as libc::pid_t, libc::RLIMIT_AS, std::ptr::null(), &mut limit) };
-    result != 0 || limit.rlim_cur != libc::RLIM_INFINITY
-}
-
-/// Whether a file carries capabilities, which running it gives away like a set-user-id bit.
-pub fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both strings live through the call; a length of 0 asks for the size only.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
-}
-
-/// A duplicate of one of our own descriptors, to look at; `None` if the number is not open.
-pub fn duplicate(descriptor: i32) -> Option<File> {
-    // SAFETY: F_DUPFD_CLOEXEC takes no pointers; a number that is not open gives an error.
-    let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: the copy was just made and belongs to nobody else.
-    (copy >= 0).then(|| unsafe { File::from_raw_fd(copy) })
-}
-
-/// Whether a pipe is at its end: nothing is in it, and nobody is left who could write to it.
-pub fn is_at_its_end(pipe: &impl AsRawFd) -> bool {
-    let mut polled = [libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
-    // SAFETY: the list lives during the call, and its length is given.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), 1, 0) };
-    ready == 1 && polled[0].revents & (libc::POLLIN | libc::POLLHUP) == libc::POLLHUP
-}
-
-/// The flags of one of our own descriptors: its access mode, and whether it is closed on exec.
-pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
-    // SAFETY: neither call takes pointers; a number that is not open gives an error.
-    let (mode, own) = unsafe { (libc::fcntl(descriptor, libc::F_GETFL), libc::fcntl(descriptor, libc::F_GETFD)) };
-    (mode >= 0 && own >= 0).then_some((mode, own & libc::FD_CLOEXEC != 0))
-}
-
-/// Whether there is a POSIX message queue of this name, without the `/` in front of it.
-pub fn has_message_queue(name: &[u8]) -> bool {
-    let Ok(name) = std::ffi::CString::new(name) else { return false };
-    // SAFETY: the name is a valid C string for the length of the call.
-    let queue = unsafe { libc::syscall(libc::SYS_mq_open, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0, 0) };
-    if queue < 0 {
-        return io::Error::last_os_error().raw_os_error() != Some(libc::ENOENT);
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    drop(unsafe { OwnedFd::from_raw_fd(queue as i32) });
-    true
-}
-
-/// Linux has given it this number for ever, on both architectures.
-const F_SETSIG: i32 = 10;
-
-/// Whether anybody has a file open for writing, or mapped into memory that is written back to it; `None` where the kernel
-/// does not tell. Only who reads alone gets a read lease, which is given back at once.
-pub fn is_open_for_writing(file: &File) -> Option<bool> {
-    let number = file.as_raw_fd();
-    // SAFETY: none of the calls takes a pointer. Who opens the file for writing meanwhile waits for the moment that we have the
-    // lease, and we are told by a signal that is ignored unless somebody wants it.
-    unsafe {
-        libc::fcntl(number, F_SETSIG, libc::SIGURG);
-        if libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) == 0 {
-            libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK);
-            return Some(false);
-        }
-    }
-    (io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)).then_some(true)
 }
