@@ -24,7 +24,7 @@ use crate::elf::endings::Endings;
 use crate::elf::gcc_lto::{self, Optimised, OptimisedPlace};
 use crate::elf::labels::groups;
 use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
-use crate::elf::{ElfError, atoms, called, digest};
+use crate::elf::{ElfError, called, digest, section_shape, whole};
 use crate::model::record::{CHOSEN, Ending, Usage};
 use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Target};
 use object::elf;
@@ -168,14 +168,14 @@ impl<'o, 'a> Builder<'o, 'a> {
     fn add_piece(&mut self, index: usize, groups: &[u32]) {
         let Piece { section: number, start, end, owner } = self.pieces[index];
         let section = &self.object.sections[number];
-        let kind = atoms::kind(section, self.resolvers.contains(&(number, start)));
+        let kind = section_shape::atom_kind(section, self.resolvers.contains(&(number, start)));
         let mut atom = match owner {
             Owner::Definition(definition) => self.definition_atom(definition, kind),
             Owner::PartOf(definition) => {
                 let target = Target::Atom(self.atom_of[definition as usize]);
                 let name = &*self.unit.definitions[definition as usize].name;
                 let hash = Hasher::new("part").hash(self.source.environment).finish();
-                self.plain_atom(name, kind, hash, vec![atoms::address_of(target)])
+                self.plain_atom(name, kind, hash, vec![whole::address_of(target)])
             }
             Owner::Nobody => {
                 let (hash, references) = self.anonymous(section, start, end);
@@ -362,7 +362,7 @@ impl Targets {
     fn push(&mut self, target: Target) -> u64 {
         let next = self.found.len() as u64;
         *self.numbers.entry(target).or_insert_with(|| {
-            self.found.push(atoms::address_of(target));
+            self.found.push(whole::address_of(target));
             next
         })
     }

@@ -6,28 +6,23 @@
 //! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
 //! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
 
-use super::endings::{EndFlow, Endings};
+use super::endings::Endings;
 use super::labels::{Labels, groups, labels, sizes};
+use super::literals::{hash_entry, literal, pool_name};
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use super::pieces::{self, Pieces};
 use super::pools::{self, Meaning};
+use super::section_shape::{atom_kind, hash_shape};
 use super::unwind::Unwind;
-use super::{ElfError, addresses, digest, lines, noreturn, sites};
+use super::whole::{symbols, whole};
+use super::{ElfError, addresses, digest, lines, sites};
 use crate::model::record::{CHOSEN, Ending, Site, Usage};
-use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, Symbol, SymbolKind, Target};
+use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, SymbolKind, Target};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Flags that change neither the bytes in memory nor what they may be used for.
-const FLAGS_WITHOUT_EFFECT: u64 =
-    elf::SHF_GROUP.0 | elf::SHF_INFO_LINK.0 | elf::SHF_LINK_ORDER.0 | elf::SHF_GNU_RETAIN.0;
-
 /// More unwind tables than this, all of them unusual, no compiler makes.
 const MOST_UNDIVIDED_TABLES: usize = 16;
-
-/// A literal is shown, and named, by no more than this.
-const LONGEST_LITERAL: usize = 80;
-const LONGEST_LITERAL_SECTION: usize = 1024;
 
 /// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled without
 /// optimisation.
@@ -44,60 +39,6 @@ pub fn record<'a>(object: &ObjectFile<'a>, level: Level, pools: bool) -> Result<
         return Err(ElfError::Malformed("it has too many unwind tables of an unusual structure"));
     }
     Ok(builder.build())
-}
-
-/// The file level: one atom for the whole object, which refers to everything that the object names.
-fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
-    let digest = digest::of_object(object);
-    let symbols =
-        symbols(object, |section, value| SymbolKind::Defined { atom: 0, offset: ((section as u64) << 40) | value });
-    let references: Vec<_> = (0..symbols.len() as u32).map(|symbol| address_of(Target::Symbol(symbol))).collect();
-    let endings = Endings::new(object);
-    let code = object.sections.iter().enumerate().filter(|(_, section)| section.is_code() && section.size > 0);
-    let is_closed = code.map(|(index, section)| endings.of(index, 0..section.size)).all(|end| match end.flow {
-        EndFlow::Leaves => true,
-        EndFlow::Calls(calls) => {
-            calls.iter().all(|relocation| noreturn::is_known(object.symbols[relocation.symbol as usize].name))
-        }
-        EndFlow::Falls => false,
-    });
-    let atom = Atom {
-        name: "",
-        kind: AtomKind::Function,
-        level: Level::File,
-        hash: digest,
-        section: 0,
-        section_name: "",
-        group: 0,
-        size: object
-            .sections
-            .iter()
-            .filter(|section| section.is_allocated())
-            .fold(0, |sum: u64, section| sum.saturating_add(section.size)),
-        references: references.len() as u32,
-        traceable: false,
-        ending: if is_closed { Ending::Leaves } else { Ending::Falls },
-        returns: true,
-        file: 0,
-        line: 0,
-    };
-    Record { digest, atoms: vec![atom], references, symbols, ..Record::default() }
-}
-
-/// The symbols that are visible beyond the object, in the order of the symbol table.
-pub fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKind) -> Vec<Symbol<'a>> {
-    let visible = object.symbols.iter().filter(|symbol| !symbol.is_local());
-    visible
-        .map(|symbol| {
-            let kind = match symbol.place {
-                SymbolPlace::Undefined => SymbolKind::Undefined,
-                SymbolPlace::Absolute => SymbolKind::Absolute { value: symbol.value },
-                SymbolPlace::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
-                SymbolPlace::Section(section) => defined(section, symbol.value),
-            };
-            Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)
-        })
-        .collect()
 }
 
 struct Builder<'o, 'a> {
@@ -242,7 +183,7 @@ impl<'o, 'a> Builder<'o, 'a> {
         let labels = self.labels[index];
         let first_reference = self.record.references.len();
         let hash = self.hash_section(index, section);
-        let kind = kind(section, labels.resolver);
+        let kind = atom_kind(section, labels.resolver);
         let name = labels.name.map_or(section.name, |(_, name)| name);
         let (ending, returns) = self.ending(index, section);
         self.record.atoms.push(Atom {
@@ -435,11 +376,6 @@ impl<'o, 'a> Builder<'o, 'a> {
     }
 }
 
-/// A reference of which no more is known.
-pub fn address_of(target: Target) -> Reference {
-    Reference { target, offset: 0, usage: Usage::Address }
-}
-
 /// Nothing but one function: what lies behind it, or has a name of its own inside, may be data.
 fn is_one_function(labels: &Labels, section: &Section) -> bool {
     const MOST_PADDING: u64 = 15;
@@ -449,102 +385,4 @@ fn is_one_function(labels: &Labels, section: &Section) -> bool {
 /// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.
 fn is_content(section: &Section) -> bool {
     section.is_allocated() && section.size > 0 && section.kind != elf::SHT_NOTE.0 && !section.is_unwind()
-}
-
-pub fn kind(section: &Section, resolver: bool) -> AtomKind {
-    if section.is_code() {
-        if resolver { AtomKind::Resolver } else { AtomKind::Function }
-    } else if section.flags & elf::SHF_TLS.0 != 0 {
-        AtomKind::ThreadLocal
-    } else if section.kind == elf::SHT_NOBITS.0 {
-        AtomKind::Zeroed
-    } else {
-        AtomKind::Data
-    }
-}
-
-fn hash_shape<'h>(hasher: &'h mut Hasher, section: &Section) -> &'h mut Hasher {
-    hasher.number(section.kind.into()).number(section.flags & !FLAGS_WITHOUT_EFFECT);
-    hasher.number(section.align.max(1)).number(section.entry_size)
-}
-
-/// A string without the zeros that align the next one: the terminator stays.
-fn without_padding<'a>(section: &Section, content: &'a [u8]) -> &'a [u8] {
-    if section.flags & elf::SHF_STRINGS.0 == 0 {
-        return content;
-    }
-    let unit = section.entry_size.max(1) as usize;
-    let is_zero = |unit: &[u8]| unit.iter().all(|&byte| byte == 0);
-    let mut units = content.len() / unit;
-    while units > 1
-        && is_zero(&content[(units - 1) * unit..units * unit])
-        && is_zero(&content[(units - 2) * unit..(units - 1) * unit])
-    {
-        units -= 1;
-    }
-    &content[..units * unit]
-}
-
-/// The hash of an entry of a constant pool: as of a section of its own.
-fn hash_entry(section: &Section, start: u64, content: &[u8]) -> Hash {
-    let size = content.len() as u64;
-    let Section { kind, flags, entry_size, .. } = *section;
-    let align = pools::alignment(section, start, content);
-    let alone = Section { kind, flags, entry_size, align, ..Section::default() };
-    let mut hasher = Hasher::new("atom");
-    hash_shape(&mut hasher, &alone).number(size).bytes(content);
-    // No sizes of symbols, no relocations.
-    hasher.number(0).number(0).finish()
-}
-
-/// An entry of a constant pool is shown by its text where that cannot be taken for the name of a symbol.
-fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
-    let text = content.split(|&byte| byte == 0).next().unwrap_or_default();
-    let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.$@".contains(byte));
-    match std::str::from_utf8(&text[..text.len().min(80)]) {
-        Ok(text) if !is_name && content.len() > text.len() => text,
-        _ => section.name,
-    }
-}
-
-/// The atom of a literal that linkers merge with equal ones. Where it is in its object is left open.
-pub fn literal<'a>(section: &Section<'a>, content: &'a [u8]) -> Atom<'a> {
-    let content = without_padding(section, content);
-    let mut hasher = Hasher::new("literal");
-    hash_shape(&mut hasher, section).bytes(content);
-    // Only what goes into the same section of the binary is merged.
-    if !section.name.starts_with(".rodata") {
-        hasher.bytes(section.name.as_bytes());
-    }
-    Atom {
-        name: literal_name(section, content),
-        kind: AtomKind::Literal,
-        level: Level::Code,
-        hash: hasher.finish(),
-        section: 0,
-        section_name: shortened(section.name, LONGEST_LITERAL_SECTION),
-        group: 0,
-        size: content.len() as u64,
-        references: 0,
-        traceable: false,
-        ending: Ending::Leaves,
-        returns: false,
-        file: 0,
-        line: 0,
-    }
-}
-
-/// A literal is shown by its text where it has one.
-fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
-    let text = content.strip_suffix(b"\0").unwrap_or(content);
-    match std::str::from_utf8(&text[..text.len().min(LONGEST_LITERAL)]) {
-        Ok(text) if section.entry_size == 1 && !text.contains('\0') => text,
-        _ => shortened(section.name, LONGEST_LITERAL),
-    }
-}
-
-/// A section may have a literal in each of its bytes: its name must not be carried along with all of them in full.
-fn shortened(name: &str, most: usize) -> &str {
-    let end = (0..=most.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
-    &name[..end.unwrap_or(0)]
 }

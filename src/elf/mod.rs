@@ -15,15 +15,18 @@ pub mod endings;
 pub mod gcc_lto;
 pub mod labels;
 pub mod lines;
+pub mod literals;
 pub mod noreturn;
 pub mod object_file;
 pub mod operands;
 pub mod pieces;
 pub mod pools;
 pub mod sanitizers;
+pub mod section_shape;
 pub mod sites;
 pub mod tidy;
 pub mod unwind;
+pub mod whole;
 
 use crate::model::record::SECTION;
 use crate::model::{Level, Record};

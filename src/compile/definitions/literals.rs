@@ -7,9 +7,10 @@
 
 use super::{Builder, Owner, relocations};
 use crate::elf::labels::labels;
+use crate::elf::literals::literal;
 use crate::elf::object_file::{Relocation, SymbolPlace};
 use crate::elf::pieces::{self, Pieces};
-use crate::elf::{addresses, atoms, sites};
+use crate::elf::{addresses, sites, whole};
 use crate::model::record::{Site, Usage};
 use crate::model::{Atom, Hash, Level, Reference, Target};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -50,7 +51,7 @@ impl<'a> Builder<'_, 'a> {
             let ends = division.starts.iter().skip(1).copied().chain([section.size]);
             for (&start, end) in division.starts.iter().zip(ends) {
                 let content = section.data.get(start as usize..end as usize).unwrap_or_default();
-                literals.atoms.push(Atom { level: Level::Ast, ..atoms::literal(section, content) });
+                literals.atoms.push(Atom { level: Level::Ast, ..literal(section, content) });
             }
         }
         self.note_holders(&mut literals);
@@ -148,7 +149,7 @@ impl<'a> Builder<'_, 'a> {
         let mut through = self.literals.through.remove(&number).unwrap_or_default();
         through.sort_unstable();
         through.dedup();
-        self.record.references.extend(through.iter().map(|piece| atoms::address_of(Target::Atom(*piece as u32))));
+        self.record.references.extend(through.iter().map(|piece| whole::address_of(Target::Atom(*piece as u32))));
         let mut held: Vec<_> = self.literals.held.remove(&number).unwrap_or_default().into_iter().collect();
         // The order of the compiler's instructions is none of ours: by what the literals are.
         held.sort_by_key(|((atom, offset), _)| (self.literals.hash(*atom), *offset, *atom));

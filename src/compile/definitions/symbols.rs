@@ -2,14 +2,14 @@
 
 use super::{Builder, Owner};
 use crate::elf::gcc_lto::{Optimised, OptimisedPlace};
-use crate::elf::{ElfError, atoms};
+use crate::elf::{ElfError, whole};
 use crate::model::{Symbol, SymbolKind};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl<'a> Builder<'_, 'a> {
     pub(super) fn add_symbols(&mut self) {
-        self.record.symbols = atoms::symbols(self.object, |section, value| match self.piece_at(section, value) {
+        self.record.symbols = whole::symbols(self.object, |section, value| match self.piece_at(section, value) {
             Some(piece) => {
                 let offset = value - self.pieces[piece].start;
                 SymbolKind::Defined { atom: piece as u32, offset }
