@@ -32,7 +32,7 @@ deny: ## licences, bans and sources of the dependencies, where cargo-deny is ins
 	else echo 'cargo-deny is not installed: licences, bans and sources are not checked'; fi
 
 test: ## all tests (`make check` installs the tools they need; `cargo test` runs those that need none)
-	$(CARGO) test --locked --workspace --lib --bins -- --include-ignored --skip write_fixtures
+	$(CARGO) test --locked --workspace --lib --bins --no-fail-fast -- --include-ignored --skip write_fixtures
 	$(CARGO) test --locked --test it -- --include-ignored
 
 lab-short: ## two minutes of the laboratory: random programs and their mutants, damaged inputs, faults

@@ -150,6 +150,7 @@ mod tests {
     use crate::process::linker::LinkerKind;
     use std::fs::{self, File};
     use std::io::Write;
+    use std::sync::mpsc;
     use std::thread;
 
     fn ours() -> (MapSource, File) {
@@ -167,26 +168,24 @@ mod tests {
     fn a_map_is_read_while_it_is_written() {
         let (source, mut file) = ours();
         let text = MapText::new(&source, true);
-        let line = "a line of the map that is to be written\n".repeat(100);
+        let whole = "a line of the map that is to be written\n".repeat(10_000);
+        // Neither part begins or ends with a line, and the first is enough for a piece.
+        let (first, rest) = whole.as_bytes().split_at(PIECE as usize + 11);
+        let (has_read, wait_for_piece) = mpsc::channel();
         thread::scope(|scope| {
-            scope.spawn(|| {
-                for _ in 0..100 {
-                    // Neither half of it ends with a line.
-                    let (one, other) = line.as_bytes().split_at(1111);
-                    file.write_all(one).unwrap();
-                    thread::sleep(Duration::from_micros(50));
-                    file.write_all(other).unwrap();
-                }
+            let text = &text;
+            scope.spawn(move || {
+                file.write_all(first).unwrap();
+                wait_for_piece.recv().unwrap();
+                file.write_all(rest).unwrap();
                 text.end(true);
             });
-            let mut pieces = 0;
-            for piece in text.feed().pieces() {
-                assert!(piece.ends_with(b"\n"));
-                pieces += 1;
-            }
-            assert!(pieces > 1);
+            let mut pieces = text.feed().pieces();
+            assert!(pieces.next().unwrap().ends_with(b"\n"));
+            has_read.send(()).unwrap();
+            assert!(pieces.next().unwrap().ends_with(b"\n"));
         });
-        assert_eq!(lines(&text), line.repeat(100).as_bytes());
+        assert_eq!(lines(&text), whole.as_bytes());
         assert!(text.is_whole());
     }
 
