@@ -17,6 +17,14 @@ pub struct Section {
     pub references: u64,
     /// There may be others of the same meaning in other objects, or pieces of it elsewhere.
     pub is_shared: bool,
+    /// It consists of pieces that linkers merge.
+    pub has_pieces: bool,
+}
+
+impl Section {
+    fn has_pieces_that_refer(&self) -> bool {
+        self.has_pieces && self.references != hash_of_references("")
+    }
 }
 
 const SHF_ALLOC: u64 = 2;
@@ -39,10 +47,9 @@ pub fn sections(bytes: &[u8]) -> Option<Sections> {
         let mut content = section.data().unwrap_or_default().to_vec();
         content.extend([section.size(), section.align(), sh_flags.0].map(u64::to_le_bytes).concat());
         let is_shared = sh_flags.0 & (SHF_MERGE | SHF_GROUP) != 0;
-        found.insert(
-            (name, *number),
-            Section { content: xxh3_64(&content), references: references(&file, &section), is_shared },
-        );
+        let has_pieces = sh_flags.0 & SHF_MERGE != 0;
+        let references = references(&file, &section);
+        found.insert((name, *number), Section { content: xxh3_64(&content), references, is_shared, has_pieces });
     }
     Some(found)
 }
@@ -64,6 +71,10 @@ fn references<F: FileHeader<Endian = LittleEndian>>(
         };
         text += &format!("{offset} {:?} {} {target:?}\n", relocation.flags(), relocation.addend());
     }
+    hash_of_references(&text)
+}
+
+fn hash_of_references(text: &str) -> u64 {
     xxh3_64(text.as_bytes())
 }
 
@@ -85,6 +96,8 @@ pub fn compare(
     is_others: &dyn Fn(&str) -> bool,
 ) -> Difference {
     let mut difference = Difference::default();
+    // A linker keeps such a section for one of its pieces, and with it what another piece points to.
+    let keeps_by_pieces = [one, other].iter().any(|sections| sections.values().any(Section::has_pieces_that_refer));
     let names = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in names {
         let (before, after) = (one.get(key), other.get(key));
@@ -102,6 +115,7 @@ pub fn compare(
             && !is_removed(&key.0, 0)
             && !is_removed(&key.0, 1)
             && is_certain(&key.0)
+            && !keeps_by_pieces
         {
             difference.certain.push(key.0.clone());
         }
@@ -123,7 +137,9 @@ mod tests {
     use super::*;
 
     fn one(name: &str, content: u64) -> Sections {
-        Sections::from([((name.to_owned(), 1), Section { content, references: 0, is_shared: false })])
+        let references = hash_of_references("");
+        let section = Section { content, references, is_shared: false, has_pieces: false };
+        Sections::from([((name.to_owned(), 1), section)])
     }
 
     #[test]
@@ -139,5 +155,17 @@ mod tests {
                 .certain
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn what_pieces_point_to_may_be_kept_for_another_piece() {
+        let constants = Section { content: 3, references: 4, is_shared: true, has_pieces: true };
+        let with_constants = |content| {
+            let mut sections = one(".text.f", content);
+            sections.insert((".rodata.cst8".to_owned(), 1), constants.clone());
+            sections
+        };
+        let difference = compare(&with_constants(1), &with_constants(2), &|_, _| false, &|_| false);
+        assert_eq!(difference, Difference { certain: Vec::new(), any: true });
     }
 }
