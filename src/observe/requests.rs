@@ -46,7 +46,7 @@ impl Supervisor {
         let is_program = name.is_empty();
         let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
-            true => fs::read_link(&program).ok(),
+            true => self.loaders.program_of(call.thread()).map(Path::to_owned).ok(),
             // The loader has followed the same links before.
             false => self.walk(call, None, name, true).map(|(place, _)| place.path),
         };

@@ -3,7 +3,7 @@
 //! that is sound).
 
 use super::processor::{call, syscall};
-use crate::looks::{self, BUCKET, FINISHED, FOUND, GENERATION, HEAD, MODE, MOVED, OFF, SECRET, SHARED, Start, TABLE};
+use crate::looks::{self, BUCKET, FINISHED, FOUND, GENERATION, HEAD, MODE, MOVED, OFF, SECRET, Start, TABLE};
 use crate::protocol::{CALL, PAGE};
 use core::ptr::null;
 use core::slice;
@@ -16,20 +16,16 @@ const LONGEST: usize = 1024;
 static mut KNOWN: *const AtomicU64 = null();
 static mut COUNTER: *const AtomicU64 = null();
 
-/// Maps the table, which is at an offset of the watcher's file.
-pub unsafe fn open(file: usize, offset: usize) {
-    const READ: usize = 1;
-    const WRITE: usize = 2;
+/// The table is mapped at `shared`, and at an offset of the watcher's file. The counter of finished changes is mapped once more, to be
+/// written to.
+pub unsafe fn open(shared: usize, file: usize, offset: usize) {
+    const READ_WRITE: usize = 3;
     const MAP_SHARED: usize = 1;
-    // SAFETY: the kernel chooses where, and nothing else is there.
-    let map = |rights, from, size| unsafe {
-        let mapped = syscall(call::MMAP, [0, size, rights, MAP_SHARED, file, offset + from]);
-        if mapped > 0 { mapped as *const AtomicU64 } else { null() }
-    };
-    // SAFETY: `open` is called once, before there are other threads.
+    // SAFETY: `open` is called once, before there are other threads. The kernel chooses where the counter is, and nothing else is there.
     unsafe {
-        KNOWN = map(READ, HEAD, SHARED - HEAD);
-        COUNTER = map(READ | WRITE, FINISHED, PAGE);
+        let counter = syscall(call::MMAP, [0, PAGE, READ_WRITE, MAP_SHARED, file, offset + FINISHED]);
+        KNOWN = (shared + HEAD) as *const AtomicU64;
+        COUNTER = if counter > 0 { counter as *const AtomicU64 } else { null() };
     }
 }
 

@@ -9,6 +9,7 @@ use super::known;
 use super::loader::{LinkMap, debug};
 use super::processor::{call, syscall};
 use super::system::unmap;
+use crate::looks::SHARED;
 use crate::protocol::{
     self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE, Site,
 };
@@ -245,7 +246,6 @@ pub unsafe fn lead() -> bool {
             let mut first = 0;
             each_library(board, |link, library| first = replace_sites(link, library, stubs, first));
         }
-        unmap(board as usize, BOARD);
         !is_untraced
     }
 }
@@ -272,7 +272,8 @@ unsafe fn request() -> Asked {
         let answer = syscall(call::OPENAT, [AT_FDCWD, BOARD_REQUEST.as_ptr() as usize, O_PATH, 0, 0, 0]);
         let Some(BoardAnswer { board, patched, is_untraced }) = BoardAnswer::unpack(answer as i64) else { return NONE };
         let (file, patched) = (board as usize, patched.map(|patched| patched as usize));
-        let mapped = syscall(call::MMAP, [0, BOARD, READ, MAP_SHARED, file, PAGE]);
+        // The table of known looks is behind the board, and both stay.
+        let mapped = syscall(call::MMAP, [0, BOARD + SHARED, READ, MAP_SHARED, file, PAGE]);
         let board = mapped as *const Board;
         if mapped > 0 {
             FOREIGN = (*board).foreign;
@@ -281,11 +282,14 @@ unsafe fn request() -> Asked {
             mapped > 0 && (*board).magic == BOARD_MAGIC && open_call_page((*board).call_page as usize, file as isize);
         IS_READY = is_ready;
         if is_ready {
-            known::open(file, PAGE + BOARD);
+            known::open(mapped as usize + BOARD, file, PAGE + BOARD);
         }
         syscall(call::CLOSE, [file, 0, 0, 0, 0, 0]);
         if is_ready {
             return Asked { board, patched, is_untraced };
+        }
+        if mapped > 0 {
+            unmap(mapped as usize, BOARD + SHARED);
         }
         if let Some(patched) = patched {
             syscall(call::CLOSE, [patched, 0, 0, 0, 0, 0]);

@@ -130,9 +130,8 @@ pub unsafe fn add(link: *const LinkMap, given: &Given) {
 
 /// Puts the code of a module aside, where functions are taken from when they are executed, and prepares for the calls of the gate.
 unsafe fn prepare(module: *mut Module, code: usize) -> bool {
-    const MAYMOVE_FIXED_DONTUNMAP: usize = 7;
+    const MAYMOVE_DONTUNMAP: usize = 5;
     const MAYMOVE_FIXED: usize = 3;
-    const PRIVATE_ANONYMOUS: usize = 0x22;
     // SAFETY: the range is the module's code, which nobody executes now: the loader has just mapped
     // it, or nothing runs yet.
     unsafe {
@@ -144,13 +143,9 @@ unsafe fn prepare(module: *mut Module, code: usize) -> bool {
                 return false;
             }
         }
-        let aside = syscall(call::MMAP, [0, length, 0, PRIVATE_ANONYMOUS, usize::MAX, 0]);
+        // The kernel chooses where to.
+        let aside = syscall(call::MREMAP, [start, length, length, MAYMOVE_DONTUNMAP, 0, 0]);
         if aside < 0 {
-            return false;
-        }
-        let moved = syscall(call::MREMAP, [start, length, length, MAYMOVE_FIXED_DONTUNMAP, aside as usize, 0]);
-        if moved != aside {
-            unmap(aside as usize, length);
             return false;
         }
         (*module).original = aside as *const u8;

@@ -156,16 +156,24 @@ impl Listener {
 
     /// Answers a call that opens something with a file of ours.
     pub fn give_one(&self, call: &Notification, file: BorrowedFd) -> io::Result<()> {
-        let number = self.add(call, file)?;
-        self.answer(call.id, number, 0, 0);
-        Ok(())
+        self.give_and_answer(call, file, true)
     }
 
     /// Answers a call that opens something with a file as the caller wants it.
     pub fn give_file(&self, call: &Notification, file: &File, is_closed_on_exec: bool) -> io::Result<()> {
-        let number = self.install(call, file.as_fd(), None, is_closed_on_exec)?;
-        self.answer(call.id, number, 0, 0);
-        Ok(())
+        self.give_and_answer(call, file.as_fd(), is_closed_on_exec)
+    }
+
+    /// Gives a file and answers with its number, at once where the kernel can (5.14 and newer).
+    fn give_and_answer(&self, call: &Notification, file: BorrowedFd, is_closed_on_exec: bool) -> io::Result<()> {
+        match self.install(call, file, libc::SECCOMP_ADDFD_FLAG_SEND as u32, 0, is_closed_on_exec) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                let number = self.install(call, file, 0, 0, is_closed_on_exec)?;
+                self.answer(call.id, number, 0, 0);
+                Ok(())
+            }
+            given => given.map(|_| ()),
+        }
     }
 
     /// Answers a call that is not made with a value. Says whether the caller was still there.
@@ -180,7 +188,7 @@ impl Listener {
 
     /// Gives a file to the caller (Linux 5.9): its number there.
     fn add(&self, call: &Notification, file: BorrowedFd) -> io::Result<i64> {
-        self.install(call, file, None, true)
+        self.install(call, file, 0, 0, true)
     }
 
     /// Puts a file in the place of one that the caller has.
@@ -191,21 +199,23 @@ impl Listener {
         number: i32,
         is_closed_on_exec: bool,
     ) -> io::Result<()> {
-        self.install(call, file, Some(number), is_closed_on_exec).map(|_| ())
+        let flags = libc::SECCOMP_ADDFD_FLAG_SETFD as u32;
+        self.install(call, file, flags, number as u32, is_closed_on_exec).map(|_| ())
     }
 
     fn install(
         &self,
         call: &Notification,
         file: BorrowedFd,
-        place: Option<i32>,
+        flags: u32,
+        place: u32,
         is_closed_on_exec: bool,
     ) -> io::Result<i64> {
         let added = libc::seccomp_notif_addfd {
             id: call.id,
-            flags: place.map_or(0, |_| libc::SECCOMP_ADDFD_FLAG_SETFD as u32),
+            flags,
             srcfd: file.as_raw_fd() as u32,
-            newfd: place.unwrap_or(0) as u32,
+            newfd: place,
             newfd_flags: if is_closed_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
         };
         // SAFETY: the struct lives through the call, which only reads it.
