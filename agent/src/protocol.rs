@@ -10,7 +10,7 @@ pub const PAGE: usize = 4096;
 pub const REGION_REQUEST: &[u8] = b"/.tasting-agent-4/";
 
 /// The path of the request for the board.
-pub const BOARD_REQUEST: &CStr = c"/.tasting-lead-2";
+pub const BOARD_REQUEST: &CStr = c"/.tasting-lead-3";
 
 /// With this value the watcher sends SIGTRAP: a debugger is about to get hold of the process.
 pub const SHOW_CODE: u64 = 0x0074_6173_7469_6e67;
@@ -76,28 +76,47 @@ impl RegionAnswer {
     }
 }
 
-/// The answer to a request for the board: its descriptor, that of a copy of the C library if there is one, and whether there is no
-/// region of the program.
-#[derive(Clone, Copy)]
+/// The answer to a request for the board: its descriptor, and what else there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BoardAnswer {
     pub board: i64,
+    /// A copy of the C library.
     pub patched: Option<i64>,
+    /// The program's region, as in a `RegionAnswer`. One without the other is to be closed.
+    pub region: Option<i64>,
+    pub code: Option<i64>,
+    pub is_alone: bool,
+    /// There is no region of the program.
     pub is_untraced: bool,
 }
 
 impl BoardAnswer {
-    const NUMBER: i64 = 0x3fff_ffff;
+    const BITS: u32 = 15;
+    const NONE: i64 = (1 << BoardAnswer::BITS) - 1;
 
-    /// As the result of a system call.
-    pub fn pack(self) -> i64 {
-        self.board | i64::from(self.is_untraced) << 30 | self.patched.map_or(0, |patched| patched << 31 | 1 << 62)
+    /// As the result of a system call; `None` if a descriptor's number is too large.
+    pub fn pack(self) -> Option<i64> {
+        let files = [Some(self.board), self.patched, self.region, self.code];
+        let marks = i64::from(self.is_alone) | i64::from(self.is_untraced) << 1;
+        files.into_iter().try_fold(marks, |packed, file| {
+            let is_possible = file.is_none_or(|number| (0..BoardAnswer::NONE).contains(&number));
+            is_possible.then(|| packed << BoardAnswer::BITS | file.unwrap_or(BoardAnswer::NONE))
+        })
     }
 
     /// `None` if that is an error.
     pub fn unpack(answer: i64) -> Option<BoardAnswer> {
-        let patched = (answer >> 62 != 0).then_some(answer >> 31 & BoardAnswer::NUMBER);
-        let is_untraced = answer & 1 << 30 != 0;
-        (answer >= 0).then_some(BoardAnswer { board: answer & BoardAnswer::NUMBER, patched, is_untraced })
+        let file = |index: u32| answer >> (BoardAnswer::BITS * index) & BoardAnswer::NONE;
+        let option = |index| Some(file(index)).filter(|number| *number != BoardAnswer::NONE);
+        let marks = answer >> (BoardAnswer::BITS * 4);
+        (answer >= 0).then_some(BoardAnswer {
+            board: file(3),
+            patched: option(2),
+            region: option(1),
+            code: option(0),
+            is_alone: marks & 1 != 0,
+            is_untraced: marks & 2 != 0,
+        })
     }
 }
 

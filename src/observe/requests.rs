@@ -9,8 +9,8 @@ use crate::model::FileIdentity;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use tasting_agent::protocol::{BOARD_REQUEST, REGION_REQUEST};
+use std::path::Path;
+use tasting_agent::protocol::{BOARD_REQUEST, BoardAnswer, REGION_REQUEST};
 
 impl Supervisor {
     /// Whether the loader opens the agent, or the agent asks for something.
@@ -25,17 +25,29 @@ impl Supervisor {
         true
     }
 
-    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed. It is told if it need not ask
-    /// for a region, because there is none of its program.
+    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed. It gets the region of its
+    /// program with it, or is told if it need not ask for that, because there is none.
     fn give_board(&mut self, call: &Call) {
         let program = self.loaders.program_of(call.thread()).map(Path::to_owned);
         let (Some(tracer), Some(lead)) = (&mut self.tracer, &self.lead) else { return };
         if tracer.has_sanitizer.contains(&call.thread()) {
             return;
         }
-        let is_untraced = self.lost || tracer.only_leads() || program.is_ok_and(|program| !tracer.has(&program));
-        let is_given = call.listener.give_board(call.notification, lead.board(), lead.patched(), is_untraced);
+        let is_untraced =
+            self.lost || tracer.only_leads() || program.as_ref().is_ok_and(|program| !tracer.has(program));
+        let is_debugged = || self.has_debuggers && has_debugger(call.thread());
+        let program = program.ok().filter(|_| !is_untraced && !is_debugged());
+        let is_alone = program.as_ref().is_some_and(|it| !self.ledger.libraries_of(it).any(|other| tracer.has(other)));
+        let given = program.as_ref().and_then(|program| tracer.give(program, identity_of_program(call), true));
+        let (region, code) = given.map(|given| (given.region, given.code)).unzip();
+        let files = [lead.patched(), region, code];
+        let rest = BoardAnswer { is_alone, is_untraced, ..BoardAnswer::default() };
+        let is_given = call.listener.give_board(call.notification, lead.board(), files, rest);
+        let has_region = region.is_some();
         call.answered.set(is_given.is_ok());
+        if let Some(program) = program.filter(|_| has_region && !is_given.is_ok_and(|all| all)) {
+            tracer.gives_up(&program);
+        }
     }
 
     /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
@@ -44,14 +56,16 @@ impl Supervisor {
             return;
         }
         let is_program = name.is_empty();
-        let program = PathBuf::from(format!("/proc/{}/exe", call.thread()));
         let module = match is_program {
             true => self.loaders.program_of(call.thread()).map(Path::to_owned).ok(),
             // The loader has followed the same links before.
             false => self.walk(call, None, name, true).map(|(place, _)| place.path),
         };
-        let identity = |module: &PathBuf| fs::metadata(if is_program { &program } else { module }).ok();
-        let identity = module.as_ref().and_then(identity).map(|found| FileIdentity::of(&found));
+        let identity = match &module {
+            Some(_) if is_program => identity_of_program(call),
+            Some(module) => fs::metadata(module).ok().map(|found| FileIdentity::of(&found)),
+            None => None,
+        };
         let Some(tracer) = self.tracer.as_mut() else { return };
         let Some(module) = module else {
             return tracer.gives_all_up();
@@ -72,5 +86,35 @@ impl Supervisor {
                 tracer.gives_up(&module);
             }
         }
+    }
+}
+
+/// Which file a process executes.
+fn identity_of_program(call: &Call) -> Option<FileIdentity> {
+    fs::metadata(format!("/proc/{}/exe", call.thread())).ok().map(|found| FileIdentity::of(&found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_out_as_they_went_in() {
+        let least = BoardAnswer { board: 3, ..BoardAnswer::default() };
+        let all = BoardAnswer {
+            board: 0x7ffe,
+            patched: Some(4),
+            region: Some(0x7ffe),
+            code: Some(0),
+            is_alone: true,
+            is_untraced: true,
+        };
+        let is_alone = BoardAnswer { region: Some(5), is_alone: true, ..least };
+        for answer in [least, all, is_alone, BoardAnswer { is_untraced: true, ..least }] {
+            assert_eq!(BoardAnswer::unpack(answer.pack().unwrap()), Some(answer));
+        }
+        assert_eq!(BoardAnswer::unpack(-2), None);
+        assert_eq!(BoardAnswer { code: Some(0x7fff), ..all }.pack(), None, "there is no room for the number");
+        assert_eq!(BoardAnswer { board: -1, ..all }.pack(), None);
     }
 }

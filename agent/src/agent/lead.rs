@@ -8,13 +8,15 @@
 use super::known;
 use super::loader::{LinkMap, debug};
 use super::processor::{call, syscall};
+use super::region::{self, Given};
 use super::system::unmap;
 use crate::looks::SHARED;
 use crate::protocol::{
-    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE, Site,
+    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE, RegionAnswer,
+    Site,
 };
 use core::arch::{asm, global_asm};
-use core::ptr::addr_of_mut;
+use core::ptr::{addr_of_mut, null};
 
 const CLONE3: usize = 435;
 const GRANTED: isize = protocol::GRANTED as isize;
@@ -222,14 +224,15 @@ pub unsafe fn unwatched(number: usize, arguments: [usize; 6]) -> isize {
     unsafe { if IS_READY { from_page(CALL, number, &arguments) } else { syscall(number, arguments) } }
 }
 
-/// Asks for the board, and replaces the sites of the libraries that it tells of. Says whether functions may be watched here.
-pub unsafe fn lead() -> bool {
+/// Asks for the board, and replaces the sites of the libraries that it tells of. Gives what there is for the program; `None` if
+/// functions are not to be watched here.
+pub unsafe fn lead() -> Option<Given> {
     // SAFETY: it runs before everything else in the process; the board is mapped, and the stubs are
     // ours.
     unsafe {
-        let Asked { board, patched, is_untraced } = request();
+        let Asked { board, patched, given, is_untraced } = request();
         if board.is_null() {
-            return true;
+            return Some(given.unwrap_or_else(|| region::request(null())));
         }
         let stubs = addr_of_mut!(STUBS).cast::<u8>();
         let mut used = 0;
@@ -246,7 +249,7 @@ pub unsafe fn lead() -> bool {
             let mut first = 0;
             each_library(board, |link, library| first = replace_sites(link, library, stubs, first));
         }
-        !is_untraced
+        (!is_untraced).then(|| given.unwrap_or_else(|| region::request(null())))
     }
 }
 
@@ -256,6 +259,8 @@ struct Asked {
     board: *const Board,
     /// The file of a copy of the C library.
     patched: Option<usize>,
+    /// The program's region.
+    given: Option<Given>,
     /// There is no region of the program.
     is_untraced: bool,
 }
@@ -263,15 +268,16 @@ struct Asked {
 unsafe fn request() -> Asked {
     const AT_FDCWD: usize = -100isize as usize;
     const O_PATH: usize = 0o10000000;
-    const NONE: Asked = Asked { board: core::ptr::null(), patched: None, is_untraced: false };
+    const NONE: Asked = Asked { board: null(), patched: None, given: None, is_untraced: false };
     const READ: usize = 1;
     const MAP_SHARED: usize = 1;
     // SAFETY: the kernel chooses where, and what is mapped is a board as the watcher has written
     // it, or has another magic number.
     unsafe {
         let answer = syscall(call::OPENAT, [AT_FDCWD, BOARD_REQUEST.as_ptr() as usize, O_PATH, 0, 0, 0]);
-        let Some(BoardAnswer { board, patched, is_untraced }) = BoardAnswer::unpack(answer as i64) else { return NONE };
-        let (file, patched) = (board as usize, patched.map(|patched| patched as usize));
+        let Some(answer) = BoardAnswer::unpack(answer as i64) else { return NONE };
+        let (file, patched) = (answer.board as usize, answer.patched.map(|patched| patched as usize));
+        let given = take_region(&answer);
         // The table of known looks is behind the board, and both stay.
         let mapped = syscall(call::MMAP, [0, BOARD + SHARED, READ, MAP_SHARED, file, PAGE]);
         let board = mapped as *const Board;
@@ -286,7 +292,7 @@ unsafe fn request() -> Asked {
         }
         syscall(call::CLOSE, [file, 0, 0, 0, 0, 0]);
         if is_ready {
-            return Asked { board, patched, is_untraced };
+            return Asked { board, patched, given, is_untraced: answer.is_untraced };
         }
         if mapped > 0 {
             unmap(mapped as usize, BOARD + SHARED);
@@ -294,7 +300,23 @@ unsafe fn request() -> Asked {
         if let Some(patched) = patched {
             syscall(call::CLOSE, [patched, 0, 0, 0, 0, 0]);
         }
-        NONE
+        Asked { given, ..NONE }
+    }
+}
+
+/// The region that came with the board.
+unsafe fn take_region(answer: &BoardAnswer) -> Option<Given> {
+    let BoardAnswer { region, code, is_alone, .. } = *answer;
+    // SAFETY: the descriptors were given to us alone.
+    unsafe {
+        match (region, code) {
+            (Some(region), Some(code)) => Some(region::take(RegionAnswer { region, code, is_alone })),
+            (Some(file), None) | (None, Some(file)) => {
+                syscall(call::CLOSE, [file as usize, 0, 0, 0, 0, 0]);
+                None
+            }
+            (None, None) => None,
+        }
     }
 }
 

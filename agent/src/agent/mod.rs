@@ -42,10 +42,8 @@ use crate::protocol::Head;
 use loader::{debug, watch_the_loader};
 use modules::{add, meet};
 use processor::is_possible;
-use region::request;
 use signals::{handle_traps, stop_handling};
 
-use core::ptr::null;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(tasting_agent)]
@@ -71,11 +69,10 @@ extern "C" fn start() {
             return;
         }
         #[cfg(target_arch = "x86_64")]
-        if !lead::lead() {
-            return;
-        }
+        let Some(given) = lead::lead() else { return };
+        #[cfg(not(target_arch = "x86_64"))]
+        let given = region::request(core::ptr::null());
         let program = (*debug()).modules;
-        let given = request(null());
         if given.region.is_null() {
             // Nobody watches, or the program is not one that can be traced: neither are its libraries.
             return;

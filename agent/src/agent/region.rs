@@ -83,8 +83,15 @@ pub unsafe fn request(name: *const c_char) -> Given {
             length += 1;
         }
         let answer = syscall(call::OPENAT, [AT_FDCWD, path.as_ptr() as usize, O_PATH, 0, 0, 0]);
-        let Some(answer) = RegionAnswer::unpack(answer as i64) else { return Given::NOTHING };
-        let (file, code) = (answer.region as usize, answer.code as usize);
+        RegionAnswer::unpack(answer as i64).map_or(Given::NOTHING, |answer| take(answer))
+    }
+}
+
+/// Maps the region that the watcher has given.
+pub unsafe fn take(answer: RegionAnswer) -> Given {
+    let (file, code) = (answer.region as usize, answer.code as usize);
+    // SAFETY: the descriptors were given to us alone.
+    unsafe {
         let region = map(file);
         syscall(call::CLOSE, [file, 0, 0, 0, 0, 0]);
         if region.is_null() {

@@ -139,19 +139,21 @@ impl Listener {
         Ok(())
     }
 
-    /// Answers an agent with a file, with another one if there is one, and with a mark (`request` in the agent's `lead.rs`).
+    /// Answers an agent with the board, and with what else there is (`request` in the agent's `lead.rs`). `rest` has no descriptors. Says
+    /// whether the agent has got all of it.
     pub fn give_board(
         &self,
         call: &Notification,
         board: BorrowedFd,
-        other: Option<BorrowedFd>,
-        mark: bool,
-    ) -> io::Result<()> {
-        let board = self.add(call, board)?;
-        let patched = other.map(|other| self.add(call, other)).transpose()?;
-        let answer = BoardAnswer { board, patched, is_untraced: mark };
-        let _ = self.answer(call.id, answer.pack(), 0, 0);
-        Ok(())
+        [patched, region, code]: [Option<BorrowedFd>; 3],
+        rest: BoardAnswer,
+    ) -> io::Result<bool> {
+        let add = |file: Option<BorrowedFd>| file.and_then(|file| self.add(call, file).ok());
+        let (board, patched) = (self.add(call, board)?, add(patched));
+        let answer = BoardAnswer { board, patched, region: add(region), code: add(code), ..rest };
+        let packed = answer.pack().ok_or(io::ErrorKind::InvalidData)?;
+        let _ = self.answer(call.id, packed, 0, 0);
+        Ok(answer.region.is_some() == region.is_some() && answer.code.is_some() == code.is_some())
     }
 
     /// Answers a call that opens something with a file of ours.
