@@ -60,6 +60,7 @@ impl Supervisor {
                 let follow = follow && !has(call, flags, NO_FOLLOW);
                 let place = self.place(call, folder, path, follow)?;
                 if let Some(place) = &place {
+                    self.notes_cache(call, &place.path);
                     self.asks_for_preloads(call, &place.path);
                 }
                 self.saw_if_any(place, Sight::Details)

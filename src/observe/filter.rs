@@ -5,7 +5,7 @@
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
 use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
-use super::sites::OwnAsk;
+use super::sites::OwnCall;
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
 const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -44,7 +44,9 @@ pub struct Passes {
     /// The instruction pointer of led calls, or `VARIANT` behind it.
     pub instruction: u64,
     /// How the loader asks for the attributes of descriptors.
-    pub own_ask: Option<OwnAsk>,
+    pub own_ask: Option<OwnCall>,
+    /// How it opens its cache, which was noted when it looked for libraries to preload.
+    pub own_open: Option<OwnCall>,
 }
 
 /// The filter for a test that inherits these descriptors from outside.
@@ -66,8 +68,8 @@ pub fn program(foreign: &[i32], passes: Option<Passes>) -> Vec<sock_filter> {
     blocks.retain(|(_, block)| !block.is_empty());
     for (number, block) in &mut blocks {
         let passes = passes.filter(|_| is_led((*number).into()));
-        let own_ask = passes.and_then(|passes| passes.own_ask).filter(|_| i64::from(*number) == libc::SYS_newfstatat);
-        block.splice(0..0, own_ask.into_iter().flat_map(|ask| let_own_ask_through(ask, foreign)));
+        let own = passes.map(|passes| let_own_call_through(passes, (*number).into(), foreign));
+        block.splice(0..0, own.unwrap_or_default());
         block.splice(0..0, passes.into_iter().flat_map(|passes| let_through(passes.instruction)));
     }
     let (leaves, blocks) = leaves(blocks);
@@ -164,16 +166,27 @@ fn let_through(instruction: u64) -> [sock_filter; 6] {
     ]
 }
 
-/// Allows `newfstatat` by the loader's own instruction with its own empty path: who asks for the attributes of an open file by its
-/// descriptor alone lets nobody see more than opening it did. The loader lies anywhere, but on a page, and its path as far from its
-/// instruction as in its file. Descriptors from outside are looked at.
-fn let_own_ask_through(ask: OwnAsk, foreign: &[i32]) -> Vec<sock_filter> {
+/// Allows two calls by the loader's own instruction with a path of its own: `newfstatat` with an empty one, for who asks for the
+/// attributes of an open file by its descriptor alone lets nobody see more than opening it did, unless that is from outside; and
+/// `openat` of its cache, only to read it.
+fn let_own_call_through(passes: Passes, number: i64, foreign: &[i32]) -> Vec<sock_filter> {
     const AT_EMPTY_PATH: u32 = 0x1000;
+    let through = match number {
+        libc::SYS_newfstatat => passes.own_ask.map(|own| let_path_through(own, (3, AT_EMPTY_PATH), foreign)),
+        libc::SYS_openat => passes.own_open.map(|own| let_path_through(own, (2, libc::O_CLOEXEC as u32), &[])),
+        _ => None,
+    };
+    through.unwrap_or_default()
+}
+
+/// The loader lies anywhere, but on a page, and its path as far from its instruction as in its file. In: the call, the argument with
+/// its flags and what they are to be, and what argument 0 is not to be.
+fn let_path_through(own: OwnCall, (flags, wanted): (u32, u32), foreign: &[i32]) -> Vec<sock_filter> {
     const WITHIN_PAGE: u32 = 0xfff;
     let argument = |number: u32| step(LOAD, ARGUMENTS + 8 * number, 0, 0);
     let mut steps = vec![
-        argument(3),
-        step(EQUAL, AT_EMPTY_PATH, 0, 0),
+        argument(flags),
+        step(EQUAL, wanted, 0, 0),
         step(LOAD, INSTRUCTION + 4, 0, 0),
         step(TO_OTHER, 0, 0, 0),
         step(LOAD, ARGUMENTS + 8 + 4, 0, 0),
@@ -181,10 +194,10 @@ fn let_own_ask_through(ask: OwnAsk, foreign: &[i32]) -> Vec<sock_filter> {
         step(LOAD, INSTRUCTION, 0, 0),
         step(TO_OTHER, 0, 0, 0),
         step(MASK, WITHIN_PAGE, 0, 0),
-        step(EQUAL, ask.instruction & WITHIN_PAGE, 0, 0),
+        step(EQUAL, own.instruction & WITHIN_PAGE, 0, 0),
         argument(1),
         step(SUBTRACT_OTHER, 0, 0, 0),
-        step(EQUAL, ask.path.wrapping_sub(ask.instruction), 0, 0),
+        step(EQUAL, own.path.wrapping_sub(own.instruction), 0, 0),
         argument(0),
     ];
     // Whatever is not as it is to be leads behind the last step, and so does a descriptor from outside.
@@ -349,7 +362,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn led_calls_pass_from_one_place() {
         let page = 0x2000_1234_5002;
-        let program = program(&[], Some(Passes { instruction: page, own_ask: None }));
+        let program = program(&[], Some(Passes { instruction: page, own_ask: None, own_open: None }));
         for number in [libc::SYS_openat, libc::SYS_rt_sigaction] {
             assert_eq!(run_at(&program, number, [1; 6], page), SECCOMP_RET_ALLOW);
             for other in [0, page - 1, page & u64::from(u32::MAX), page + (1 << 32)] {
@@ -362,8 +375,8 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_loader_asks_for_its_descriptors_unseen() {
-        let own_ask = Some(OwnAsk { instruction: 0x2092a, path: 0x29c99 });
-        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask }));
+        let own_ask = Some(OwnCall { instruction: 0x2092a, path: 0x29c99 });
+        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask, own_open: None }));
         let base = 0x7fc9_2026_0000;
         let (instruction, path) = (base + 0x2092a, base + 0x29c99);
         let looks = |arguments, instruction| {
@@ -379,5 +392,26 @@ mod tests {
         }
         assert!(looks([4, path + 1, 0, 0x1000, 0, 0], instruction + 1), "elsewhere on its page");
         assert!(!looks([4, path + 0x1000, 0, 0x1000, 0, 0], instruction + 0x1000), "it lies somewhere else");
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_loader_opens_its_cache_unseen() {
+        let own_open = Some(OwnCall { instruction: 0x20b1d, path: 0x290b1 });
+        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask: None, own_open }));
+        let base = 0x7fc9_2026_0000;
+        let (instruction, path, folder) = (base + 0x20b1d, base + 0x290b1, libc::AT_FDCWD as u64);
+        let looks = |path, flags: i32, instruction| {
+            let arguments = [folder, path, flags as u64, 0, 0, 0];
+            run_at(&program, libc::SYS_openat, arguments, instruction) == SECCOMP_RET_USER_NOTIF
+        };
+        assert!(!looks(path, libc::O_CLOEXEC, instruction));
+        for other in [path + 1, path + (1 << 32), path ^ 0x1000, 0] {
+            assert!(looks(other, libc::O_CLOEXEC, instruction), "{other:x}");
+        }
+        for flags in [0, libc::O_CLOEXEC | libc::O_PATH, libc::O_CLOEXEC | libc::O_RDWR] {
+            assert!(looks(path, flags, instruction), "{flags:o}");
+        }
+        assert!(looks(path + 1, libc::O_CLOEXEC, instruction + 1), "elsewhere on its page");
     }
 }

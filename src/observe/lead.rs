@@ -6,7 +6,7 @@
 use super::filter::Passes;
 use super::known::{KnownLooks, SHARED};
 use super::patched::Room;
-use super::sites::{OwnAsk, Sites};
+use super::sites::{OwnCall, Sites};
 use crate::model::FileIdentity;
 use crate::process::sys::Memory;
 use std::fs::{self, File, Metadata};
@@ -66,7 +66,8 @@ pub struct Lead {
     count: u32,
     end: u64,
     pub(super) looks: KnownLooks,
-    own_ask: Option<OwnAsk>,
+    own_ask: Option<OwnCall>,
+    own_open: Option<OwnCall>,
     /// The copy of the first C library that is opened.
     patched: Option<File>,
 }
@@ -89,18 +90,24 @@ impl Lead {
         let board = Board { magic: BOARD_MAGIC, call_page: page, foreign, libraries: 0, unused: 0 };
         memory.write_at(&board.bytes(), PAGE)?;
         let looks = KnownLooks::new(&memory, KNOWN)?;
-        let (known, own_ask, patched) = Default::default();
+        let (known, own_ask, own_open, patched) = Default::default();
         let end = size_of::<Board>() as u64;
-        let mut lead = Lead { sites, page, memory, known, count: 0, end, looks, own_ask, patched };
+        let mut lead = Lead { sites, page, memory, known, count: 0, end, looks, own_ask, own_open, patched };
         let loader = fs::metadata(LOADER).ok();
         let sites = loader.and_then(|found| lead.opens(LOADER.as_bytes(), Path::new(LOADER), &found));
-        lead.own_ask = sites.and_then(|sites| sites.own_ask);
+        (lead.own_ask, lead.own_open) = sites.map_or((None, None), |sites| (sites.own_ask, sites.own_open));
         Ok(lead)
     }
 
     /// What the filter lets through.
     pub fn passes(&self) -> Passes {
-        Passes { instruction: self.page + CALL as u64 + SYSCALL, own_ask: self.own_ask }
+        let instruction = self.page + CALL as u64 + SYSCALL;
+        Passes { instruction, own_ask: self.own_ask, own_open: self.own_open }
+    }
+
+    /// Whether the loader's cache is opened unseen.
+    pub fn lets_cache_through(&self) -> bool {
+        self.own_open.is_some()
     }
 
     /// Whether a call is made only to ask.
@@ -204,7 +211,7 @@ mod tests {
 
     impl KnownSites for One {
         fn of(&self, library: &Path) -> Option<Sites> {
-            let sites = Sites { start: 1, length: 2, sites: vec![(3, 4), (5, 6)], own_ask: None };
+            let sites = Sites { start: 1, length: 2, sites: vec![(3, 4), (5, 6)], own_ask: None, own_open: None };
             (library != Path::new(LOADER)).then_some(sites)
         }
     }

@@ -103,6 +103,13 @@ impl Supervisor {
         Ok(())
     }
 
+    /// A file is going to be opened for reading by who makes this call, and nobody will see it.
+    pub(super) fn opens_unseen(&mut self, call: &Call, path: &[u8]) {
+        if let Some((place, trail)) = self.walk(call, None, path, true) {
+            self.opens(&Opening { call, path, flags: libc::O_RDONLY, mode: 0 }, &place, trail);
+        }
+    }
+
     /// Something is opened, whether it is there or not.
     fn opens(&mut self, opening: &Opening, place: &Place, trail: Trail) {
         let is_library = self.passes(opening, place, trail);

@@ -9,9 +9,11 @@ use super::call::Call;
 use super::calls::Act;
 use super::content::Identity;
 use super::kernel;
+use super::lead::Lead;
 use super::loaders;
 use super::memory;
 use super::processes;
+use super::sites::CACHE;
 use super::supervisor::{Supervisor, has_debugger};
 use super::tracing::Tracer;
 use crate::elf::sanitizers;
@@ -31,6 +33,13 @@ const LIST: &str = ".so.preload";
 const SHOWING: [&[u8]; 3] = [b"LD_TRACE_", b"LD_DEBUG", b"LD_AUDIT"];
 
 impl Supervisor {
+    /// Whoever looks for the list is a loader, which opens its cache next: that is noted now, for the filter lets it through.
+    pub(super) fn notes_cache(&mut self, call: &Call, path: &Path) {
+        if is_list(path) && !call.is_question && self.lead.as_ref().is_some_and(Lead::lets_cache_through) {
+            self.opens_unseen(call, CACHE);
+        }
+    }
+
     /// The loader asks whether there is a list: there is, if the agent may be loaded.
     pub(super) fn asks_for_preloads(&mut self, call: &Call, path: &Path) {
         if !is_list(path) || !self.may_preload(call) {

@@ -13,12 +13,14 @@ pub struct Sites {
     pub length: u32,
     /// The place of each site, and the last four bytes of its first instruction.
     pub sites: Vec<(u32, u32)>,
-    pub own_ask: Option<OwnAsk>,
+    pub own_ask: Option<OwnCall>,
+    pub own_open: Option<OwnCall>,
 }
 
-/// How a library asks for the attributes of a descriptor: `newfstatat` with an empty path, which is a constant of its own.
+/// A call that a library makes with a path that is a constant of its own: how it asks for the attributes of a descriptor, which is
+/// `newfstatat` with an empty path, or how the loader opens its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnAsk {
+pub struct OwnCall {
     /// The place behind the one `syscall` for it, and that of the path.
     pub instruction: u32,
     pub path: u32,
@@ -30,8 +32,10 @@ const SET_NUMBER: u8 = 0xb8;
 /// `mov $AT_FDCWD, %edi`, and what is before it where a C library opens files for itself: `mov $257, %eax; mov %rdi, %rsi`.
 const SET_FOLDER: &[u8] = &[0xb8, 0x01, 0x01, 0, 0, 0x48, 0x89, 0xfe, 0xbf, 0x9c, 0xff, 0xff, 0xff];
 const INSTRUCTION: usize = 5;
+/// What the loader opens whenever it starts a program.
+pub const CACHE: &[u8] = b"/etc/ld.so.cache";
 /// What kept sites start with: those of another form are looked for again.
-const FORMAT: u32 = u32::from_le_bytes(*b"SIT2");
+const FORMAT: u32 = u32::from_le_bytes(*b"SIT3");
 /// The number of `clone3`, and what is behind the call where the C library starts a thread: `test %rax, %rax`.
 const CLONE3: &[u8] = &435u32.to_le_bytes();
 const TEST: &[u8] = &[0x48, 0x85, 0xc0];
@@ -53,15 +57,15 @@ impl Sites {
             Some((start + u32::try_from(end - INSTRUCTION).ok()?, operand))
         };
         let sites = ends.iter().map(site).collect::<Option<Vec<_>>>()?;
-        let own_ask = own_ask(library, code, start);
-        Some(Sites { start, length: u32::try_from(code.len()).ok()?, sites, own_ask })
+        let (own_ask, own_open) = (own_ask(library, code, start), own_open(library, code, start));
+        Some(Sites { start, length: u32::try_from(code.len()).ok()?, sites, own_ask, own_open })
     }
 
     /// As it is kept between runs.
     pub fn encode(&self) -> Vec<u8> {
         let sites = self.sites.iter().flat_map(|(place, operand)| [*place, *operand]);
-        let own_ask = self.own_ask.map_or([0, 0], |ask| [ask.instruction, ask.path]);
-        let head = [FORMAT, self.start, self.length].into_iter().chain(own_ask);
+        let own = [self.own_ask, self.own_open].map(|own| own.map_or([0, 0], |own| [own.instruction, own.path]));
+        let head = [FORMAT, self.start, self.length].into_iter().chain(own.into_iter().flatten());
         head.chain(sites).flat_map(u32::to_le_bytes).collect()
     }
 
@@ -70,10 +74,13 @@ impl Sites {
         let mut numbers = bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         numbers.next().filter(|format| *format == FORMAT)?;
         let (start, length) = (numbers.next()?, numbers.next()?);
-        let (instruction, path) = (numbers.next()?, numbers.next()?);
-        let own_ask = (instruction != 0).then_some(OwnAsk { instruction, path });
+        let mut own = || {
+            let (instruction, path) = (numbers.next()?, numbers.next()?);
+            Some((instruction != 0).then_some(OwnCall { instruction, path }))
+        };
+        let (own_ask, own_open) = (own()?, own()?);
         let sites = std::iter::from_fn(|| numbers.next().zip(numbers.next())).collect();
-        Some(Sites { start, length, sites, own_ask })
+        Some(Sites { start, length, sites, own_ask, own_open })
     }
 }
 
@@ -87,19 +94,34 @@ fn sets_number(code: &[u8]) -> bool {
 
 /// Finds `mov $AT_EMPTY_PATH, %ecx; lea path(%rip), %rsi`, and the one `mov $262, %eax; syscall`. In: the library, its code, and where
 /// that lies in memory. `None` if there is another, or if the path is not an empty one that nobody can write to.
-fn own_ask(library: &[u8], code: &[u8], start: u32) -> Option<OwnAsk> {
+fn own_ask(library: &[u8], code: &[u8], start: u32) -> Option<OwnCall> {
     const CALL: &[u8] = &[0xb8, 0x06, 0x01, 0, 0, 0x0f, 0x05];
     const EMPTY_PATH: &[u8] = &[0xb9, 0, 0x10, 0, 0, 0x48, 0x8d, 0x35];
-    let only = |sought: &[u8]| {
-        let mut ends = memchr::memmem::find_iter(code, sought).map(|at| at + sought.len());
-        ends.next().filter(|_| ends.next().is_none())
-    };
-    let (call, path) = (only(CALL)?, only(EMPTY_PATH)?);
+    let (call, path) = (end_of_only(code, CALL)?, end_of_only(code, EMPTY_PATH)?);
     let distance = i32::from_le_bytes(code.get(path..path + 4)?.try_into().ok()?);
     let path = start.checked_add(u32::try_from(path + 4).ok()?)?.checked_add_signed(distance)?;
     let (file, place) = segment(library, READ, |places| places.contains(&path.into()))?;
     let content = library.get(file)?.get(usize::try_from(path - place).ok()?)?;
-    (*content == 0).then_some(OwnAsk { instruction: start + u32::try_from(call).ok()?, path })
+    (*content == 0).then_some(OwnCall { instruction: start + u32::try_from(call).ok()?, path })
+}
+
+/// The one call by which the loader opens files for itself, with the path of its cache. `None` for a loader that does not look for a
+/// list of libraries to preload: by that look the watcher knows that the cache is opened (`preload.rs`).
+fn own_open(library: &[u8], code: &[u8], start: u32) -> Option<OwnCall> {
+    const LIST: &[u8] = b"/etc/ld.so.preload\0";
+    let call = end_of_only(code, &[SET_FOLDER, SYSCALL].concat())?;
+    memchr::memmem::find(library, LIST)?;
+    let path = end_of_only(library, &[b"\0", CACHE, b"\0"].concat())? - CACHE.len() - 1;
+    // Where it is in the file, it is in memory.
+    let (file, place) = segment(library, READ, |places| places.contains(&(path as u64)))?;
+    let (instruction, path) = (start + u32::try_from(call).ok()?, u32::try_from(path).ok()?);
+    (file.start == place as usize).then_some(OwnCall { instruction, path })
+}
+
+/// Where something ends that is there once.
+fn end_of_only(bytes: &[u8], sought: &[u8]) -> Option<usize> {
+    let mut ends = memchr::memmem::find_iter(bytes, sought).map(|at| at + sought.len());
+    ends.next().filter(|_| ends.next().is_none())
 }
 
 const READ: u64 = 4;
@@ -181,7 +203,7 @@ mod tests {
     #[test]
     fn sites_are_found() {
         let sites = Sites::of(&library(&open(&[0xb8, 3, 0, 0, 0, 0x0f, 0x05]))).unwrap();
-        let expected = Sites { start: 0x1000, length: 16, sites: vec![(0x1001, 2)], own_ask: None };
+        let expected = Sites { start: 0x1000, length: 16, sites: vec![(0x1001, 2)], own_ask: None, own_open: None };
         assert_eq!(sites, expected, "closing is not watched");
         assert_eq!(Sites::decode(&sites.encode()[4..]), None, "of another form");
         assert_eq!(Sites::decode(&sites.encode()), Some(sites));
@@ -202,7 +224,7 @@ mod tests {
     #[test]
     fn the_empty_path_of_a_library_is_found() {
         let sites = Sites::of(&fstat(1, b"a\0")).unwrap();
-        assert_eq!(sites.own_ask, Some(OwnAsk { instruction: 0x1013, path: 0x1014 }));
+        assert_eq!(sites.own_ask, Some(OwnCall { instruction: 0x1013, path: 0x1014 }));
         assert_eq!(Sites::decode(&sites.encode()), Some(sites));
         assert_eq!(Sites::of(&fstat(0, b"a\0")).unwrap().own_ask, None, "it is not empty");
         assert_eq!(Sites::of(&fstat(2, b"a\0")).unwrap().own_ask, None, "it is not there");
@@ -214,7 +236,11 @@ mod tests {
         let Ok(loader) = std::fs::read("/lib64/ld-linux-x86-64.so.2") else { return };
         // From 2.33 on glibc asks so.
         let is_new = memchr::memmem::find(&loader, b"GLIBC_2.35").is_some();
-        assert!(!is_new || Sites::of(&loader).unwrap().own_ask.is_some());
+        let sites = Sites::of(&loader).unwrap();
+        assert!(!is_new || sites.own_ask.is_some() && sites.own_open.is_some());
+        assert_eq!(Sites::decode(&sites.encode()), Some(sites.clone()));
+        let path = sites.own_open.map_or(0, |own| own.path) as usize;
+        assert!(!is_new || loader[path..].starts_with(b"/etc/ld.so.cache\0"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{build, see, see_c, see_shell};
 use crate::workshop::{Workshop, tool, write_executable};
 use std::fs;
+use tasting::model::Hash;
 use tasting::observe::Use;
 
 fn executable(shop: &Workshop, name: &str, text: &str) {
@@ -58,6 +59,25 @@ fn every_way_to_start_a_process_is_seen() {
     assert!(seen.is_fine() && seen.executed("program"));
     for name in names {
         assert!(seen.read(name, name), "{name}");
+    }
+}
+
+/// The filter lets it through where the loader opens it.
+#[test]
+fn the_cache_of_the_loader_counts_for_every_program() {
+    const CACHE: &str = "/etc/ld.so.cache";
+    let shop = Workshop::new();
+    let Ok(cache) = fs::read(CACHE) else { return };
+    let program = build(&shop, "cc", "int main(void) { return 0; }", &[]);
+    fs::rename(&program, shop.path("other")).unwrap();
+    build(&shop, "cc", "#include <unistd.h>\nint main(void) { return execl(\"./other\", \"other\", NULL); }", &[]);
+    let seen = see(&shop, shop.command(shop.path("program")));
+    assert!(seen.is_fine());
+    let content = Hash::of(&cache);
+    assert!(seen.has(&Use::Loaded { path: CACHE.into(), content, name: CACHE.into() }));
+    for name in ["program", "other"] {
+        let loads = |used: &Use| matches!(used, Use::Executed { path, libraries, .. } if *path == seen.path(name) && libraries.contains(&CACHE.into()));
+        assert!(seen.watched.used.iter().any(loads), "{name}");
     }
 }
 
