@@ -12,8 +12,8 @@ use super::region::{self, Given};
 use super::system::unmap;
 use crate::looks::SHARED;
 use crate::protocol::{
-    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE, RegionAnswer,
-    Site,
+    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE,
+    RegionAnswer, Site,
 };
 use core::arch::{asm, global_asm};
 use core::ptr::{addr_of_mut, null};
