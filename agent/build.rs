@@ -29,7 +29,9 @@ fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let output = PathBuf::from(variable("OUT_DIR")).join("agent.so");
     let mut command = Command::new(variable("RUSTC"));
-    command.args(FLAGS).arg("--target").arg(variable("TARGET")).arg("-o").arg(&output).arg("src/lib.rs");
+    // It has no C library, and the programs that it is loaded into have another one than a `tasting` that is linked statically.
+    let target = variable("TARGET").replace("-musl", "-gnu");
+    command.args(FLAGS).arg("--target").arg(target).arg("-o").arg(&output).arg("src/lib.rs");
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         command.arg(format!("-Clinker={linker}"));
     }

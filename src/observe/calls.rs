@@ -173,7 +173,8 @@ const FILTERS: &[u32] = &[libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_
 /// Calls that name a process: 0 is the caller itself.
 const OTHERS: &[When] = &[IsNot(0, u32::MAX, &[0])];
 const IOPRIO_WHO_PROCESS: u32 = 1;
-const PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[libc::PRIO_PROCESS])];
+const PRIO_PROCESS: u32 = libc::PRIO_PROCESS as u32;
+const PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[PRIO_PROCESS])];
 const IO_PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[IOPRIO_WHO_PROCESS])];
 
 /// After such a call, paths are not looked up any more.
@@ -267,8 +268,8 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_msgget,          Act::Key("msg"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_semget,          Act::Key("sem"), &[IsNot(0, u32::MAX, &[0])]),
     (libc::SYS_rt_sigaction,    Act::Handler, &[NotNull(1)]),
-    (libc::SYS_getpriority,     Act::Priority { process: libc::PRIO_PROCESS }, PRIORITIES),
-    (libc::SYS_setpriority,     Act::Priority { process: libc::PRIO_PROCESS }, PRIORITIES),
+    (libc::SYS_getpriority,     Act::Priority { process: PRIO_PROCESS }, PRIORITIES),
+    (libc::SYS_setpriority,     Act::Priority { process: PRIO_PROCESS }, PRIORITIES),
     (libc::SYS_ioprio_get,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
     (libc::SYS_ioprio_set,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
     (libc::SYS_prlimit64,       Act::LookInto { process: 0 }, OTHERS),

@@ -77,7 +77,7 @@ impl Supervisor {
 
     /// The size of the terminal at standard input can be asked again later.
     fn is_question_of_size(&mut self, call: &Call, foreign: &Foreign) -> bool {
-        let is_question = call.argument(1) & u64::from(u32::MAX) == libc::TIOCGWINSZ && foreign.number == 0;
+        let is_question = call.int(1) as u32 == libc::TIOCGWINSZ as u32 && foreign.number == 0;
         if is_question {
             self.ledger.learns(&Fact::TerminalSize);
         }

@@ -171,9 +171,13 @@ pub fn keep_memory() {
 /// The most that the allocator takes from its heap at once.
 const MOST_AT_ONCE: usize = 32 << 20;
 
-/// Has the kernel hand out so much memory now, while nobody waits for us. To be called after `keep_memory`.
+/// Has the kernel hand out so much memory now, while nobody waits for us. To be called after `keep_memory`; does nothing where
+/// that does nothing.
 pub fn prepare_memory(bytes: usize) {
     const PAGE: usize = 4096;
+    if cfg!(not(target_env = "gnu")) {
+        return;
+    }
     let mut block: Vec<u8> = Vec::with_capacity(bytes.min(MOST_AT_ONCE / 2));
     let start = (block.as_mut_ptr() as usize).next_multiple_of(PAGE);
     let end = (block.as_ptr() as usize + block.capacity()) / PAGE * PAGE;
@@ -208,19 +212,36 @@ extern "C" fn note_what_is_given() {
 /// itself.
 type Action = [u64; 4];
 
-fn is_ignored(signal: libc::c_int) -> bool {
+/// What is done about a signal, if there is such a signal.
+fn action(signal: libc::c_int) -> Option<Action> {
     let mut action: Action = [0; 4];
     let none = std::ptr::null::<Action>();
     // SAFETY: the array is as long as what the kernel fills, and lives through the call.
     let result = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), size_of::<u64>()) };
-    result == 0 && action[0] == libc::SIG_IGN as u64
+    (result == 0).then_some(action)
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    action(signal).is_some_and(|action| action[0] == libc::SIG_IGN as u64)
 }
 
 /// Async-signal-safe.
 fn ignore(signal: libc::c_int) {
-    let action: Action = [libc::SIG_IGN as u64, 0, 0, 0];
+    set_action(signal, &[libc::SIG_IGN as u64, 0, 0, 0]);
+}
+
+/// Does about a signal what is done about another one.
+fn copy_action(of: libc::c_int, signal: libc::c_int) {
+    if let Some(action) = action(of) {
+        set_action(signal, &action);
+    }
+}
+
+/// In: to ignore it, or what libc has set for another one. Async-signal-safe.
+fn set_action(signal: libc::c_int, action: &Action) {
     let none = std::ptr::null_mut::<Action>();
-    // SAFETY: the array is as long as what the kernel reads, and lives through the call.
+    // SAFETY: the array is as long as what the kernel reads, and lives through the call; the handler, if there is one, is
+    // one that libc would set.
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, size_of::<u64>()) };
 }
 
@@ -247,7 +268,7 @@ pub fn was_given_no_sigpipe() -> bool {
 /// runs apart. To be asked for the first time before `survive_signals`. Those that libc keeps for itself are left out:
 /// whether they are ignored depends on whether the process that started this one ever had a second thread.
 pub fn given_signals() -> (u64, u64) {
-    let of_libc = (libc::SIGSYS + 1..libc::SIGRTMIN()).fold(0, |set, signal| set | bit(signal));
+    let of_libc = (libc::SIGSYS + 1..signals::FIRST_REAL_TIME).fold(0, |set, signal| set | bit(signal));
     (given_as_ignored() & !of_libc, BLOCKED.load(Ordering::Relaxed))
 }
 
@@ -402,8 +423,14 @@ pub fn file_size_is_limited() -> bool {
     soft_limit(libc::RLIMIT_FSIZE) != libc::RLIM_INFINITY
 }
 
+/// What `getrlimit` counts: libraries differ in its type.
+#[cfg(target_env = "gnu")]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(target_env = "gnu"))]
+type Resource = libc::c_int;
+
 /// What this process may use of something; 0 if that cannot be told.
-fn soft_limit(resource: libc::__rlimit_resource_t) -> u64 {
+fn soft_limit(resource: Resource) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a local that lives through the call.
     let is_known = unsafe { libc::getrlimit(resource, &mut limit) } == 0;
@@ -426,7 +453,7 @@ pub fn lacks_processes() -> bool {
 /// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the second number), and the
 /// permissions that their files do not get (`umask`). Limits that follow the machine's memory are left out.
 pub fn limits() -> ([(u64, u64); 10], u32) {
-    const LIMITS: [libc::__rlimit_resource_t; 10] = [
+    const LIMITS: [Resource; 10] = [
         libc::RLIMIT_STACK,
         libc::RLIMIT_AS,
         libc::RLIMIT_DATA,

@@ -46,8 +46,8 @@ const PREPARED: [libc::c_int; 5] = [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPRO
 /// From the kernel these change nothing about how a test ends; files that became too large are ours.
 const HARMLESS: [libc::c_int; 4] = [libc::SIGWINCH, libc::SIGCHLD, libc::SIGURG, libc::SIGXFSZ];
 
-/// The C library uses two signals itself, below those that programs may use.
-const FIRST_REAL_TIME: libc::c_int = 34;
+/// The C library of most tests uses two signals itself, below those that programs may use.
+pub const FIRST_REAL_TIME: libc::c_int = 34;
 
 /// Makes this process outlive signals that are meant for the tool it is about to start. Handlers, not
 /// SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
@@ -88,7 +88,11 @@ fn install(signal: libc::c_int, handler: Handler) {
         let mut new: libc::sigaction = std::mem::zeroed();
         new.sa_sigaction = handler as *const () as libc::sighandler_t;
         new.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
-        libc::sigaction(signal, &new, std::ptr::null_mut());
+        // Our own libc may keep one signal more for itself than that of tests (musl does).
+        if libc::sigaction(signal, &new, std::ptr::null_mut()) != 0 && signal >= FIRST_REAL_TIME {
+            libc::sigaction(libc::SIGRTMAX(), &new, std::ptr::null_mut());
+            super::copy_action(libc::SIGRTMAX(), signal);
+        }
     }
 }
 
