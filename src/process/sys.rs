@@ -237,7 +237,7 @@ fn copy_action(of: libc::c_int, signal: libc::c_int) {
     }
 }
 
-/// In: to ignore it, or what libc has set for another one. Async-signal-safe.
+/// In: to ignore it, what happens by default, or what libc has set for another one. Async-signal-safe.
 fn set_action(signal: libc::c_int, action: &Action) {
     let none = std::ptr::null_mut::<Action>();
     // SAFETY: the array is as long as what the kernel reads, and lives through the call; the handler, if there is one, is

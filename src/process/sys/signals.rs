@@ -263,16 +263,11 @@ fn is_stopped(process: u32) -> bool {
 
 /// Ends this process by a signal, without a core dump: the child has left the one that matters.
 pub fn die_by(signal: i32) {
-    // SAFETY: no pointers but to locals that live through the calls; the zeroed structs are plain data.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
-        libc::sigaction(signal, &action, std::ptr::null_mut());
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
-        libc::raise(signal);
-    }
+    // SAFETY: this prctl takes no pointers.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+    // Not by way of libc, which lets nobody near the signals that it keeps for itself.
+    super::set_action(signal, &[libc::SIG_DFL as u64, 0, 0, 0]);
+    super::change_mask(Some(super::change_mask(None) & !super::bit(signal)));
+    // SAFETY: raise takes no pointers.
+    unsafe { libc::raise(signal) };
 }
