@@ -72,14 +72,43 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         }
         None => {
             let options = Options { reuse_failures: arguments.reuse_failures, ..Options::default() };
-            let shown = Explanation {
-                hints: hints::hints(&arguments.command, &Settings::from_environment()),
-                ..explained(inspect::inspect(&arguments.command, options))
-            };
+            let shown = explain_command(&arguments.command, options);
             print(arguments.json, &shown, |out, shown, colour| explanation::write(out, shown, now(), colour))?;
         }
     }
     Ok(exit::OK)
+}
+
+/// In words that people type for a test, which a harness starts elsewhere and by the whole path.
+fn explain_command(words: &[OsString], options: Options) -> Explanation {
+    let mut hints = hints::hints(words, &Settings::from_environment());
+    let mut inspection = inspect::inspect(words, options);
+    if inspection.reason.sort == "new"
+        && let Some(decision) = as_it_ran(&inspection.argv, &recent_decisions())
+        && std::env::set_current_dir(&decision.cwd).is_ok()
+    {
+        let words: Vec<OsString> = decision.argv.iter().map(OsString::from).collect();
+        inspection = inspect::inspect(&words, options);
+        hints.insert(0, format!("this is how it ran: in {}", units::visible(&decision.cwd)));
+    }
+    Explanation { hints, ..explained(inspection) }
+}
+
+/// The latest decision about a program with these arguments, by whatever path it was started and wherever.
+fn as_it_ran(argv: &[String], decisions: &[Decision]) -> Option<Decision> {
+    let file = |folder: &Path, program: &str| folder.join(program).canonicalize().ok();
+    let asked = program_by_path(argv).and_then(|program| file(Path::new(""), program))?;
+    let is_it = |decision: &&Decision| {
+        decision.argv.get(1..) == argv.get(1..)
+            && program_by_path(&decision.argv).and_then(|program| file(Path::new(&decision.cwd), program)).as_ref()
+                == Some(&asked)
+    };
+    decisions.iter().rev().find(is_it).cloned()
+}
+
+/// A program that is not looked for in PATH.
+fn program_by_path(argv: &[String]) -> Option<&str> {
+    argv.first().map(String::as_str).filter(|program| program.contains('/'))
 }
 
 fn explained(inspection: Inspection) -> Explanation {

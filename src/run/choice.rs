@@ -307,7 +307,10 @@ fn why(session: &Session, values: &mut Values) -> Reason {
         None => Reason::new("forgotten", "its result is not in the store any more"),
         Some(first) if is_own(&first) => Reason::new(
             "own-files",
-            format!("{} is as this test itself left it in its last run; the next run is reused", first.subject),
+            format!(
+                "{} is as this test itself left it in its last run; the next run is reused, unless it leaves another name each time",
+                first.subject
+            ),
         ),
         Some(first) => first.reason.clone(),
     }

@@ -97,6 +97,9 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
         .assumed
         .extend(assumed.variables.then_some("variables that are not set here are as its harness set them"));
     inspection.assumed.extend(assumed.signals.then_some("signals are ignored and blocked as they were the last time"));
+    inspection
+        .assumed
+        .extend(assumed.descriptors.then_some("the descriptors that are open are those of the last time"));
     inspection.assumed.extend(given.then_some("its standard input is that of the last time"));
     inspection.assumed.extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
     if let Some(trace) = &trace {
@@ -141,21 +144,29 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
 struct Assumed {
     variables: bool,
     signals: bool,
+    descriptors: bool,
 }
 
-/// A harness such as CTest sets variables for its tests, and make ignores two signals that a shell does not. Where that is all
-/// that is different here, it is taken from the last run. Says what was necessary.
+/// A harness such as CTest sets variables for its tests, make ignores two signals that a shell does not, and terminals in editors
+/// leave descriptors open. Where that is all that is different here, it is taken from the last run. Says what was necessary.
 fn assume_surroundings(trace: &Trace, test: &mut Test) -> Assumed {
     let had = |entry: &(String, Hash)| trace.context_entries.contains(entry);
-    let signals = test.context_entries.iter().any(|entry| test::is_about_signals(entry) && !had(entry));
-    let mut others = test.context_entries.iter().filter(|entry| !test::is_about_signals(entry));
-    let variables = test.context_entries.len() < trace.context_entries.len();
-    if !others.all(had) || !(variables || signals) {
+    let differs = |is_about: fn(&(String, Hash)) -> bool| {
+        let of =
+            |entries: &[(String, Hash)]| entries.iter().filter(|entry| is_about(entry)).cloned().collect::<Vec<_>>();
+        of(&test.context_entries) != of(&trace.context_entries)
+    };
+    let (signals, descriptors) = (differs(test::is_about_signals), differs(test::is_about_descriptors));
+    let is_other = |entry: &&(String, Hash)| !test::is_about_signals(entry) && !test::is_about_descriptors(entry);
+    let others = |entries: &[(String, Hash)]| entries.iter().filter(is_other).count();
+    let variables = others(&test.context_entries) < others(&trace.context_entries);
+    let is_all = test.context_entries.iter().filter(is_other).all(had);
+    if !is_all || !(variables || signals || descriptors) {
         return Assumed::default();
     }
     test.identity = trace.test;
     test.context_entries.clone_from(&trace.context_entries);
-    Assumed { variables, signals }
+    Assumed { variables, signals, descriptors }
 }
 
 /// The same for standard input, unless it is a file or nothing at all, which somebody may have meant. Says whether it was

@@ -119,6 +119,11 @@ pub fn is_about_signals((label, _): &(String, Hash)) -> bool {
     *label == Aspect::Signals.label()
 }
 
+/// Whether an entry of the invocation context is about descriptors beside the standard ones.
+pub fn is_about_descriptors((label, _): &(String, Hash)) -> bool {
+    *label == Aspect::Descriptors.label() || label.starts_with("the descriptor ")
+}
+
 fn context_entries(project: &Project, context: &InvocationContext) -> Vec<(String, Hash)> {
     let (ignored, blocked) = context.signals;
     let mut context_entries = vec![

@@ -5,6 +5,30 @@ use crate::run::Bench;
 use crate::workshop::{TASTING, TASTING_CC, succeed, tool};
 use serde_json::json;
 
+/// The names of the table in docs/comparison.md.
+#[test]
+fn every_wish_has_its_test() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(here.join("docs/comparison.md")).unwrap();
+    let rows = page.split_once("| wish |").expect("the table is there").1.lines().skip(2);
+    let rows: Vec<&str> = rows.take_while(|row| row.starts_with('|')).collect();
+    assert!(rows.len() >= 7, "{rows:?}");
+    for row in rows {
+        let named = row.trim_end_matches(" |").rsplit('|').next().unwrap().split('`').skip(1).step_by(2);
+        assert!(named.clone().next().is_some(), "{row} names no test");
+        for name in named {
+            assert!(is_test(&here.join("tests/it"), name), "{name} is no test");
+        }
+    }
+}
+
+/// Whether a path leads to a function in a file of tests, or to such a file.
+fn is_test(folder: &std::path::Path, name: &str) -> bool {
+    let file = |path: &str| std::fs::read_to_string(folder.join(path.replace("::", "/") + ".rs")).ok();
+    let Some((module, function)) = name.rsplit_once("::") else { return file(name).is_some() };
+    file(name).is_some() || file(module).is_some_and(|text| text.contains(&format!("fn {function}(")))
+}
+
 #[test]
 fn own_leftovers_are_named_as_such() {
     let bench = Bench::new();
@@ -109,6 +133,33 @@ fn signals_of_the_harness_are_assumed() {
     assert_eq!(found["decision"], "reused", "{found:#}");
     assert!(found["assumed"].to_string().contains("signals are ignored"), "{found:#}");
     assert_eq!(bench.runs(&["true"]).decision.sort, "circumstances", "the test itself counts as another one");
+}
+
+/// CTest starts a test in the build folder, by its whole path.
+#[test]
+fn a_test_is_found_by_its_program() {
+    let bench = Bench::with("int main(int n, char **words) { return n == 9; }\n");
+    succeed(bench.command("mkdir").arg("build")).unwrap();
+    let program = bench.path("t");
+    let mut run = bench.tasting(&[program.to_str().unwrap(), "word"]);
+    succeed(run.current_dir(bench.path("build"))).unwrap();
+    let found = bench.json(&["explain", "--json", "--", "./t", "word"]);
+    assert_eq!(found["decision"], "reused", "{found:#}");
+    contains(&found["hints"].to_string(), &["this is how it ran: in ", "/build"]);
+    let other = bench.json(&["explain", "--json", "--", "./t", "another"]);
+    assert_eq!((&other["sort"], &other["hints"]), (&json!("new"), &json!([])), "another argument is another test");
+}
+
+/// A terminal of an editor leaves descriptors open, which tests see.
+#[test]
+fn descriptors_of_the_terminal_are_assumed() {
+    let bench = Bench::new();
+    bench.runs(&["true"]);
+    bench.write("data", "1");
+    let mut shell = bench.command("sh");
+    shell.args(["-c", "exec 7<data; exec \"$0\" explain --json -- true", TASTING]);
+    let found = succeed(&mut shell).unwrap().stdout_text();
+    contains(&found, &["\"decision\": \"reused\"", "descriptors that are open are those of the last time"]);
 }
 
 /// Programs that ever had a second thread start others with these signals as libc has left them.
