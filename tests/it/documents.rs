@@ -1,9 +1,11 @@
 //! What people read and what is installed: the manual, completions, the pages of `docs/`, their links.
 
 mod blocks;
+mod book;
 mod installed;
 mod links;
 
+use crate::workshop::TASTING;
 use std::path::{Path, PathBuf};
 use tasting::model::codes;
 use tasting::run::config::Config;
@@ -15,6 +17,12 @@ fn source(name: &str) -> PathBuf {
 
 fn read(name: &str) -> String {
     std::fs::read_to_string(source(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// A tool of those that scripts/install-test-tools.sh puts beside the build.
+fn linters() -> PathBuf {
+    let built = Path::new(TASTING).parent().expect("binaries lie in a folder");
+    built.parent().expect("of the target").join("test-tools/linters")
 }
 
 #[test]

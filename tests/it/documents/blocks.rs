@@ -19,8 +19,7 @@ const CONFIGURED: &str =
     "cmake -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=PREFIX/share/tasting/cmake/tasting.cmake && cmake --build build";
 
 /// The page, how the block begins, and what it needs. Each block has a row.
-const BLOCKS: [(&str, &str, Scene); 21] = [
-    ("README.md", "make demo", Not("it contains these tests")),
+const BLOCKS: [(&str, &str, Scene); 20] = [
     ("README.md", "make install", Not("installed.rs and `make packages-test` install")),
     ("README.md", "tasting log", After(BUILT)),
     ("docs/build-systems.md", "cmake -B build", After("true")),
