@@ -1,6 +1,6 @@
 //! What `tasting setup` and `make install` put beside the programs.
 
-use super::{read, source};
+use super::{linters, read, source};
 use crate::workshop::{Outcome, TASTING, Workshop, succeed, tool};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,6 @@ fn steps_for_build_servers_reuse_results() {
     let shop = Workshop::new();
     let mut command = shop.command("python3");
     let built = Path::new(TASTING).parent().expect("binaries lie in a folder");
-    let linters = built.parent().expect("of the target").join("test-tools/linters");
-    command.arg(source("scripts/try-ci.py")).env("BUILT", built).env("LINTERS", linters);
+    command.arg(source("scripts/try-ci.py")).env("BUILT", built).env("LINTERS", linters());
     succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
 }
