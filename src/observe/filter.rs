@@ -5,48 +5,16 @@
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
 use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
-use super::sites::OwnCall;
+use super::instructions::{ANY_BIT, ARGUMENTS, AT_LEAST, EQUAL, JUMP, LOAD, MACHINE, MASK, NUMBER, RETURN, step};
+use super::passes::{Passes, let_own_call_through, let_through};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
-
-const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-const ANY_BIT: u16 = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
-const MASK: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
-const JUMP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
-const EQUAL_OTHER: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_X) as u16;
-const SUBTRACT_OTHER: u16 = (libc::BPF_ALU | libc::BPF_SUB | libc::BPF_X) as u16;
-/// `A` becomes the other register.
-const TO_OTHER: u16 = (libc::BPF_MISC | libc::BPF_TAX) as u16;
-const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-
-/// Where the parts of `seccomp_data` stand.
-const NUMBER: u32 = 0;
-const MACHINE: u32 = 4;
-const INSTRUCTION: u32 = 8;
-const ARGUMENTS: u32 = 16;
 
 /// The number that a tracer puts in to skip a call.
 const SKIPPED: u32 = u32::MAX;
 
-fn step(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
-    sock_filter { code, jt: yes, jf: no, k }
-}
-
 /// A filter that stops nothing.
 pub fn harmless() -> Vec<sock_filter> {
     vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)]
-}
-
-/// What is let through although it would be looked at.
-#[derive(Clone, Copy, Debug)]
-pub struct Passes {
-    /// The instruction pointer of led calls, or `VARIANT` behind it.
-    pub instruction: u64,
-    /// How the loader asks for the attributes of descriptors.
-    pub own_ask: Option<OwnCall>,
-    /// How it opens its cache, which was noted when it looked for libraries to preload.
-    pub own_open: Option<OwnCall>,
 }
 
 /// The filter for a test that inherits these descriptors from outside.
@@ -151,68 +119,6 @@ fn place(mut program: Vec<sock_filter>, blocks: &[Vec<sock_filter>]) -> Vec<sock
     program
 }
 
-/// So far from the instruction whose calls are let through is a second one.
-pub const VARIANT: u32 = 32;
-
-/// Allows a call that is made by this instruction, or by the other.
-fn let_through(instruction: u64) -> [sock_filter; 6] {
-    [
-        step(LOAD, INSTRUCTION, 0, 0),
-        step(MASK, !VARIANT, 0, 0),
-        step(EQUAL, instruction as u32, 0, 3),
-        step(LOAD, INSTRUCTION + 4, 0, 0),
-        step(EQUAL, (instruction >> 32) as u32, 0, 1),
-        step(RETURN, SECCOMP_RET_ALLOW, 0, 0),
-    ]
-}
-
-/// Allows two calls by the loader's own instruction with a path of its own: `newfstatat` with an empty one, for who asks for the
-/// attributes of an open file by its descriptor alone lets nobody see more than opening it did, unless that is from outside; and
-/// `openat` of its cache, only to read it.
-fn let_own_call_through(passes: Passes, number: i64, foreign: &[i32]) -> Vec<sock_filter> {
-    const AT_EMPTY_PATH: u32 = 0x1000;
-    let through = match number {
-        libc::SYS_newfstatat => passes.own_ask.map(|own| let_path_through(own, (3, AT_EMPTY_PATH), foreign)),
-        libc::SYS_openat => passes.own_open.map(|own| let_path_through(own, (2, libc::O_CLOEXEC as u32), &[])),
-        _ => None,
-    };
-    through.unwrap_or_default()
-}
-
-/// The loader lies anywhere, but on a page, and its path as far from its instruction as in its file. In: the call, the argument with
-/// its flags and what they are to be, and what argument 0 is not to be.
-fn let_path_through(own: OwnCall, (flags, wanted): (u32, u32), foreign: &[i32]) -> Vec<sock_filter> {
-    const WITHIN_PAGE: u32 = 0xfff;
-    let argument = |number: u32| step(LOAD, ARGUMENTS + 8 * number, 0, 0);
-    let mut steps = vec![
-        argument(flags),
-        step(EQUAL, wanted, 0, 0),
-        step(LOAD, INSTRUCTION + 4, 0, 0),
-        step(TO_OTHER, 0, 0, 0),
-        step(LOAD, ARGUMENTS + 8 + 4, 0, 0),
-        step(EQUAL_OTHER, 0, 0, 0),
-        step(LOAD, INSTRUCTION, 0, 0),
-        step(TO_OTHER, 0, 0, 0),
-        step(MASK, WITHIN_PAGE, 0, 0),
-        step(EQUAL, own.instruction & WITHIN_PAGE, 0, 0),
-        argument(1),
-        step(SUBTRACT_OTHER, 0, 0, 0),
-        step(EQUAL, own.path.wrapping_sub(own.instruction), 0, 0),
-        argument(0),
-    ];
-    // Whatever is not as it is to be leads behind the last step, and so does a descriptor from outside.
-    let behind = |at: usize, count: usize| (count - at) as u8;
-    let count = steps.len() + foreign.len();
-    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| [EQUAL, EQUAL_OTHER].contains(&step.code)) {
-        step.jf = behind(at, count);
-    }
-    for number in foreign {
-        steps.push(step(EQUAL, *number as u32, behind(steps.len(), count), 0));
-    }
-    steps.push(step(RETURN, SECCOMP_RET_ALLOW, 0, 0));
-    steps
-}
-
 /// Programs of another architecture are let go, but one look at them is needed to know that there are any.
 fn other_architectures() -> Vec<sock_filter> {
     let mut steps = vec![step(LOAD, NUMBER, 0, 0)];
@@ -274,6 +180,9 @@ fn any_of(mut steps: Vec<sock_filter>, values: &[u32], look: sock_filter) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use super::super::instructions::{EQUAL_OTHER, SUBTRACT_OTHER, TO_OTHER};
+    use super::super::passes::VARIANT;
+    use super::super::sites::OwnCall;
     use super::*;
 
     fn run(program: &[sock_filter], number: i64, arguments: [u64; 6]) -> u32 {

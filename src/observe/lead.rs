@@ -3,8 +3,8 @@
 //! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the call page is, and where in the
 //! libraries the sites are.
 
-use super::filter::Passes;
 use super::known::{KnownLooks, SHARED};
+use super::passes::Passes;
 use super::patched::Room;
 use super::sites::{OwnCall, Sites};
 use crate::model::FileIdentity;

@@ -40,6 +40,8 @@ mod filter;
 mod image;
 /// Standard input and descriptors from outside.
 pub mod inherited;
+/// The instructions of filters.
+mod instructions;
 /// Processes whose signal handlers interrupt calls.
 mod interrupts;
 /// System calls: unsafe code.
@@ -68,6 +70,8 @@ mod opens;
 pub mod originals;
 /// Calls about sockets, processes and users.
 mod others;
+/// What the filter lets through.
+mod passes;
 /// Copies of libraries with jumps in them.
 pub mod patched;
 /// How `/dev`, `/proc` and `/sys` count.
