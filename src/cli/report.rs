@@ -80,7 +80,7 @@ fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
     })
 }
 
-fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
+pub fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let mut file = BufWriter::new(File::create(path).with_context(cannot)?);
     write(&mut file).and_then(|()| file.flush()).with_context(cannot)

@@ -3,6 +3,7 @@
 use super::suite::{Which, shown_test};
 use super::{exit, print};
 use crate::report::suite::ShownTest;
+use crate::suite::Output;
 use crate::suite::course::Plan;
 use crate::suite::select::{self, Form};
 use std::io::Write;
@@ -41,7 +42,7 @@ enum Format {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    let plan = Plan::new(arguments.which.harness()?.list()?, false);
+    let plan = Plan::new(arguments.which.harness()?.list(Output::AsOurs)?, false);
     let results = plan.foreseen();
     let tests: Vec<ShownTest> = plan.started().into_iter().map(|index| shown_test(results[index].clone())).collect();
     let form = match arguments.format {

@@ -1,16 +1,21 @@
 //! `tasting suite`: all tests of a harness, decided in one process.
 
+use super::report::write_file;
 use super::{exit, is_colourful};
-use crate::model::{Step, Verdict};
-use crate::report::json;
+use crate::model::{Granularities, Step, Verdict};
+use crate::report::history::{Commit, History, Test, Text};
 use crate::report::suite::{self as shown, ShownSuite, ShownTest};
+use crate::report::{json, junit, page};
 use crate::suite::course::{self, Course, Plan, TestResult};
+use crate::suite::failures::Failures;
+use crate::suite::start::Manner;
 use crate::suite::{self, End, Harness, Output, SuiteError};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Run a whole suite: reuse what can be reused, let the harness run the rest.
 ///
@@ -20,7 +25,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(
     override_usage = "tasting suite [OPTIONS] -- HARNESS [ARGUMENT]...\n       tasting suite [OPTIONS] --list FILE",
-    after_help = "Harnesses: ctest; or a file with one JSON object a line (name, argv, cwd, env).\n\n  \
+    after_help = "Harnesses: ctest, meson test, make check (Automake), cargo test, cargo nextest run; or a file with one JSON object a line\n\
+        (name, argv, cwd, env).\n\n  \
         tasting suite -- ctest --test-dir build -j8\n  \
         tasting suite --dry-run -- ctest --test-dir build -L fast\n  \
         tasting suite --list tests.jsonl -j8"
@@ -32,6 +38,15 @@ pub struct Arguments {
     /// Print JSON; what the harness prints goes to standard error
     #[arg(long)]
     json: bool,
+    /// Write a JUnit file with all tests; those that were reused have the property `tasting.reused`
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    junit: Option<PathBuf>,
+    /// Write a page that shows what became of the tests, and why (as `tasting report` does)
+    #[arg(long, value_name = "FILE.html", conflicts_with = "dry_run")]
+    report: Option<PathBuf>,
+    /// Run only the tests that failed the last time that this suite was run here
+    #[arg(long, conflicts_with = "dry_run")]
+    failed: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -59,25 +74,82 @@ impl Which {
     }
 }
 
+impl Which {
+    /// What the suite is known by.
+    fn words(&self) -> Vec<OsString> {
+        let list = self.list.iter().map(|file| file.clone().into_os_string());
+        self.harness.iter().cloned().chain(list).collect()
+    }
+
+    /// What people call the harness.
+    fn name(&self) -> String {
+        let program = self.harness.first().map(PathBuf::from).unwrap_or_else(|| "list".into());
+        program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let harness = arguments.which.harness()?;
+    let output = if arguments.json { Output::ToMessages } else { Output::AsOurs };
     if arguments.dry_run {
-        let plan = Plan::new(harness.list()?, false);
+        let plan = Plan::new(harness.list(output)?, false);
         show(&ShownSuite::new(plan.foreseen().into_iter().map(shown_test).collect(), true), arguments.json)?;
         return Ok(exit::OK);
     }
-    let output = if arguments.json { Output::ToMessages } else { Output::AsOurs };
-    let run = match course::run(&*harness, Course { output, keeps_output: false }) {
+    let failures = Failures::of(&arguments.which.words());
+    let only = arguments.failed.then(|| failures.names()).map(|names| names.context("no earlier run is known here"));
+    let course = Course { output, keeps_output: arguments.junit.is_some(), only: only.transpose()? };
+    let run = match course::run(&*harness, course) {
         Ok(run) => run,
         Err(error @ (SuiteError::BadList { .. } | SuiteError::NotStarted { .. })) => return Err(error.into()),
         Err(error) => {
-            let status = harness.run_all(output)?;
+            let status = harness.run_all(Manner { output, notes: None })?;
             show(&ShownSuite::closed(error.to_string()), arguments.json)?;
             return end(Some(status), 0);
         }
     };
-    show(&ShownSuite::new(run.tests.into_iter().map(shown_test).collect(), false), arguments.json)?;
+    failures.remember(&run.tests);
+    let suite = ShownSuite::new(run.tests.into_iter().map(shown_test).collect(), false);
+    show(&suite, arguments.json)?;
+    write_files(&arguments, &suite)?;
     end(run.status, run.code)
+}
+
+/// Writes what is to be kept of a suite.
+fn write_files(arguments: &Arguments, suite: &ShownSuite) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.junit {
+        write_file(path, |file| junit::write(file, suite, &arguments.which.name()))?;
+    }
+    if let Some(path) = &arguments.report {
+        let history = history(suite, &format!("the suite of {}", arguments.which.name()));
+        write_file(path, |file| page::write(file, &page::Content::of_decisions(&history)))?;
+    }
+    Ok(())
+}
+
+/// The suite as a history of one commit, which pages are made of.
+fn history(suite: &ShownSuite, subject: &str) -> History {
+    let test = |test: &ShownTest| {
+        let verdict = if test.decision == "reused" { Verdict::Reused } else { Verdict::Executed };
+        Test {
+            name: Text::from(&*test.name),
+            decision: Granularities { executed: verdict, ..Granularities::default() },
+            exit_code: test.exit_code.unwrap_or_default(),
+            reason: Text::from(&*test.reason),
+            sort: Text::from(test.sort),
+            // What was reused took as long as the run that it comes from.
+            duration_ms: test.duration_ms + test.saved_ms,
+            audit: None,
+            disturbed: None,
+            ast: None,
+            changed: Vec::new(),
+        }
+    };
+    let tests = suite.tests.iter().filter(|test| test.decision != "disabled").map(test).collect();
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let (sha, subject) = ("latest".to_owned(), subject.to_owned());
+    let commit = Commit { sha, subject, time, built: true, tests, ..Commit::default() };
+    History::new(std::env::current_dir().unwrap_or_default().display().to_string(), vec![commit])
 }
 
 /// Ends as the harness ended.
@@ -128,5 +200,6 @@ pub fn shown_test(test: TestResult) -> ShownTest {
             End::Skipped => "skipped",
             End::NotRun => "not run",
         }),
+        output: test.output,
     }
 }

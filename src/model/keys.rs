@@ -49,10 +49,14 @@ pub enum KeyOf {
     /// What was used by an execution of a test, by the attributes of the files.
     Stamp,
     PatchedLibrary,
+    /// With what the tests of a suite were started.
+    SuiteStarts,
+    /// The tests of a suite that failed the last time.
+    SuiteFailures,
 }
 
 impl KeyOf {
-    pub const ALL: [KeyOf; 29] = [
+    pub const ALL: [KeyOf; 31] = [
         KeyOf::Test,
         KeyOf::Outcome,
         KeyOf::WholeOutcome,
@@ -82,6 +86,8 @@ impl KeyOf {
         KeyOf::ContentEntry,
         KeyOf::Stamp,
         KeyOf::PatchedLibrary,
+        KeyOf::SuiteStarts,
+        KeyOf::SuiteFailures,
     ];
 
     fn tag(self) -> &'static str {
@@ -115,6 +121,8 @@ impl KeyOf {
             KeyOf::ContentEntry => "remembered content",
             KeyOf::Stamp => "stamp",
             KeyOf::PatchedLibrary => "patched library",
+            KeyOf::SuiteStarts => "starts of a suite",
+            KeyOf::SuiteFailures => "failures of a suite",
         }
     }
 

@@ -7,6 +7,7 @@ pub mod findings;
 pub mod functions;
 pub mod history;
 pub mod json;
+pub mod junit;
 pub mod metrics;
 pub mod page;
 pub mod program;

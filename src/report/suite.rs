@@ -26,6 +26,9 @@ pub struct ShownTest {
     pub saved_ms: u64,
     /// `passed`, `failed`, `skipped` or `not run`; nothing before it has run.
     pub end: Option<&'static str>,
+    /// What it printed, if that was kept.
+    #[serde(skip)]
+    pub output: Vec<u8>,
 }
 
 impl ShownTest {
@@ -118,7 +121,19 @@ mod tests {
         let (reason, sort) = ("it has not run before".to_owned(), "new");
         let saved_ms = if decision == "reused" { 1500 } else { 0 };
         let end = Some(end);
-        ShownTest { name: name.into(), argv, decision, step, reason, sort, exit_code, duration_ms: 5, saved_ms, end }
+        ShownTest {
+            name: name.into(),
+            argv,
+            decision,
+            step,
+            reason,
+            sort,
+            exit_code,
+            duration_ms: 5,
+            saved_ms,
+            end,
+            output: Vec::new(),
+        }
     }
 
     #[test]

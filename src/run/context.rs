@@ -13,6 +13,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Where `tasting suite` wants starts of tests to be noted. No test sees it.
+pub const STARTED: &str = "TASTING_STARTED";
+
 const FORMAT: Format = Format { magic: *b"TASTECTX", version: 1 };
 
 /// The variables of an environment, in their order.
@@ -22,7 +25,7 @@ pub struct Environment(pub Vec<(OsString, OsString)>);
 impl Environment {
     /// That of this process.
     pub fn own() -> Arc<Environment> {
-        Arc::new(Environment(std::env::vars_os().collect()))
+        Arc::new(Environment(std::env::vars_os().filter(|(name, _)| name != STARTED).collect()))
     }
 
     /// The value of a variable. Of two with the same name, the first one is found.

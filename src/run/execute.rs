@@ -3,6 +3,7 @@
 //! In: a session. Out: how the test ended, and all that was seen of it.
 
 use super::capture::{Capture, Captured, HeldBack};
+use super::context::STARTED;
 use super::{Session, become_test, is_success, split, tracing};
 use crate::model::{Exit, Refusal};
 use crate::observe::originals::ORIGINALS;
@@ -48,7 +49,8 @@ impl Ran {
 pub fn command(words: &[OsString]) -> Command {
     let (program, arguments) = split(words);
     let mut command = Command::new(program);
-    command.args(arguments);
+    // It is between the suite and us.
+    command.args(arguments).env_remove(STARTED);
     sys::start_test_as_given(&mut command);
     command
 }

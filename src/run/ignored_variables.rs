@@ -15,6 +15,7 @@ pub const OF_SESSIONS: &[&str] = &[
     "MAKE_TERMOUT",
     "MAKE_TERMERR",
     "MAKE_HOST",
+    "TEST_LOGS",
     "CARGO_MAKEFLAGS",
     "NINJA_STATUS",
     "NEXTEST_RUN_ID",

@@ -37,6 +37,7 @@ mod repeat;
 mod replay;
 mod shadow;
 pub mod sharing;
+pub mod started;
 pub mod test;
 mod tracing;
 pub mod untrusted;
@@ -98,6 +99,7 @@ pub fn run(words: &[OsString], options: Options) -> Exit {
     if settings.disable || sys::lacks_memory() || observe::is_watched() || harness::is_discovery(words) {
         become_test(words);
     }
+    started::note(words, options);
     sys::keep_memory();
     sys::survive_file_size_limit();
     let Some(session) = Session::open(words, settings) else { become_test(words) };
@@ -281,7 +283,7 @@ impl<S: Store> Memory for StoreMemory<S> {
 }
 
 /// The store of this machine. `None` where there is no folder for one.
-fn local_store(settings: &Settings) -> Option<FileStore> {
+pub fn local_store(settings: &Settings) -> Option<FileStore> {
     let limit = settings.max_size.unwrap_or(crate::store::DEFAULT_LIMIT);
     Some(FileStore::new(settings.dir.as_ref()?, StoreOptions { limit, read_only: settings.readonly }))
 }

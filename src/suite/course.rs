@@ -3,9 +3,11 @@
 //!
 //! In: a harness. Out: for each test what was decided and how it ended; the harness's exit status.
 
-use super::order;
-use super::{End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
-use crate::model::{Decision, Exit, Step, Verdict};
+use super::memory::Memory;
+use super::start::Manner;
+use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use super::{order, progress};
+use crate::model::{Decision, Exit, Step, Verdict, codes};
 use crate::process::{Settings, sys};
 use crate::run::batch::{self, Decided, Reason, Reusable, Start};
 use crate::run::context::{Environment, InvocationContext};
@@ -19,11 +21,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How a suite is to be run.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Course {
     pub output: Output,
     /// Keep what reused tests printed.
     pub keeps_output: bool,
+    /// The names of the tests that are wanted; all if there are none.
+    pub only: Option<Vec<String>>,
 }
 
 /// What came of a test.
@@ -59,10 +63,13 @@ pub struct Plan {
     starts: Vec<Option<Start>>,
     places: Vec<usize>,
     fates: Vec<Fate>,
+    memory: Option<Box<Memory>>,
 }
 
 /// What is to become of a test.
 enum Fate {
+    /// Nobody has asked for it.
+    NotChosen,
     Disabled,
     Reused(Box<Reusable>, End),
     /// The harness starts it. It has to run, or it is for `tasting run` to decide when its turn comes.
@@ -75,21 +82,36 @@ enum Fate {
 impl Plan {
     /// Decides about the tests that a harness lists.
     pub fn new(listing: Listing, keeps_output: bool) -> Plan {
-        let Listing { tests, context } = listing;
-        let starts = starts(&tests, &context);
+        Plan::among(listing, keeps_output, None, true)
+    }
+
+    /// The same for some tests, by their names; without decisions, if the harness decides when it starts them.
+    fn among(listing: Listing, keeps_output: bool, only: Option<&[String]>, decides: bool) -> Plan {
+        let Listing { tests, contexts, .. } = listing;
+        let starts = match &contexts {
+            _ if !decides => tests.iter().map(|_| None).collect(),
+            Contexts::OfAll(context) => starts(&tests, context),
+            Contexts::Remembered(memory) => memory.starts(&tests),
+        };
         let some: Vec<usize> = (0..tests.len()).filter(|index| starts[*index].is_some()).collect();
         let decided = batch::decide(&some.iter().filter_map(|index| starts[*index].clone()).collect::<Vec<_>>());
         let mut decided: FxHashMap<usize, Decided> = some.into_iter().zip(decided).collect();
-        let unknown = context.err().unwrap_or_else(|| "its folder is not there".to_owned());
+        let (memory, unknown) = match contexts {
+            Contexts::OfAll(context) => (None, context.err().unwrap_or_else(|| "its folder is not there".to_owned())),
+            Contexts::Remembered(memory) => {
+                (Some(memory), "what its harness gives it is not known beforehand".to_owned())
+            }
+        };
         let fates =
             tests.iter().enumerate().map(|(index, test)| match (decided.remove(&index), &test.left_to_harness) {
+                _ if only.is_some_and(|names| !names.contains(&test.name)) => Fate::NotChosen,
                 _ if test.is_disabled => Fate::Disabled,
-                (Some(Decided::Reuse(reusable)), _) => judged(test, reusable, keeps_output),
+                (Some(Decided::Reuse(reusable)), _) => judged(test, reusable, memory.as_deref(), keeps_output),
                 (Some(Decided::Run(reason)), _) => Fate::Started { reason, has_to_run: true },
                 (None, Some(why)) => Fate::started("left-to-harness", why.clone()),
                 (None, None) => Fate::started("left-to-harness", unknown.clone()),
             });
-        let mut plan = Plan { fates: fates.collect(), places: order::places(&tests), starts, tests };
+        let mut plan = Plan { fates: fates.collect(), places: order::places(&tests), starts, tests, memory };
         while plan.settle() {}
         plan
     }
@@ -101,7 +123,7 @@ impl Plan {
         let (mut started_before, mut touched, mut changed) = (false, FxHashSet::<PathBuf>::default(), false);
         for index in by_place {
             let why = match &self.fates[index] {
-                Fate::Disabled => continue,
+                Fate::Disabled | Fate::NotChosen => continue,
                 Fate::Started { .. } => {
                     started_before = true;
                     continue;
@@ -124,7 +146,7 @@ impl Plan {
             self.fates.iter().map(|fate| matches!(fate, Fate::Started { has_to_run: true, .. })).collect();
         let with_fixtures = order::with_fixtures(&self.tests, &has_to_run);
         for index in (0..self.tests.len()).filter(|index| with_fixtures[*index]) {
-            if matches!(self.fates[index], Fate::Reused(..)) {
+            if matches!(self.fates[index], Fate::Reused(..) | Fate::NotChosen) {
                 self.fates[index] =
                     Fate::started("left-to-harness", "a test that runs has a fixture in common with it".to_owned());
                 changed = true;
@@ -140,7 +162,12 @@ impl Plan {
 
     /// What would become of the tests.
     pub fn foreseen(&self) -> Vec<TestResult> {
-        (0..self.tests.len()).map(|index| self.result(index)).collect()
+        self.chosen().map(|index| self.result(index)).collect()
+    }
+
+    /// The tests that were asked for.
+    fn chosen(&self) -> impl Iterator<Item = usize> {
+        (0..self.tests.len()).filter(|index| !matches!(self.fates[*index], Fate::NotChosen))
     }
 
     fn result(&self, index: usize) -> TestResult {
@@ -158,7 +185,7 @@ impl Plan {
             output: Vec::new(),
         };
         match &self.fates[index] {
-            Fate::Disabled => TestResult { verdict: None, end: Some(End::Skipped), ..result },
+            Fate::Disabled | Fate::NotChosen => TestResult { verdict: None, end: Some(End::Skipped), ..result },
             Fate::Started { reason, .. } => TestResult { reason: reason.clone(), ..result },
             Fate::Reused(reusable, end) => TestResult {
                 verdict: Some(Verdict::Reused),
@@ -244,20 +271,28 @@ fn changed(context: &InvocationContext, changes: &[(OsString, Option<OsString>)]
 }
 
 /// A failure is for the harness to tell, with what was printed.
-fn judged(test: &TestCase, mut reusable: Box<Reusable>, keeps_output: bool) -> Fate {
-    let prints = |text: &str| reusable.output().iter().any(|output| memmem::find(output, text.as_bytes()).is_some());
-    let end = match reusable.exit() {
-        Exit::Code(code) if test.skip_code == Some(code) => Some(End::Skipped),
-        Exit::Code(0) if test.skip_text.is_some_and(prints) => Some(End::Skipped),
-        Exit::Code(code) if (code == 0) != test.is_meant_to_fail => Some(End::Passed),
-        _ => None,
+fn judged(test: &TestCase, mut reusable: Box<Reusable>, memory: Option<&Memory>, keeps_output: bool) -> Fate {
+    let end = match memory {
+        Some(memory) => memory.judgement(test, &reusable),
+        None => judged_by_properties(test, &reusable),
     };
     if !keeps_output {
         reusable.drop_output();
     }
     match end {
         Some(end) => Fate::Reused(reusable, end),
-        None => Fate::started("failed-before", "it fails, which is for the harness to tell".to_owned()),
+        None => Fate::started("failed-before", "it fails, or its harness has not judged this result yet".to_owned()),
+    }
+}
+
+/// What the harness makes of an outcome, by what it says of the test.
+fn judged_by_properties(test: &TestCase, reusable: &Reusable) -> Option<End> {
+    let prints = |text: &str| reusable.output().iter().any(|output| memmem::find(output, text.as_bytes()).is_some());
+    match reusable.exit() {
+        Exit::Code(code) if test.skip_code == Some(code) => Some(End::Skipped),
+        Exit::Code(0) if test.skip_text.is_some_and(prints) => Some(End::Skipped),
+        Exit::Code(code) if (code == 0) != test.is_meant_to_fail => Some(End::Passed),
+        _ => None,
     }
 }
 
@@ -265,19 +300,28 @@ fn judged(test: &TestCase, mut reusable: Box<Reusable>, keeps_output: bool) -> F
 pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError> {
     // Asked for before signals are caught.
     let _ = sys::given_signals();
+    sys::survive_file_size_limit();
     let begin = now();
-    let listing = harness.list()?;
+    progress::show("asking which tests there are …");
+    let listing = harness.list(course.output);
+    progress::clear();
+    let listing = listing?;
     if listing.tests.is_empty() {
-        let status = harness.run_all(course.output)?;
+        let status = harness.run_all(Manner { output: course.output, notes: None })?;
         return Ok(SuiteRun { tests: Vec::new(), status: Some(status), code: 0 });
     }
-    let mut plan = Plan::new(listing, course.keeps_output);
+    let decides = !listing.runs_all;
+    progress::show(&format!("deciding about {} tests …", listing.tests.len()));
+    let mut plan = Plan::among(listing, course.keeps_output, course.only.as_deref(), decides);
+    let notes = plan.memory.as_ref().map(|memory| memory.notes().to_owned());
+    let manner = Manner { output: course.output, notes: notes.as_deref() };
     plan.replay();
+    progress::clear();
     let mut ends: FxHashMap<usize, End> = FxHashMap::default();
     let mut status: Option<ExitStatus> = None;
     let mut started = plan.started();
     while !started.is_empty() {
-        let HarnessRun { status: ended, ends: found } = harness.run(&plan.tests, &started, course.output)?;
+        let HarnessRun { status: ended, ends: found } = harness.run(&plan.tests, &started, manner)?;
         ends.extend(found);
         let is_first_failure = status.is_none_or(|status| status.success());
         status = if is_first_failure { Some(ended) } else { status };
@@ -291,29 +335,36 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
         }
     }
     plan.log();
-    let tests = concluded(&plan, &ends, begin);
+    let results = concluded(&plan, &ends, begin);
+    if let Some(memory) = &mut plan.memory {
+        let ends = results.iter().filter_map(|(index, result)| Some((*index, result.end?)));
+        memory.learn(&plan.tests, &ends.collect());
+    }
+    let tests: Vec<TestResult> = results.into_iter().map(|(_, result)| result).collect();
     let has_failed = tests.iter().any(|test| matches!(test.end, Some(End::Failed | End::NotRun)));
     let code = if has_failed { harness.failure_code() } else { 0 };
     Ok(SuiteRun { tests, status, code })
 }
 
 /// What became of the tests, by what the harness and the log say.
-fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<TestResult> {
+fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<(usize, TestResult)> {
     let started = plan.started();
     let decisions = if started.is_empty() { FxHashMap::default() } else { decisions_since(begin, started.len()) };
-    let mut results = plan.foreseen();
-    for index in started {
-        let result = &mut results[index];
-        let test = &plan.tests[index];
-        let folder = std::fs::canonicalize(&test.working).unwrap_or_default().to_string_lossy().into_owned();
-        let decision = decisions.get(&(result.argv.clone(), folder));
+    let conclude = |index: usize| {
+        let mut result = plan.result(index);
+        if !matches!(plan.fates[index], Fate::Started { .. }) {
+            return result;
+        }
+        let folder = std::fs::canonicalize(&plan.tests[index].working).unwrap_or_default();
+        let decision = decisions.get(&(result.argv.clone(), folder.to_string_lossy().into_owned()));
         if let Some(decision) = decision {
             result.take(decision);
         }
         let by_code = |decision: &Decision| if decision.exit_code == 0 { End::Passed } else { End::Failed };
         result.end = Some(ends.get(&index).copied().or(decision.map(by_code)).unwrap_or(End::NotRun));
-    }
-    results
+        result
+    };
+    plan.chosen().map(|index| (index, conclude(index))).collect()
 }
 
 impl TestResult {
@@ -325,9 +376,8 @@ impl TestResult {
         self.duration_ms = decision.duration_ms;
         self.saved_ms = decision.saved_ms;
         self.reason.text.clone_from(&decision.reason);
-        if decision.decision == Verdict::Reused {
-            self.reason.sort = "unchanged";
-        }
+        let sort = codes::REASONS.iter().find(|sort| **sort == decision.sort);
+        self.reason.sort = sort.copied().unwrap_or(self.reason.sort);
     }
 }
 

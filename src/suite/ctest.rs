@@ -3,16 +3,16 @@
 //! In: the words of a `ctest` command. Out: its tests with their properties; runs of some of them.
 
 use super::junit;
-use super::probe::{self, Folder};
-use super::{End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
-use crate::process::spawn;
+use super::options::{value_of, without};
+use super::probe::Folder;
+use super::start::{self, Manner};
+use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use crate::run::harness::HarnessHints;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -148,7 +148,7 @@ impl CTest {
     }
 
     fn command(&self, words: &[OsString]) -> Command {
-        let mut command = probe::command(&self.program);
+        let mut command = start::command(&self.program);
         command.args(words);
         command
     }
@@ -159,12 +159,8 @@ impl CTest {
         given.map(PathBuf::from).unwrap_or_else(|| PathBuf::from("."))
     }
 
-    fn not_started(&self, error: io::Error) -> SuiteError {
-        SuiteError::NotStarted { program: self.program.to_string_lossy().into_owned(), error }
-    }
-
     fn no_list(&self, reason: impl ToString) -> SuiteError {
-        SuiteError::NoList { program: self.program.to_string_lossy().into_owned(), reason: reason.to_string() }
+        start::no_list(&self.program, reason)
     }
 
     /// Asks CTest something.
@@ -175,7 +171,7 @@ impl CTest {
         let mut command = self.command(&words);
         // Editors are shown the tests' own commands (cmake/ctest.cmake.in).
         command.env("TASTING_SUITE", "1").stdin(Stdio::null()).stderr(Stdio::null());
-        let output = command.output().map_err(|error| self.not_started(error))?;
+        let output = command.output().map_err(|error: io::Error| start::not_started(&self.program, error))?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => Err(self.no_list(format_args!("it ends with {}", output.status))),
@@ -245,20 +241,10 @@ impl CTest {
         let test = |(test, number): (&InfoTest, usize)| TestCase { number, ..test.case(&places, &failed, &own) };
         Ok(info.tests.iter().zip(numbers).map(test).collect())
     }
-
-    fn run_words(&self, words: &[OsString], output: Output) -> Result<ExitStatus, SuiteError> {
-        let mut command = self.command(words);
-        if output == Output::ToMessages {
-            // Nobody else is to inherit the copy.
-            let messages = io::stderr().as_fd().try_clone_to_owned().map_err(|error| self.not_started(error))?;
-            command.stdout(messages);
-        }
-        spawn::run_to_end(command).map_err(|error| self.not_started(error))
-    }
 }
 
 impl Harness for CTest {
-    fn list(&self) -> Result<Listing, SuiteError> {
+    fn list(&self, _: Output) -> Result<Listing, SuiteError> {
         let is_other = |word: &&OsString| {
             let text = word.to_string_lossy();
             OTHER_USES.contains(&text.split('=').next().unwrap_or_default())
@@ -267,10 +253,10 @@ impl Harness for CTest {
             return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
         }
         let (context, tests) = rayon::join(|| self.probe(), || self.tests());
-        Ok(Listing { tests: tests?, context })
+        Ok(Listing::new(tests?, Contexts::OfAll(context)))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], output: Output) -> Result<HarnessRun, SuiteError> {
+    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
         let folder = Folder::new()?;
         let mut numbers: Vec<usize> = chosen.iter().map(|index| tests[*index].number).collect();
         numbers.sort_unstable();
@@ -289,14 +275,14 @@ impl Harness for CTest {
                 own_file
             }
         };
-        let status = self.run_words(&words, output)?;
+        let status = start::run(&self.program, &words, manner)?;
         let text =
             std::fs::read(&junit_file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
         Ok(HarnessRun { status, ends: ends(tests, chosen, junit::read(&text)) })
     }
 
-    fn run_all(&self, output: Output) -> Result<ExitStatus, SuiteError> {
-        self.run_words(&self.words, output)
+    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
+        start::run(&self.program, &self.words, manner)
     }
 
     fn failure_code(&self) -> i32 {
@@ -363,6 +349,7 @@ impl InfoTest {
             is_meant_to_fail,
             words,
             number: 0,
+            trace: None,
         }
     }
 
@@ -403,52 +390,4 @@ impl InfoTest {
 fn quote(text: &str) -> Option<String> {
     // A bracket argument is taken as it is.
     (!text.contains("]==]")).then(|| format!("[==[{text}]==]"))
-}
-
-/// The words without some options and what belongs to them.
-fn without(words: &[OsString], options: &[(&str, usize)]) -> Vec<OsString> {
-    let mut kept = Vec::new();
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        let text = word.to_string_lossy();
-        let is_joined =
-            |name: &str| name.starts_with("--") && text.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-        match options.iter().find(|(name, _)| text == *name || is_joined(name)) {
-            Some((name, count)) if text == *name => _ = (0..*count).filter(|_| rest.next().is_some()).count(),
-            Some(_) => {}
-            None => kept.push(word.clone()),
-        }
-    }
-    kept
-}
-
-/// What an option is set to, the last time it is given.
-fn value_of(words: &[OsString], option: &str) -> Option<OsString> {
-    let mut value = None;
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        if word == option {
-            value = rest.next().cloned();
-        } else if let Some(text) = word.to_str().and_then(|text| text.strip_prefix(option)?.strip_prefix('=')) {
-            value = Some(OsStr::new(text).to_owned());
-        }
-    }
-    value
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(text: &str) -> Vec<OsString> {
-        text.split(' ').map(OsString::from).collect()
-    }
-
-    #[test]
-    fn options_go_with_their_words() {
-        let given = words("-j 4 --tests-information=3 -R x -I 1,2 --rerun-failed -V");
-        assert_eq!(without(&given, CHOOSING), words("-j 4 -R x -V"));
-        assert_eq!(value_of(&words("--test-dir a --test-dir=b/c"), TEST_FOLDER), Some("b/c".into()));
-        assert_eq!(value_of(&words("-j4"), TEST_FOLDER), None);
-    }
 }

@@ -2,8 +2,10 @@
 //!
 //! In: the file. Out: its tests; those that have to run are started through `tasting run`, several at a time.
 
-use super::probe::{self, Folder};
-use super::{End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use super::probe::Folder;
+use super::progress;
+use super::start::{self, Manner};
+use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use crate::process::sys;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -86,20 +88,20 @@ fn output_of(mut command: Command) -> io::Result<(ExitStatus, Vec<u8>)> {
 }
 
 impl Harness for List {
-    fn list(&self) -> Result<Listing, SuiteError> {
+    fn list(&self, _: Output) -> Result<Listing, SuiteError> {
         let tests = self.read()?;
         let folder = Folder::new()?;
         let look = || {
             let [own, words @ ..] = folder.command()?;
-            let mut command = probe::command(&own);
+            let mut command = start::command(&own);
             command.args(words);
             output_of(command).map_err(|error| error.to_string())?;
             folder.context()
         };
-        Ok(Listing { context: look(), tests })
+        Ok(Listing::new(tests, Contexts::OfAll(look())))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], output: Output) -> Result<HarnessRun, SuiteError> {
+    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
         sys::survive_signals();
         let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
@@ -107,9 +109,10 @@ impl Harness for List {
                 if sys::survived_signal().is_some() {
                     return;
                 }
+                progress::show(&format!("{} of {} ran; {}", ends_so_far(&ends), chosen.len(), tests[index].name));
                 let end = self.start(&tests[index]);
                 let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                ends.push((index, show(&tests[index], end, output)));
+                ends.push((index, show(&tests[index], end, manner.output)));
             }
         };
         std::thread::scope(|scope| (0..self.jobs.max(1)).for_each(|_| _ = scope.spawn(work)));
@@ -122,15 +125,19 @@ impl Harness for List {
         Ok(HarnessRun { status, ends })
     }
 
-    fn run_all(&self, output: Output) -> Result<ExitStatus, SuiteError> {
+    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
         let tests = self.read()?;
         let all: Vec<usize> = (0..tests.len()).collect();
-        self.run(&tests, &all, output).map(|run| run.status)
+        self.run(&tests, &all, manner).map(|run| run.status)
     }
 
     fn failure_code(&self) -> i32 {
         FAILED
     }
+}
+
+fn ends_so_far(ends: &Mutex<Vec<(usize, End)>>) -> usize {
+    ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len()
 }
 
 /// Shows what a test printed, under its name if it failed.
@@ -143,6 +150,7 @@ fn show(test: &TestCase, end: io::Result<(ExitStatus, Vec<u8>)>, output: Output)
         }
         Err(error) => (format!("{} cannot be started: {error}\n", test.name).into_bytes(), End::Failed),
     };
+    progress::clear();
     // Who does not listen any more still wants to know how it ends.
     let _ = match output {
         Output::AsOurs => io::stdout().write_all(&printed),

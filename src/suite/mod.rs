@@ -1,17 +1,28 @@
-//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `list`), a `probe` what a test
-//! that it starts can see; `course` decides about all of them, puts back what the reused ones leave behind and lets the harness run
-//! the others, by the `order` that they have.
+//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `meson`, `list`), a `probe` what a test
+//! that it starts can see, or the `memory` of what its tests were started with; `course` decides about all of them, puts back what
+//! the reused ones leave behind and lets the harness run the others, by the `order` that they have.
 //!
 //! In: a harness's command line. Out: what was decided and how each test ended, and the exit status of the harness.
 
+mod automake;
+mod cargo;
 pub mod course;
 mod ctest;
+pub mod failures;
 mod junit;
 mod list;
+mod memory;
+mod meson;
+mod nextest;
+mod options;
 mod order;
 pub mod probe;
+mod progress;
 pub mod select;
+pub mod start;
 
+use self::memory::Memory;
+use self::start::Manner;
 use crate::run::Options;
 use crate::run::context::InvocationContext;
 use std::ffi::OsString;
@@ -64,13 +75,30 @@ pub struct TestCase {
     pub is_meant_to_fail: bool,
     /// The number by which the harness knows it.
     pub number: usize,
+    /// A file in which the harness writes how it ended.
+    pub trace: Option<PathBuf>,
 }
 
 /// What a harness says of its tests.
 pub struct Listing {
     pub tests: Vec<TestCase>,
-    /// What the tests that it starts can see; or why that is not known.
-    pub context: Result<InvocationContext, String>,
+    pub contexts: Contexts,
+    /// It runs all of its tests or none, and each is decided about when it is started.
+    pub runs_all: bool,
+}
+
+/// What the tests that a harness starts can see.
+pub enum Contexts {
+    /// All the same, but for what is said of each; or why that is not known.
+    OfAll(Result<InvocationContext, String>),
+    /// What they were started with earlier.
+    Remembered(Box<Memory>),
+}
+
+impl Listing {
+    pub fn new(tests: Vec<TestCase>, contexts: Contexts) -> Listing {
+        Listing { tests, contexts, runs_all: false }
+    }
 }
 
 /// How a test ended, in the eyes of its harness.
@@ -91,7 +119,7 @@ pub struct HarnessRun {
 }
 
 /// Where the output of a harness goes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Where ours goes.
     AsOurs,
@@ -102,11 +130,11 @@ pub enum Output {
 /// Something that runs tests.
 pub trait Harness: Sync {
     /// Asks for the tests that would run.
-    fn list(&self) -> Result<Listing, SuiteError>;
+    fn list(&self, output: Output) -> Result<Listing, SuiteError>;
     /// Runs these tests, by their places in the list, and those that they cannot do without.
-    fn run(&self, tests: &[TestCase], chosen: &[usize], output: Output) -> Result<HarnessRun, SuiteError>;
+    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError>;
     /// Runs what would run without us.
-    fn run_all(&self, output: Output) -> Result<ExitStatus, SuiteError>;
+    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError>;
     /// The exit code that says that tests failed.
     fn failure_code(&self) -> i32;
 }
@@ -117,8 +145,12 @@ pub fn harness(words: &[OsString]) -> Result<Box<dyn Harness>, SuiteError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match name.as_str() {
         "ctest" | "ctest3" => Ok(Box::new(ctest::CTest::new(words))),
+        "meson" if words.get(1).is_some_and(|word| word == "test") => Ok(Box::new(meson::Meson::new(words)?)),
+        "make" | "gmake" => Ok(Box::new(automake::Automake::new(words)?)),
+        "cargo" if nextest::is_called(words) => Ok(Box::new(nextest::Nextest::new(words))),
+        "cargo" if cargo::is_called(words, &["test"]) => Ok(Box::new(cargo::Cargo::new(words))),
         _ => Err(SuiteError::Unknown(format!(
-            "{name:?} is no harness that is known (ctest, or --list FILE): put `tasting run` before its tests"
+            "{name:?} is no harness that is known (ctest, meson test, make check with Automake, cargo test, cargo nextest run, or --list FILE): put `tasting run` before its tests"
         ))),
     }
 }

@@ -3,14 +3,12 @@
 //! In: a way to start a command. Out: its [`InvocationContext`].
 
 use super::SuiteError;
-use crate::process::sys;
 use crate::run::context::InvocationContext;
 use crate::store::private;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The subcommand that writes the context of its process to a file.
 pub const SUBCOMMAND: &str = "context";
@@ -68,11 +66,4 @@ impl Drop for Folder {
 pub fn write(path: &Path) -> std::io::Result<()> {
     let bytes = InvocationContext::probed().to_bytes().map_err(std::io::Error::other)?;
     private::options().write(true).create_new(true).open(path)?.write_all(&bytes)
-}
-
-/// A command that starts as this process was started.
-pub fn command(program: &std::ffi::OsStr) -> Command {
-    let mut command = Command::new(program);
-    sys::start_as_given(&mut command);
-    command
 }

@@ -24,13 +24,22 @@ pub fn text(names: &[String], form: Form) -> String {
         Form::CTestRegex if names.is_empty() => "^$".to_owned(),
         Form::CTestRegex => format!("^({})$", joined("|", &|name| escaped(name, r"\^$.[]|()*+?", '\\'))),
         Form::Nextest if names.is_empty() => "none()".to_owned(),
-        Form::Nextest => joined(" | ", &|name| format!("test(={})", escaped(name, r"\()/,", '\\'))),
+        Form::Nextest => joined(" | ", &of_nextest),
         Form::GoogleTest if names.is_empty() => "-*".to_owned(),
         Form::GoogleTest => joined(":", &String::clone),
     }
 }
 
-fn escaped(name: &str, letters: &str, escape: char) -> String {
+/// A test of nextest is called by its binary and its name.
+fn of_nextest(name: &String) -> String {
+    let escaped = |name| escaped(name, r"\()/,", '\\');
+    match name.split_once(' ') {
+        Some((binary, name)) => format!("(binary_id(={}) & test(={}))", escaped(binary), escaped(name)),
+        None => format!("test(={})", escaped(name)),
+    }
+}
+
+pub fn escaped(name: &str, letters: &str, escape: char) -> String {
     let mut text = String::with_capacity(name.len());
     for letter in name.chars() {
         text.extend(letters.contains(letter).then_some(escape));
@@ -45,6 +54,7 @@ mod tests {
 
     #[test]
     fn names_mean_themselves_in_every_form() {
+        assert_eq!(text(&["b::c x::y".to_owned()], Form::Nextest), "(binary_id(=b::c) & test(=x::y))");
         let names = ["a.b".to_owned(), "c(d)".to_owned()];
         assert_eq!(text(&names, Form::Names), "a.b\nc(d)");
         assert_eq!(text(&names, Form::CTestRegex), r"^(a\.b|c\(d\))$");

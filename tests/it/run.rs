@@ -1,7 +1,7 @@
 //! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
 
 mod autotools;
-mod cargo;
+pub mod cargo;
 mod circumstances;
 pub mod cmake;
 mod drivers;

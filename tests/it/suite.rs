@@ -1,13 +1,18 @@
 //! `tasting suite` and `tasting select`: the same tests, ends and exit status as the harness gives without them, and the same
 //! decisions as `tasting run` makes in the harness.
 
+mod automake;
+mod cargo;
 mod ctest;
 mod list;
+mod meson;
+mod output;
 
 use crate::run::Bench;
-use crate::workshop::{Outcome, TASTING};
+use crate::workshop::{Outcome, TASTING, succeed};
 use serde_json::Value;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 
 /// `tasting suite`, or another subcommand, with these words.
 fn tasting(bench: &Bench, words: &[&str]) -> Command {
@@ -29,4 +34,25 @@ fn field(suite: &Value, name: &str) -> Vec<(String, String)> {
     let mut fields: Vec<_> = tests.iter().map(|test| (text(&test["name"]), text(&test[name]))).collect();
     fields.sort();
     fields
+}
+
+/// How a harness ended, and its tests by name.
+type Ended = (Option<i32>, Vec<(String, String)>);
+
+/// A suite ended as without us, and these tests were executed.
+#[track_caller]
+fn agrees(outcome: &Outcome, executed: &[&str], plain: Ended) {
+    let suite = json(outcome);
+    let ran = field(&suite, "decision").into_iter().filter(|(_, decision)| decision == "executed");
+    let ran: Vec<String> = ran.map(|(name, _)| name).collect();
+    assert_eq!(ran, executed, "{suite:#} {}", outcome.stderr_text());
+    assert_eq!((outcome.code, field(&suite, "end")), plain, "{suite:#} {}", outcome.stderr_text());
+}
+
+/// How a command ends that Ctrl-C is sent to as soon as a file is there. It starts with `setsid`.
+fn interrupted(bench: &Bench, command: &mut Command, file: &Path) -> ExitStatus {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    crate::workshop::wait_for(file);
+    succeed(bench.command("kill").args(["-INT", "--", &format!("-{}", child.id())])).unwrap();
+    child.wait().unwrap()
 }

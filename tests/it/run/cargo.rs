@@ -39,7 +39,7 @@ fn crate_of(library: &str) -> Bench {
 }
 
 /// A cargo of its own: nothing of the one that runs this test is passed on.
-fn cargo(bench: &Bench) -> Command {
+pub fn cargo(bench: &Bench) -> Command {
     let mut command = bench.command("cargo");
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     for name in

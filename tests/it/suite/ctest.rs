@@ -1,8 +1,8 @@
 //! Suites of CTest: Debian's and a current one.
 
-use super::{field, json};
+use super::json;
 use crate::run::cmake::{Site, cmakes};
-use crate::workshop::{Outcome, TASTING, succeed};
+use crate::workshop::{Outcome, TASTING};
 use std::path::Path;
 use tasting::model::Verdict;
 use tasting::store::Journal;
@@ -100,12 +100,7 @@ impl Site {
     /// The suite ends as under CTest alone; these tests are executed.
     #[track_caller]
     fn agrees(&self, words: &[&str], executed: &[&str]) {
-        let outcome = self.suite(&["suite", "--json"], words);
-        let suite = json(&outcome);
-        let ran = field(&suite, "decision").into_iter().filter(|(_, decision)| decision == "executed");
-        let ran: Vec<String> = ran.map(|(name, _)| name).collect();
-        assert_eq!(ran, executed, "{suite:#} {}", outcome.stderr_text());
-        assert_eq!((outcome.code, field(&suite, "end")), self.plainly(words), "{}", outcome.stderr_text());
+        super::agrees(&self.suite(&["suite", "--json"], words), executed, self.plainly(words));
     }
 }
 
@@ -250,12 +245,8 @@ fn an_interrupted_suite_ends_as_ctest_does() {
     site.configure(&[MODULE]);
     let interrupted = |program: &Path, words: &[&str]| {
         let _ = std::fs::remove_file(site.bench.path("here"));
-        let mut command = site.command("setsid");
-        command.arg(program).args(words).stdout(std::process::Stdio::null());
-        let mut child = command.spawn().unwrap();
-        crate::workshop::wait_for(&site.bench.path("here"));
-        succeed(site.bench.command("kill").args(["-INT", "--", &format!("-{}", child.id())])).unwrap();
-        child.wait().unwrap()
+        let here = site.bench.path("here");
+        super::interrupted(&site.bench, site.command("setsid").arg(program).args(words), &here)
     };
     let ctest = site.bin.join("ctest");
     let words = ["--test-dir", "build", "-R", "long"];
