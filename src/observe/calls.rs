@@ -173,7 +173,8 @@ const FILTERS: &[u32] = &[libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_
 /// Calls that name a process: 0 is the caller itself.
 const OTHERS: &[When] = &[IsNot(0, u32::MAX, &[0])];
 const IOPRIO_WHO_PROCESS: u32 = 1;
-const PRIO_PROCESS: u32 = libc::PRIO_PROCESS as u32;
+/// libc's constant has another type for each C library.
+const PRIO_PROCESS: u32 = 0;
 const PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[PRIO_PROCESS])];
 const IO_PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[IOPRIO_WHO_PROCESS])];
 

@@ -153,7 +153,8 @@ impl Automake {
     /// The commands for some tests: first all is built that `make check` builds, with no test to run.
     fn narrowed(&self, tests: &[TestCase], chosen: &[usize]) -> Vec<Vec<OsString>> {
         let mut folders: Vec<&Path> = chosen.iter().map(|index| tests[*index].working.as_path()).collect();
-        (folders.sort(), folders.dedup());
+        folders.sort();
+        folders.dedup();
         let rest = without(&self.words, &[("-C", 1), ("--directory", 1)]);
         let rest = rest.into_iter().filter(|word| word != CHECK && !word.to_string_lossy().starts_with("-C"));
         let rest: Vec<OsString> = rest.collect();
@@ -207,7 +208,7 @@ impl Harness for Automake {
         }
         let folders = self.folders()?;
         let definition = Definition {
-            words: [&[self.program.clone()], self.words.as_slice()].concat(),
+            words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files: folders.iter().map(|folder| folder.path.join("Makefile")).collect(),
             texts: Vec::new(),
             passes_output: None,

@@ -163,7 +163,7 @@ impl Harness for Cargo {
         }
         let tests: Vec<TestCase> = self.programs()?.into_iter().filter_map(|message| self.case(message)).collect();
         let definition = Definition {
-            words: [&[self.program.clone()], self.words.as_slice()].concat(),
+            words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files: files(tests.iter().map(|test| test.working.as_path())),
             texts: Vec::new(),
             passes_output: None,
@@ -233,7 +233,8 @@ pub fn files<'f>(folders: impl Iterator<Item = &'f Path>) -> Vec<PathBuf> {
     for folder in folders {
         files.extend(folder.ancestors().map(|folder| folder.join("Cargo.toml")));
     }
-    (files.sort(), files.dedup());
+    files.sort();
+    files.dedup();
     files
 }
 

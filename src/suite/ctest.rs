@@ -253,7 +253,7 @@ impl Harness for CTest {
             return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
         }
         let (context, tests) = rayon::join(|| self.probe(), || self.tests());
-        Ok(Listing::new(tests?, Contexts::OfAll(context)))
+        Ok(Listing::new(tests?, Contexts::OfAll(Box::new(context))))
     }
 
     fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {

@@ -98,7 +98,7 @@ impl Harness for List {
             output_of(command).map_err(|error| error.to_string())?;
             folder.context()
         };
-        Ok(Listing::new(tests, Contexts::OfAll(look())))
+        Ok(Listing::new(tests, Contexts::OfAll(Box::new(look()))))
     }
 
     fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {

@@ -202,7 +202,8 @@ impl Memory {
             if is_ours { &mut ours } else { &mut unknown }.push(name.clone());
         }
         environment.0.sort();
-        (ours.sort(), unknown.sort());
+        ours.sort();
+        unknown.sort();
         let context = note.context.with_environment(Arc::new(environment)).to_bytes().ok()?;
         Some(Surroundings { context, ours, unknown })
     }

@@ -137,7 +137,8 @@ impl Meson {
         if memchr::memmem::find(&rules, b"build meson-test-prereq:").is_some() {
             targets.push("meson-test-prereq".into());
         }
-        (targets.sort(), targets.dedup());
+        targets.sort();
+        targets.dedup();
         Ok(targets)
     }
 
@@ -234,7 +235,7 @@ impl Harness for Meson {
         let private = self.folder.join("meson-private");
         let is_verbose = self.words.iter().any(|word| word == "-v" || word == "--verbose");
         let definition = Definition {
-            words: [&[self.program.clone()], self.words.as_slice()].concat(),
+            words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files: ["meson_test_setup.dat", "build.dat"].map(|name| private.join(name)).to_vec(),
             texts: Vec::new(),
             passes_output: is_verbose.then_some(output),

@@ -90,7 +90,7 @@ pub struct Listing {
 /// What the tests that a harness starts can see.
 pub enum Contexts {
     /// All the same, but for what is said of each; or why that is not known.
-    OfAll(Result<InvocationContext, String>),
+    OfAll(Box<Result<InvocationContext, String>>),
     /// What they were started with earlier.
     Remembered(Box<Memory>),
 }

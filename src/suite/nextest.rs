@@ -143,11 +143,11 @@ impl Nextest {
         let folders = list.suites.values().map(|suite| suite.cwd.as_path());
         let mut files = cargo::files(folders);
         files.extend(configurations(list));
-        let program = which::which("cargo-nextest").and_then(|path| Ok(path.metadata().ok()));
+        let program = which::which("cargo-nextest").map(|path| path.metadata().ok());
         let version = program.ok().flatten().map(|metadata| (metadata.len(), metadata.modified().ok()));
         let is_verbose = self.words.iter().any(|word| word == "--no-capture" || word == "--nocapture");
         Definition {
-            words: [&[self.program.clone()], self.words.as_slice()].concat(),
+            words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files,
             // How many run at a time is told to each.
             texts: vec![
@@ -265,7 +265,8 @@ fn configurations(list: &List) -> Vec<PathBuf> {
     let ancestors = list.suites.values().flat_map(|suite| suite.cwd.ancestors());
     let mut files: Vec<PathBuf> = ancestors.map(|folder| folder.join(".config/nextest.toml")).collect();
     files.extend(user.map(|folder| folder.join("nextest/config.toml")));
-    (files.sort(), files.dedup());
+    files.sort();
+    files.dedup();
     files
 }
 

@@ -24,14 +24,14 @@ pub fn text(names: &[String], form: Form) -> String {
         Form::CTestRegex if names.is_empty() => "^$".to_owned(),
         Form::CTestRegex => format!("^({})$", joined("|", &|name| escaped(name, r"\^$.[]|()*+?", '\\'))),
         Form::Nextest if names.is_empty() => "none()".to_owned(),
-        Form::Nextest => joined(" | ", &of_nextest),
+        Form::Nextest => joined(" | ", &|name| of_nextest(name)),
         Form::GoogleTest if names.is_empty() => "-*".to_owned(),
         Form::GoogleTest => joined(":", &String::clone),
     }
 }
 
 /// A test of nextest is called by its binary and its name.
-fn of_nextest(name: &String) -> String {
+fn of_nextest(name: &str) -> String {
     let escaped = |name| escaped(name, r"\()/,", '\\');
     match name.split_once(' ') {
         Some((binary, name)) => format!("(binary_id(={}) & test(={}))", escaped(binary), escaped(name)),

@@ -150,5 +150,5 @@ fn programs_of_cargo_are_tests() {
     bench.write("src/lib.rs", "broken\n");
     let broken = suite(&bench, &["suite"], &words);
     assert_eq!(broken.code, plainly(&bench, &words).code, "{broken:?}");
-    succeed(&mut cargo(&bench).args(["clean"])).unwrap();
+    succeed(cargo(&bench).args(["clean"])).unwrap();
 }
