@@ -4,7 +4,7 @@
 
 use super::content::{Identity, device_and_inode};
 use super::entries::Sight;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Touch};
 use super::policy::{self, Treatment};
 use super::resolve::{Found, Place};
 use super::targets::{self, Target};
@@ -12,15 +12,6 @@ use super::used::Kind;
 use crate::model::codes;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What the run did to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Touch {
-    /// It was not there before.
-    Made,
-    /// It was, as a thing of this kind and identity.
-    Changed(Kind, Identity),
-}
 
 impl Ledger {
     /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:

@@ -2,10 +2,9 @@
 //!
 //! In: the ledger of a run that has ended. Out: its uses, sorted, and its refusals.
 
-use super::changes::Touch;
 use super::content::Identity;
 use super::entries::{Entry, First, Sight, uses};
-use super::ledger::{CHANGED, Ledger};
+use super::ledger::{CHANGED, Ledger, Touch};
 use super::policy;
 use super::targets::{self, Target};
 use super::used::{Kind, Use, is_absence};

@@ -3,9 +3,7 @@
 //!
 //! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
 
-use super::changes::Touch;
 use super::content::{Contents, Identity, device_and_inode};
-
 use super::entries::{Entry, First, Sight};
 use super::extended;
 use super::facts::Fact;
@@ -23,6 +21,15 @@ use std::path::{Path, PathBuf};
 
 /// More reasons than this tell nobody more.
 const MOST_REFUSALS: usize = 64;
+
+/// What the run did to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// It was not there before.
+    Made,
+    /// It was, as a thing of this kind and identity.
+    Changed(Kind, Identity),
+}
 
 /// The account.
 pub struct Ledger {
