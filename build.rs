@@ -15,15 +15,17 @@ fn main() {
     println!("cargo::rustc-env=TASTING_PROCESSOR={target}");
 }
 
-/// Links what unwinding takes into our programs, where the compiler has it in an archive: a library less to be loaded by each of
-/// them, which start for every test, compilation and link.
+/// Links what unwinding takes into our programs, where the compiler has it in an archive: a library
+/// less to be loaded by each of them, which start for every test, compilation and link.
 fn link_unwinder() {
     let variable = |name: &str| env::var(name).unwrap_or_default();
     if variable("CARGO_CFG_TARGET_ENV") != "gnu" || variable("HOST") != variable("TARGET") {
         return;
     }
     let linker = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
-    let Ok(output) = Command::new(linker).arg("-print-file-name=libgcc_eh.a").output() else { return };
+    let Ok(output) = Command::new(linker).arg("-print-file-name=libgcc_eh.a").output() else {
+        return;
+    };
     let archive = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     // Just the name where there is none.
     if let Some(folder) = archive.parent().filter(|_| archive.is_absolute()) {
@@ -32,8 +34,8 @@ fn link_unwinder() {
     }
 }
 
-/// The commit, of releases only: a build for development would be made anew after each commit. `TASTING_COMMIT` names it where
-/// there is no repository.
+/// The commit, of releases only: a build for development would be made anew after each commit.
+/// `TASTING_COMMIT` names it where there is no repository.
 fn commit() -> Option<String> {
     println!("cargo::rerun-if-env-changed=TASTING_COMMIT");
     let given = env::var("TASTING_COMMIT").ok().filter(|commit| !commit.is_empty());
@@ -45,9 +47,14 @@ fn commit() -> Option<String> {
     git(&["rev-parse", "--short=12", "HEAD"])
 }
 
-/// What git says of this repository; nothing where this is an archive, or a folder in somebody else's repository.
+/// What git says of this repository; nothing where this is an archive, or a folder in somebody
+/// else's repository.
 fn git(words: &[&str]) -> Option<String> {
     let is_own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR")?).join(".git").exists();
-    let output = Command::new("git").args(words).output().ok().filter(|output| is_own && output.status.success())?;
+    let output = Command::new("git")
+        .args(words)
+        .output()
+        .ok()
+        .filter(|output| is_own && output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }

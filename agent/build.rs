@@ -1,4 +1,5 @@
-//! Builds the agent itself: this crate once more, as a shared library without dependencies, which the crate carries inside.
+//! Builds the agent itself: this crate once more, as a shared library without dependencies, which
+//! the crate carries inside.
 
 use std::env;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let output = PathBuf::from(variable("OUT_DIR")).join("agent.so");
     let mut command = Command::new(variable("RUSTC"));
-    // It has no C library, and the programs that it is loaded into have another one than a `tasting` that is linked statically.
+    // It has no C library, and the programs that it is loaded into have another one than a
+    // `tasting` that is linked statically.
     let target = variable("TARGET").replace("-musl", "-gnu");
     command.args(FLAGS).arg("--target").arg(target).arg("-o").arg(&output).arg("src/lib.rs");
     if let Ok(linker) = env::var("RUSTC_LINKER") {

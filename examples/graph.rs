@@ -1,9 +1,11 @@
-//! A measurement: a program of 50,000 atoms, in milliseconds (the best of some rounds). The program is made of generated
-//! assembler, compiled and linked by the real tools (`cc`); only our part is timed:
+//! A measurement: a program of 50,000 atoms, in milliseconds (the best of some rounds). The program
+//! is made of generated assembler, compiled and linked by the real tools (`cc`); only our part is
+//! timed:
 //!
-//! - from the records in the objects to the fingerprint, with the map and the binary's tables read before;
-//! - all that `tasting-ld` does when the linker has ended: the same with the map's text, the binary's tables and digest, and
-//!   the manifest's bytes;
+//! - from the records in the objects to the fingerprint, with the map and the binary's tables read
+//!   before;
+//! - all that `tasting-ld` does when the linker has ended: the same with the map's text, the
+//!   binary's tables and digest, and the manifest's bytes;
 //! - reading the manifest.
 //!
 //! `cargo run --release --example graph [ATOMS]`
@@ -53,7 +55,11 @@ fn main() {
         best[0] = best[0].min(start.elapsed());
         let start = Instant::now();
         let manifest = Manifest::decode(&bytes).expect("our own manifest");
-        assert!(manifest.nodes.len() >= atoms && manifest.refusals.is_empty(), "{:?}", manifest.refusals);
+        assert!(
+            manifest.nodes.len() >= atoms && manifest.refusals.is_empty(),
+            "{:?}",
+            manifest.refusals
+        );
         best[1] = best[1].min(start.elapsed());
     }
     let milliseconds = best.map(|time| time.as_secs_f64() * 1000.0);
@@ -74,7 +80,8 @@ fn map_to_manifest(settings: &Settings, job: &LinkerJob) -> Vec<u8> {
     std::thread::scope(|scope| {
         scope.spawn(|| finished.look());
         let linked = Linked::read(settings, &map, &files, (&early, Records::default()), &finished);
-        describe::manifest(settings, job, &finished, linked, Options::default(), &early).expect("a manifest")
+        describe::manifest(settings, job, &finished, linked, Options::default(), &early)
+            .expect("a manifest")
     })
 }
 
@@ -90,14 +97,16 @@ fn records_to_fingerprint(settings: &Settings, map: &[u8]) -> Duration {
     let symbols = FinalSymbols::new(&binary);
     let mut inputs = groups.read(&files, &mut Default::default(), &symbols).expect("the records");
     let definitions = Definitions::collect(&mut inputs, Names::default());
-    let manifest = graph::build(&inputs, &definitions, &placement, &binary, &symbols, &options).expect("the graph");
+    let manifest = graph::build(&inputs, &definitions, &placement, &binary, &symbols, &options)
+        .expect("the graph");
     let fingerprint = walk::fingerprint(&[Module::Known(&manifest)], Start::Program);
     let time = start.elapsed();
     assert!(fingerprint.is_some());
     time
 }
 
-/// Writes, assembles and links the program: each function calls five others, reads a table and a string.
+/// Writes, assembles and links the program: each function calls five others, reads a table and a
+/// string.
 fn build(folder: &Path, atoms: usize) {
     let objects = atoms.div_ceil(PER_OBJECT);
     let mut names = Vec::new();
@@ -111,12 +120,14 @@ fn build(folder: &Path, atoms: usize) {
             )
             .ok();
             (0..5).for_each(|step| writeln!(text, " .quad f{}", callee(step)).unwrap_or_default());
-            writeln!(text, " .byte {}, {}\n.size f{index}, .-f{index}", index % 251, index % 13).ok();
+            writeln!(text, " .byte {}, {}\n.size f{index}, .-f{index}", index % 251, index % 13)
+                .ok();
         }
         let source = folder.join(format!("o{object}.s"));
         std::fs::write(&source, text).expect("a source file");
         run(Command::new("cc").current_dir(folder).args(["-c", &format!("o{object}.s")]));
-        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain, None).expect("a record");
+        attach::attach(&folder.join(format!("o{object}.o")), Level::Code, Labels::Plain, None)
+            .expect("a record");
         names.push(format!("o{object}.o"));
     }
     let link = ["-nostdlib", "-static", "-Wl,-e,f0", "-Wl,-Map=program.map", "-o", "program"];

@@ -1,5 +1,6 @@
-//! What hashing costs: BLAKE3, which names results, against XXH3, which anybody can collide on purpose. Prints a table of
-//! processor times and their ratios, each the least of several attempts in turns.
+//! What hashing costs: BLAKE3, which names results, against XXH3, which anybody can collide on
+//! purpose. Prints a table of processor times and their ratios, each the least of several attempts
+//! in turns.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -9,7 +10,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 const ATTEMPTS: usize = 15;
 
 fn main() {
-    let content: Vec<u8> = (0..16u32 << 20).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let content: Vec<u8> =
+        (0..16u32 << 20).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     println!("| what is hashed | BLAKE3 | XXH3 | ratio |\n|---|---|---|---|");
     for (size, name) in [
         (16 << 20, "16 MiB at once"),
@@ -23,7 +25,12 @@ fn main() {
         let fast = || parts().for_each(|part| _ = black_box(xxh3_128(part)));
         row(name, times, ours, fast);
     }
-    row("an atom: 200 bytes and 8 references", 20_000, || streams(&content), || fast_streams(&content));
+    row(
+        "an atom: 200 bytes and 8 references",
+        20_000,
+        || streams(&content),
+        || fast_streams(&content),
+    );
 }
 
 fn streams(content: &[u8]) {

@@ -31,7 +31,8 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("tasting-observe-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a temporary folder can be made");
     for number in 0..50 {
-        fs::write(folder.join(number.to_string()), format!("{number}\n").repeat(500)).expect("files can be written");
+        fs::write(folder.join(number.to_string()), format!("{number}\n").repeat(500))
+            .expect("files can be written");
     }
     // Younger files are not remembered.
     std::thread::sleep(Duration::from_secs(4));
@@ -41,7 +42,13 @@ fn main() {
     row("opens 50 files", &folder, "cat", &opens_50, rounds);
     row("opens files 2,000 times", &folder, "cat", &opens_2000, rounds / 4);
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do cat $i; done";
-    row("a script that starts 10 programs", &folder, "sh", &["-c".into(), script.into()], rounds / 4);
+    row(
+        "a script that starts 10 programs",
+        &folder,
+        "sh",
+        &["-c".into(), script.into()],
+        rounds / 4,
+    );
     let busy = "my $n = 0; $n += $_ for 1..3000000";
     row("computes", &folder, "perl", &["-e".into(), busy.into()], rounds / 10);
     let _ = fs::remove_dir_all(folder);
@@ -49,13 +56,15 @@ fn main() {
 
 /// The medians of both, and of the differences.
 fn row(name: &str, folder: &Path, program: &str, arguments: &[String], rounds: usize) {
-    let how = Watch { memory: Arc::new(Remembers::default()), inherits_input: false, ..Watch::default() };
+    let how =
+        Watch { memory: Arc::new(Remembers::default()), inherits_input: false, ..Watch::default() };
     let command = || {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         command
     };
-    let (mut plain, mut watched, mut ratios, mut more) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut watched, mut ratios, mut more) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds.max(5) + 1 {
         let start = Instant::now();
         command().status().expect("the command runs");

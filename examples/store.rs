@@ -1,12 +1,14 @@
-//! The store on its own, to measure it: `store fill FOLDER COUNT`, `store hit FOLDER NUMBER`, `store churn FOLDER COUNT LIMIT`.
+//! The store on its own, to measure it: `store fill FOLDER COUNT`, `store hit FOLDER NUMBER`,
+//! `store churn FOLDER COUNT LIMIT`.
 //!
-//! A hit is what `tasting run` asks of the store to reuse a result: quarantine, dependency sets, 50 remembered contents, outcome, use, log.
+//! A hit is what `tasting run` asks of the store to reuse a result: quarantine, dependency sets, 50
+//! remembered contents, outcome, use, log.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tasting::model::{
-    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin, Outcome, Place, Step,
-    Verdict,
+    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin,
+    Outcome, Place, Step, Verdict,
 };
 use tasting::store::{FileStore, Journal, Memo, Options, Quarantine, Results, Store, StoreError};
 
@@ -30,7 +32,10 @@ fn name(kind: &str, number: u64) -> Hash {
 }
 
 fn dependency_set(number: u64) -> DependencySet {
-    let path = |at: u64| format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000).into_bytes();
+    let path = |at: u64| {
+        format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000)
+            .into_bytes()
+    };
     let place = |at| Place { base: Base::Root, path: path(at) };
     let dependency = |at| Dependency::on(DependencyKind::File, place(at));
     DependencySet { dependencies: (0..50).map(dependency).collect() }
@@ -39,7 +44,10 @@ fn dependency_set(number: u64) -> DependencySet {
 fn outcome(number: u64) -> Outcome {
     Outcome {
         exit: Exit::Code(0),
-        stdout: (0..12).map(|line| format!("test {number}: {} ok\n", name("line", line))).collect::<String>().into(),
+        stdout: (0..12)
+            .map(|line| format!("test {number}: {} ok\n", name("line", line)))
+            .collect::<String>()
+            .into(),
         stderr: Vec::new(),
         turns: Vec::new(),
         duration: Duration::from_millis(40),
@@ -55,12 +63,23 @@ fn fill(store: &FileStore, count: u64) -> Result<(), StoreError> {
     let mut times = Vec::new();
     for number in 0..count {
         let start = Instant::now();
-        store.put(name("test", number), &dependency_set(number), name("key", number), &outcome(number))?;
+        store.put(
+            name("test", number),
+            &dependency_set(number),
+            name("key", number),
+            &outcome(number),
+        )?;
         times.push(start.elapsed());
     }
     times.sort_unstable();
     let at = |share: usize| times.get(times.len() * share / 1000).copied().unwrap_or_default();
-    println!("a put: median {:?}, 99 % {:?}, 99.9 % {:?}, longest {:?}", at(500), at(990), at(999), times.last());
+    println!(
+        "a put: median {:?}, 99 % {:?}, 99.9 % {:?}, longest {:?}",
+        at(500),
+        at(990),
+        at(999),
+        times.last()
+    );
     println!("{:?}", store.volume()?);
     Ok(())
 }
@@ -71,9 +90,11 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
     let dependency_sets = store.dependency_sets(test)?;
     if let Ok(metadata) = Path::new("/bin/sh").metadata() {
         let file = FileIdentity::of(&metadata);
-        dependency_sets.iter().flat_map(|dependency_set| &dependency_set.dependencies).for_each(|_| {
-            store.recall(file.hash());
-        });
+        dependency_sets.iter().flat_map(|dependency_set| &dependency_set.dependencies).for_each(
+            |_| {
+                store.recall(file.hash());
+            },
+        );
     }
     let found = store.outcome(name("key", number))?;
     for dependency_set in &dependency_sets {

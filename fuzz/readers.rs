@@ -1,7 +1,9 @@
-//! Every reader of bytes from outside, each as a function that takes any bytes and must come back: with a result or a
-//! reason, never by a panic. The fuzz targets feed them; `tests/it/damaged.rs` feeds them all that ever went wrong.
+//! Every reader of bytes from outside, each as a function that takes any bytes and must come back:
+//! with a result or a reason, never by a panic. The fuzz targets feed them; `tests/it/damaged.rs`
+//! feeds them all that ever went wrong.
 //!
-//! What each reader says of its own result is checked as well: what was written is read again as it was.
+//! What each reader says of its own result is checked as well: what was written is read again as it
+//! was.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -23,7 +25,9 @@ use tasting::link::input::{Input, Read, SymbolAddresses};
 use tasting::link::inputs::Groups;
 use tasting::link::symbols::{Definitions, FinalSymbols, Names};
 use tasting::link::{self, map, matching};
-use tasting::model::{DependencySet, Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Trace};
+use tasting::model::{
+    DependencySet, Hash, Level, Manifest, Outcome, PlacedSection, Placement, Record, Trace,
+};
 use tasting::process::response;
 use tasting::report::demangle::demangle;
 use tasting::report::shown::Shown;
@@ -61,21 +65,33 @@ pub fn object(bytes: &[u8]) {
     }
     let Ok(record) = elf::record_of(bytes) else { return };
     let encoded = record.encode().expect("a record can be encoded");
-    assert_eq!(Record::find(&encoded, record.digest).as_ref(), Ok(&record), "a record that does not come back");
+    assert_eq!(
+        Record::find(&encoded, record.digest).as_ref(),
+        Ok(&record),
+        "a record that does not come back"
+    );
     show(&Shown::object("x.o".to_owned(), &record));
 }
 
 /// An object gets its record, and is the same object as before.
 pub fn append(bytes: &[u8]) {
-    for (level, labels) in [(Level::Code, Labels::Plain), (Level::File, Labels::Plain), (Level::Code, Labels::Kept)] {
+    for (level, labels) in
+        [(Level::Code, Labels::Plain), (Level::File, Labels::Plain), (Level::Code, Labels::Kept)]
+    {
         let Ok(Some(with_record)) = elf::with_record(bytes, level, labels) else { continue };
         let Appended { head, tail } = with_record.record;
         let content = with_record.object.as_deref().unwrap_or(bytes);
         let whole = [&head[..], &content[head.len()..], &tail].concat();
         let object = ObjectFile::parse(bytes).expect("it was read before");
-        let mut expected = atoms::record(&object, level, labels == Labels::Kept).expect("its record was made before");
-        expected.digest = digest::of_object(&ObjectFile::parse(content).expect("a tidied object is one"));
-        assert_eq!(elf::record_of(&whole), Ok(expected), "the record that is carried is not the one that was added");
+        let mut expected = atoms::record(&object, level, labels == Labels::Kept)
+            .expect("its record was made before");
+        expected.digest =
+            digest::of_object(&ObjectFile::parse(content).expect("a tidied object is one"));
+        assert_eq!(
+            elf::record_of(&whole),
+            Ok(expected),
+            "the record that is carried is not the one that was added"
+        );
     }
 }
 
@@ -107,10 +123,24 @@ pub fn record(bytes: &[u8]) {
     let sealed = sealed(&template, bytes);
     let Ok(record) = Record::find(&sealed, Hash(*digest)) else { return };
     let encoded = record.encode().expect("a record can be encoded");
-    assert_eq!(Record::find(&encoded, record.digest).as_ref(), Ok(&record), "a record that does not come back");
-    assert_eq!(record.atoms_with_references().map(|(_, list)| list.len()).sum::<usize>(), record.references.len());
+    assert_eq!(
+        Record::find(&encoded, record.digest).as_ref(),
+        Ok(&record),
+        "a record that does not come back"
+    );
+    assert_eq!(
+        record.atoms_with_references().map(|(_, list)| list.len()).sum::<usize>(),
+        record.references.len()
+    );
     show(&Shown::object("x.o".to_owned(), &record));
-    let line = PlacedSection { output: b".text", name: b".text", address: 4096, size: 16, file: b"x.o", member: None };
+    let line = PlacedSection {
+        output: b".text",
+        name: b".text",
+        address: 4096,
+        size: 16,
+        file: b"x.o",
+        member: None,
+    };
     let lines = [line, PlacedSection { address: 8192, ..line }];
     let _ = matching::place(vec![input(record.clone())], &lines, &Nowhere);
     let _ = matching::place(vec![input(record.clone()), input(record)], &lines, &Nowhere);
@@ -150,13 +180,16 @@ pub fn binary(bytes: &[u8]) {
     graph::frame(&binary, &Options::default());
 }
 
-/// A whole link: the binary, the map, then the objects in the order in which the map first names them, each led by
-/// its length in four bytes.
+/// A whole link: the binary, the map, then the objects in the order in which the map first names
+/// them, each led by its length in four bytes.
 pub fn link(bytes: &[u8]) {
     let mut files = Vec::new();
     let mut rest = bytes;
     while let Some((length, behind)) = rest.split_first_chunk() {
-        let Some((file, next)) = behind.split_at_checked(u32::from_le_bytes(*length) as usize) else { return };
+        let Some((file, next)) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)
+        else {
+            return;
+        };
         files.push(file);
         rest = next;
     }
@@ -166,14 +199,25 @@ pub fn link(bytes: &[u8]) {
     let Some(mut inputs) = placed(objects, &placement, &symbols) else { return };
     let definitions = Definitions::collect(&mut inputs, Names::default());
     let options = Options::default();
-    let Ok(manifest) = graph::build(&inputs, &definitions, &placement, &binary, &symbols, &options) else { return };
+    let Ok(manifest) = graph::build(&inputs, &definitions, &placement, &binary, &symbols, &options)
+    else {
+        return;
+    };
     let encoded = manifest.encode().expect("a manifest can be encoded");
-    assert_eq!(Manifest::decode(&encoded).as_ref(), Ok(&manifest), "a manifest that does not come back");
+    assert_eq!(
+        Manifest::decode(&encoded).as_ref(),
+        Ok(&manifest),
+        "a manifest that does not come back"
+    );
     use_manifest(&manifest);
 }
 
 /// The objects of a link with their addresses.
-fn placed<'a>(objects: &[&'a [u8]], placement: &Placement, symbols: &FinalSymbols) -> Option<Vec<Input<'a>>> {
+fn placed<'a>(
+    objects: &[&'a [u8]],
+    placement: &Placement,
+    symbols: &FinalSymbols,
+) -> Option<Vec<Input<'a>>> {
     let mut names: Vec<(&[u8], Option<&[u8]>)> = Vec::new();
     for section in placement.sections.iter().filter(|section| !section.file.starts_with(b"<")) {
         let name = (section.file, section.member);
@@ -183,9 +227,15 @@ fn placed<'a>(objects: &[&'a [u8]], placement: &Placement, symbols: &FinalSymbol
     }
     let mut inputs = Vec::new();
     for (name, object) in names.into_iter().zip(objects) {
-        let sections: Vec<PlacedSection> =
-            placement.sections.iter().filter(|section| (section.file, section.member) == name).copied().collect();
-        inputs.extend(matching::place(vec![input(elf::record_of(object).ok()?)], &sections, symbols).ok()?);
+        let sections: Vec<PlacedSection> = placement
+            .sections
+            .iter()
+            .filter(|section| (section.file, section.member) == name)
+            .copied()
+            .collect();
+        inputs.extend(
+            matching::place(vec![input(elf::record_of(object).ok()?)], &sections, symbols).ok()?,
+        );
     }
     Some(inputs)
 }
@@ -196,20 +246,22 @@ pub fn options(bytes: &[u8]) {
     assert_eq!(response::words(&quoted(&words)), words, "quoted words that do not come back");
     compile::arguments::parse(&words, Path::new("/b"));
     link::arguments::parse(&words, Path::new("/b"));
-    let lines: Vec<OsString> = bytes.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect();
+    let lines: Vec<OsString> =
+        bytes.split(|&byte| byte == b'\n').map(|line| OsStr::from_bytes(line).into()).collect();
     compile::arguments::parse(&lines, Path::new("/b/CMakeFiles"));
     link::arguments::parse(&lines, Path::new("/b/CMakeFiles"));
 }
 
-/// A preprocessed unit of C. A comment before it changes nothing but positions, reading it twice is the same, and without the
-/// declarations that it could do without it means the same.
+/// A preprocessed unit of C. A comment before it changes nothing but positions, reading it twice is
+/// the same, and without the declarations that it could do without it means the same.
 pub fn ast(bytes: &[u8]) {
     let Ok(unit) = ast::read(bytes) else { return };
     assert_eq!(ast::read(bytes).as_ref(), Ok(&unit), "another result the second time");
     let commented = [&b"/* comment */"[..], bytes].concat();
     let commented = ast::read(&commented).expect("a comment hinders nobody");
     assert_eq!(commented.meaning, unit.meaning, "a comment with a meaning");
-    let prototypes = ast::read_with_prototypes(bytes).expect("it was read before").removable_prototypes;
+    let prototypes =
+        ast::read_with_prototypes(bytes).expect("it was read before").removable_prototypes;
     let mut without = bytes.to_vec();
     for place in prototypes.into_iter().map(|prototype| prototype.place) {
         without[place].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
@@ -222,14 +274,22 @@ pub fn ast(bytes: &[u8]) {
 pub fn name(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let readable = demangle(&text);
-    assert!(readable.len() <= text.len().max(1 << 16), "{} bytes for {}", readable.len(), text.len());
+    assert!(
+        readable.len() <= text.len().max(1 << 16),
+        "{} bytes for {}",
+        readable.len(),
+        text.len()
+    );
 }
 
-/// What a remote store may answer with: a value, a reply of Redis, an archive; and the text that names the store.
+/// What a remote store may answer with: a value, a reply of Redis, an archive; and the text that
+/// names the store.
 pub fn remote(bytes: &[u8]) {
     let keys = Keys::new(&Attributes::default(), &[]);
     let hash = Hash::default();
-    let template = keys.dependency_sets(Name::dependency_sets(hash), &[]).expect("an empty list can be encoded");
+    let template = keys
+        .dependency_sets(Name::dependency_sets(hash), &[])
+        .expect("an empty list can be encoded");
     for value in [bytes, &sealed(&template, bytes)] {
         let _ = keys.read_dependency_sets(Name::dependency_sets(hash), value);
         let _ = keys.read_outcome(Name::outcome(hash), value);
@@ -249,8 +309,8 @@ pub fn remote(bytes: &[u8]) {
     let _ = Location::parse(&String::from_utf8_lossy(bytes));
 }
 
-/// A file of the store: an outcome, a dependency set or a blob, raw and with the envelope that makes the payload count. The payload says
-/// which name it belongs to.
+/// A file of the store: an outcome, a dependency set or a blob, raw and with the envelope that
+/// makes the payload count. The payload says which name it belongs to.
 pub fn entry(bytes: &[u8]) {
     let name = bytes.first_chunk().map_or(Hash::default(), |name| Hash(*name));
     for format in [&OUTCOME, &DEPENDENCY_SET, &BLOB] {
@@ -258,7 +318,11 @@ pub fn entry(bytes: &[u8]) {
         let template = entry::encode(format, name, b"").expect("nothing can be encoded");
         let Ok(raw) = entry::decode(format, name, &sealed(&template, bytes)) else { continue };
         let again = entry::encode(format, name, &raw).expect("what was read can be encoded");
-        assert_eq!(entry::decode(format, name, &again).as_ref(), Ok(&raw), "an entry that does not come back");
+        assert_eq!(
+            entry::decode(format, name, &again).as_ref(),
+            Ok(&raw),
+            "an entry that does not come back"
+        );
         let _ = Outcome::from_bytes(&raw);
         let _ = DependencySet::from_bytes(&raw);
         let _ = Trace::from_bytes(&raw);
@@ -284,8 +348,10 @@ fn sealed(template: &[u8], payload: &[u8]) -> Vec<u8> {
 
 /// What is done with a manifest that was read.
 fn use_manifest(manifest: &Manifest) {
-    let symbols = [&b"main"[..], b"x"].map(|name| DynamicSymbol { name, ..DynamicSymbol::default() });
-    let foreign = Module::Foreign { content: Hash::default(), symbols: &symbols, finds_by_name: false };
+    let symbols =
+        [&b"main"[..], b"x"].map(|name| DynamicSymbol { name, ..DynamicSymbol::default() });
+    let foreign =
+        Module::Foreign { content: Hash::default(), symbols: &symbols, finds_by_name: false };
     let modules = [Module::Known(manifest), foreign, Module::Known(manifest)];
     for start in [Start::Program, Start::Entry("main")] {
         walk::fingerprint(&modules, start);

@@ -1,8 +1,8 @@
-//! Tasting reuses test results. The modules stand in the order in which the data flows; each may import
-//! only those above it that `tests/it/layers.rs` lists for it.
+//! Tasting reuses test results. The modules stand in the order in which the data flows; each may
+//! import only those above it that `tests/it/layers.rs` lists for it.
 //!
-//! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for the
-//! test → `store` → an outcome.
+//! source → `compile` → object + record → `link` → binary + manifest → `fingerprint` → a key for
+//! the test → `store` → an outcome.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("x86-64 and AArch64 are known; CONTRIBUTING.md says what another processor needs");
@@ -25,7 +25,8 @@ pub mod store;
 /// The cache of finished objects, beside the store.
 pub mod objects;
 
-/// The syntax of C: preprocessed unit → definitions, their hashes and references, and the meaning of the whole.
+/// The syntax of C: preprocessed unit → definitions, their hashes and references, and the meaning
+/// of the whole.
 pub mod ast;
 
 /// The compile shim: source → object + record.
@@ -43,7 +44,8 @@ pub mod observe;
 /// The runner hook: decide, replay, execute, record.
 pub mod run;
 
-/// A whole suite in one process: what its harness knows, decided at once, run by the harness where need be.
+/// A whole suite in one process: what its harness knows, decided at once, run by the harness where
+/// need be.
 pub mod suite;
 
 /// Two builds of a program: what has changed, and how it is reached.

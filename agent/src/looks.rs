@@ -62,7 +62,8 @@ pub fn look(number: usize, arguments: &[usize; 6]) -> Option<Look> {
 
 const AT_FDCWD: i32 = -100;
 
-/// Opens for reading alone. NOCTTY, NONBLOCK, LARGEFILE and CLOEXEC make no difference for files and folders.
+/// Opens for reading alone. NOCTTY, NONBLOCK, LARGEFILE and CLOEXEC make no difference for files
+/// and folders.
 fn opened(flags: usize) -> Option<u64> {
     const HARMLESS: u32 = 0o400 | 0o4000 | 0o100000 | 0o2000000;
     const O_DIRECTORY: u32 = 0o200000;
@@ -125,7 +126,12 @@ struct Hash([u64; 4]);
 
 impl Hash {
     fn new([low, high]: [u64; 2]) -> Hash {
-        let start = [0x736f_6d65_7073_6575, 0x646f_7261_6e64_6f6d ^ 0xee, 0x6c79_6765_6e65_7261, 0x7465_6462_7974_6573];
+        let start = [
+            0x736f_6d65_7073_6575,
+            0x646f_7261_6e64_6f6d ^ 0xee,
+            0x6c79_6765_6e65_7261,
+            0x7465_6462_7974_6573,
+        ];
         Hash([start[0] ^ low, start[1] ^ high, start[2] ^ low, start[3] ^ high])
     }
 

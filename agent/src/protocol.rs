@@ -1,12 +1,13 @@
-//! What the agent and the watcher (`src/observe/`) agree on: the names under which the agent asks, the answers, and the layout of the
-//! memory that they share. Both are built with this file.
+//! What the agent and the watcher (`src/observe/`) agree on: the names under which the agent asks,
+//! the answers, and the layout of the memory that they share. Both are built with this file.
 
 use core::ffi::CStr;
 use core::mem::{offset_of, size_of};
 
 pub const PAGE: usize = 4096;
 
-/// What the path of a request for a module's region starts with. Behind it: the module's path, or nothing for the program.
+/// What the path of a request for a module's region starts with. Behind it: the module's path, or
+/// nothing for the program.
 pub const REGION_REQUEST: &[u8] = b"/.tasting-agent-4/";
 
 /// The path of the request for the board.
@@ -15,8 +16,8 @@ pub const BOARD_REQUEST: &CStr = c"/.tasting-lead-3";
 /// With this value the watcher sends SIGTRAP: a debugger is about to get hold of the process.
 pub const SHOW_CODE: u64 = 0x0074_6173_7469_6e67;
 
-/// The start of a region. Behind it: `count` places (u32, from the module's base, ascending), `count` sizes (u32), `count`
-/// bytes that say what was executed; and from `image` on the image.
+/// The start of a region. Behind it: `count` places (u32, from the module's base, ascending),
+/// `count` sizes (u32), `count` bytes that say what was executed; and from `image` on the image.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Head {
@@ -30,7 +31,8 @@ pub struct Head {
     pub length: u64,
     /// Some of the code that is to be there: where in the image, and what.
     pub samples: [(u64, u64); SAMPLES],
-    /// Where the pages of the landing area are, behind the image, and their length; 0 if no function has a gate.
+    /// Where the pages of the landing area are, behind the image, and their length; 0 if no
+    /// function has a gate.
     pub landing: u64,
     pub landing_length: u64,
     /// How far from the code the landing area is.
@@ -46,14 +48,19 @@ pub const FAILED: core::ops::Range<usize> = offset_of!(Head, failed)..offset_of!
 impl Head {
     /// As it is written to memory.
     pub fn bytes(&self) -> [u8; size_of::<Head>()] {
-        const { assert!(size_of::<Head>() == 40 + 16 * SAMPLES + 24, "there are no gaps between its fields") };
+        const {
+            assert!(
+                size_of::<Head>() == 40 + 16 * SAMPLES + 24,
+                "there are no gaps between its fields"
+            )
+        };
         // SAFETY: it consists of numbers without gaps, each of whose bytes has a value.
         unsafe { core::mem::transmute(*self) }
     }
 }
 
-/// The answer to a request for a region: two descriptors, and whether none of the libraries that the loader has opened so far has a
-/// region.
+/// The answer to a request for a region: two descriptors, and whether none of the libraries that
+/// the loader has opened so far has a region.
 #[derive(Clone, Copy)]
 pub struct RegionAnswer {
     pub region: i64,
@@ -120,8 +127,8 @@ impl BoardAnswer {
     }
 }
 
-/// What the watcher tells all processes of a run, behind the call page: the libraries are behind this head, each with its sites
-/// behind it.
+/// What the watcher tells all processes of a run, behind the call page: the libraries are behind
+/// this head, each with its sites behind it.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Board {
@@ -151,8 +158,8 @@ pub struct Library {
     pub length: u32,
     pub sites: u32,
     pub is_loader: u32,
-    /// Where its code is in the file of its copy (`src/observe/patched.rs`), and where the pointer to the agent's code is to be; 0 if
-    /// there is no copy.
+    /// Where its code is in the file of its copy (`src/observe/patched.rs`), and where the pointer
+    /// to the agent's code is to be; 0 if there is no copy.
     pub file: u32,
     pub pointer: u32,
     /// Where its build ID is, and what it is.
@@ -181,7 +188,12 @@ impl Board {
 impl Library {
     /// As it is written to memory.
     pub fn bytes(&self) -> [u8; size_of::<Library>()] {
-        const { assert!(size_of::<Library>() == NAME + 7 * 4 + 20, "there are no gaps between its fields") };
+        const {
+            assert!(
+                size_of::<Library>() == NAME + 7 * 4 + 20,
+                "there are no gaps between its fields"
+            )
+        };
         // SAFETY: it consists of numbers without gaps, each of whose bytes has a value.
         unsafe { core::mem::transmute(*self) }
     }
@@ -214,9 +226,11 @@ pub const BREAKPOINT: u8 = 0xcc;
 #[cfg(target_arch = "aarch64")]
 pub const BREAKPOINT: u32 = 0xd420_0000 | 0x7a57 << 5;
 
-/// The front of a function that has a gate: a call of a place far below, all of whose bytes but the first are breakpoints.
+/// The front of a function that has a gate: a call of a place far below, all of whose bytes but the
+/// first are breakpoints.
 pub const FRONT_BELOW: [u8; 5] = [0xe8, 0xcc, 0xcc, 0xcc, 0xcc];
-/// A call of a place above. The last byte is an instruction that there is not: all breakpoints are negative numbers.
+/// A call of a place above. The last byte is an instruction that there is not: all breakpoints are
+/// negative numbers.
 pub const FRONT_ABOVE: [u8; 5] = [0xe8, 0xcc, 0xcc, 0xcc, 0x60];
 
 /// A chunk of the landing area, as agents map it again and again.

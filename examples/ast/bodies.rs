@@ -21,16 +21,22 @@ pub fn check(options: &Options) -> bool {
         let items = items(&text, &tokens);
         // Headers have inline functions that nothing uses, which would be most of the bodies.
         let is_inline = |item: &&Item| {
-            tokens[item.tokens.clone()].iter().take(8).any(|range| text[range.clone()].contains("inline"))
+            tokens[item.tokens.clone()]
+                .iter()
+                .take(8)
+                .any(|range| text[range.clone()].contains("inline"))
         };
         let has_body = |item: &&Item| item.body.as_ref().is_some_and(|body| !body.is_empty());
-        let bodies: Vec<_> = items.iter().filter(|item| has_body(item) && !is_inline(item)).collect();
+        let bodies: Vec<_> =
+            items.iter().filter(|item| has_body(item) && !is_inline(item)).collect();
         // Units take time to read, and have many bodies.
         for _ in 0..20.min(bodies.len()) {
             let item = random.choice(&bodies);
             let body = item.body.clone().expect("a body");
             let range = tokens[body.start + random.below(body.len())].clone();
-            let Some(new) = other(&text[range.clone()], &mut random).filter(|new| *new != text[range.clone()]) else {
+            let Some(new) =
+                other(&text[range.clone()], &mut random).filter(|new| *new != text[range.clone()])
+            else {
                 continue;
             };
             let changed = format!("{} {new} {}", &text[..range.start], &text[range.end..]);
@@ -40,10 +46,17 @@ pub fn check(options: &Options) -> bool {
             };
             let head = &text[tokens[item.tokens.start].start..tokens[body.start].start];
             match different(&unit, &other)[..] {
-                [ref name] if head.contains(name.as_str()) || head.trim_start().starts_with('{') => tried += 1,
+                [ref name]
+                    if head.contains(name.as_str()) || head.trim_start().starts_with('{') =>
+                {
+                    tried += 1
+                }
                 [] if head.contains("inline") => unused += 1,
                 ref names => {
-                    println!("WRONG: {path}: `{}` became `{new}` in {head}: {names:?} changed", &text[range]);
+                    println!(
+                        "WRONG: {path}: `{}` became `{new}` in {head}: {names:?} changed",
+                        &text[range]
+                    );
                     wrong += 1;
                     tried += 1;
                 }
@@ -79,9 +92,14 @@ fn other(token: &str, random: &mut Random) -> Option<String> {
 /// The definitions of both whose hashes differ.
 fn different(one: &Unit, other: &Unit) -> Vec<String> {
     let hashes = |unit: &Unit| {
-        unit.definitions.iter().map(|found| (found.name.clone(), found.hash)).collect::<Vec<(String, Hash)>>()
+        unit.definitions
+            .iter()
+            .map(|found| (found.name.clone(), found.hash))
+            .collect::<Vec<(String, Hash)>>()
     };
     let others: std::collections::HashMap<_, _> = hashes(other).into_iter().collect();
     let one = hashes(one).into_iter();
-    one.filter(|(name, hash)| others.get(name).is_some_and(|other| other != hash)).map(|(name, _)| name).collect()
+    one.filter(|(name, hash)| others.get(name).is_some_and(|other| other != hash))
+        .map(|(name, _)| name)
+        .collect()
 }

@@ -29,14 +29,18 @@ impl Bench {
     pub fn new(options: &Options) -> Self {
         let folder = std::env::temp_dir().join(format!("tasting-ast-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder to compile in");
-        let flags =
-            [options.level.as_str(), "-w", "-c", "unit.i", "-o", "unit.o"].into_iter().map(str::to_owned).collect();
+        let flags = [options.level.as_str(), "-w", "-c", "unit.i", "-o", "unit.o"]
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         Bench { folder, keep: options.keep.clone(), flags, plain: HashMap::new(), kept: 0 }
     }
 
     /// Compiles two versions of a unit with the compiler whose preprocessor made it.
     pub fn compare(&mut self, path: &str, before: &str, after: &str) -> Verdict {
-        let is_clang = Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with("clang"));
+        let is_clang = Path::new(path)
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("clang"));
         let compiler = if is_clang { "clang" } else { "gcc" };
         let key = (path.to_owned(), compiler);
         let plain = match self.plain.get(&key) {
@@ -58,7 +62,8 @@ impl Bench {
         let mut command = Command::new(compiler);
         command.args(&self.flags).current_dir(&self.folder).stderr(Stdio::null());
         let is_compiled = command.status().expect("a compiler can be run").success();
-        is_compiled.then(|| Hash::of(&std::fs::read(self.folder.join("unit.o")).expect("an object")))
+        is_compiled
+            .then(|| Hash::of(&std::fs::read(self.folder.join("unit.o")).expect("an object")))
     }
 
     /// Keeps two versions for whoever looks into it.

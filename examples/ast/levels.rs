@@ -1,7 +1,7 @@
 //! The same edits seen by the AST level and by the code level: a table.
 //!
-//! Each edit is made to a small unit. At the AST level a function has changed if its hash has; at the code level, if its atom's hash or the names of
-//! its references have, in objects of gcc.
+//! Each edit is made to a small unit. At the AST level a function has changed if its hash has; at
+//! the code level, if its atom's hash or the names of its references have, in objects of gcc.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -23,14 +23,26 @@ int g(int a) { return twice(a) + shared + table[a & 3]; }
 
 const EDITS: &[(&str, &str, &str)] = &[
     ("a comment, blank lines", "int helper", "/* more */\n\n\nint helper"),
-    ("an unused prototype, type or enumerator", "int helper", "typedef long unused; int another(unused); int helper"),
+    (
+        "an unused prototype, type or enumerator",
+        "int helper",
+        "typedef long unused; int another(unused); int helper",
+    ),
     ("an enumerator behind those that are used", "BLUE }", "BLUE, BLACK }"),
     ("an enumerator before one that is used", "RED, ", "RED, ORANGE, "),
     ("a member behind those that are used", "int x, y;", "int x, y, z;"),
     ("a member before one that is used", "int x, y;", "int w, x, y;"),
     ("a parameter's name in a prototype", "helper(struct point *p)", "helper(struct point *q)"),
-    ("`const` for a parameter's target", "helper(struct point *p)", "helper(const struct point *p)"),
-    ("an attribute of a called function (`pure`)", "int helper", "__attribute__((pure)) int helper"),
+    (
+        "`const` for a parameter's target",
+        "helper(struct point *p)",
+        "helper(const struct point *p)",
+    ),
+    (
+        "an attribute of a called function (`pure`)",
+        "int helper",
+        "__attribute__((pure)) int helper",
+    ),
     (
         "a local variable's name",
         "int sum = helper(p); if (sum > limit) sum += p->y; return sum",
@@ -82,7 +94,8 @@ fn code(text: &str) -> Seen {
     std::fs::create_dir_all(&folder).expect("a folder to compile in");
     std::fs::write(folder.join("unit.i"), text).expect("a unit can be written");
     let flags = ["-O2", "-w", "-ffunction-sections", "-fdata-sections", "-c", "unit.i"];
-    let status = Command::new("gcc").args(flags).current_dir(&folder).status().expect("gcc can be run");
+    let status =
+        Command::new("gcc").args(flags).current_dir(&folder).status().expect("gcc can be run");
     assert!(status.success());
     let object = std::fs::read(folder.join("unit.o")).expect("an object");
     let _ = std::fs::remove_dir_all(&folder);
@@ -93,8 +106,12 @@ fn code(text: &str) -> Seen {
             let targets: Vec<String> = references
                 .iter()
                 .map(|reference| match reference.target {
-                    tasting::model::Target::Atom(atom) => record.atoms[atom as usize].name.to_owned(),
-                    tasting::model::Target::Symbol(symbol) => record.symbols[symbol as usize].name.to_owned(),
+                    tasting::model::Target::Atom(atom) => {
+                        record.atoms[atom as usize].name.to_owned()
+                    }
+                    tasting::model::Target::Symbol(symbol) => {
+                        record.symbols[symbol as usize].name.to_owned()
+                    }
                 })
                 .collect();
             (atom.name.to_owned(), format!("{} {targets:?}", atom.hash))

@@ -1,13 +1,17 @@
-//! The proof of the AST level on real code: `cargo run --release --example ast -- COMMAND [OPTION…] FILE…`, where the files are
-//! preprocessed units. (`scripts/lab/ast.sh` makes them of real projects, and calls this.)
+//! The proof of the AST level on real code:
+//! `cargo run --release --example ast -- COMMAND [OPTION…] FILE…`, where the files are preprocessed
+//! units. (`scripts/lab/ast.sh` makes them of real projects, and calls this.)
 //!
-//! - `read`: how many units are understood, why others are not, and how fast it is (by the processor's time).
-//! - `bodies`: one token of a function's body is changed; the hash of that function changes, and of no other.
-//! - `mutate`: random changes of tokens and declarations; wherever the meaning stays the same, both versions are compiled, and the
-//!   objects are compared.
+//! - `read`: how many units are understood, why others are not, and how fast it is (by the
+//!   processor's time).
+//! - `bodies`: one token of a function's body is changed; the hash of that function changes, and of
+//!   no other.
+//! - `mutate`: random changes of tokens and declarations; wherever the meaning stays the same, both
+//!   versions are compiled, and the objects are compared.
 //! - `levels`: a table of edits, and what the AST level and the code level see of each.
 //!
-//! Options: `--seed N` (1), `--count N` changes in all (1000), `--level -O0` for the compilers (-O2), `--keep FOLDER` for what goes wrong.
+//! Options: `--seed N` (1), `--count N` changes in all (1000), `--level -O0` for the compilers
+//! (-O2), `--keep FOLDER` for what goes wrong.
 
 mod bodies;
 mod compile;
@@ -35,8 +39,13 @@ struct Options {
 fn main() {
     let mut words = std::env::args().skip(1);
     let command = words.next().unwrap_or_default();
-    let mut options =
-        Options { seed: 1, count: 1000, level: "-O2".to_owned(), keep: "wrong".into(), files: Vec::new() };
+    let mut options = Options {
+        seed: 1,
+        count: 1000,
+        level: "-O2".to_owned(),
+        keep: "wrong".into(),
+        files: Vec::new(),
+    };
     while let Some(word) = words.next() {
         let mut value = || words.next().expect("an option's value");
         match word.as_str() {
@@ -63,7 +72,8 @@ fn read(paths: &[String]) -> bool {
     let mut bytes = 0;
     let mut spent = Duration::ZERO;
     for batch in paths.chunks(100) {
-        let texts: Vec<Vec<u8>> = batch.iter().map(|path| std::fs::read(path).expect("a file")).collect();
+        let texts: Vec<Vec<u8>> =
+            batch.iter().map(|path| std::fs::read(path).expect("a file")).collect();
         let size: usize = texts.iter().map(Vec::len).sum();
         for (path, text) in batch.iter().zip(&texts) {
             match ast::read(text) {
@@ -80,14 +90,21 @@ fn read(paths: &[String]) -> bool {
         bytes += size * rounds;
     }
     let megabytes = bytes as f64 / 1e6;
-    println!("{understood} of {} units understood; {:.0} MB/s", paths.len(), megabytes / spent.as_secs_f64());
+    println!(
+        "{understood} of {} units understood; {:.0} MB/s",
+        paths.len(),
+        megabytes / spent.as_secs_f64()
+    );
     understood == paths.len()
 }
 
 /// The time that this process has had a processor, whoever else wants one.
 fn processor_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/self/schedstat").expect("the scheduler's account of this process");
-    Duration::from_nanos(text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number of nanoseconds"))
+    let text = std::fs::read_to_string("/proc/self/schedstat")
+        .expect("the scheduler's account of this process");
+    Duration::from_nanos(
+        text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number of nanoseconds"),
+    )
 }
 
 /// Mutates units, and compiles what means the same.
@@ -110,7 +127,8 @@ fn mutate_one(options: &Options, random: &mut Random, bench: &mut compile::Bench
     let path = random.choice(&options.files);
     let before = std::fs::read_to_string(path).expect("a unit of text");
     // A unit may be empty, if nothing of it was configured.
-    let Some(unit) = ast::read(before.as_bytes()).ok().filter(|unit| !unit.definitions.is_empty()) else {
+    let Some(unit) = ast::read(before.as_bytes()).ok().filter(|unit| !unit.definitions.is_empty())
+    else {
         sums.refused += 1;
         return;
     };
@@ -148,7 +166,11 @@ struct Sums {
 impl std::fmt::Display for Sums {
     fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
         let same = self.equal + self.not_compiled + self.wrong;
-        write!(out, "{} refused, {} with another meaning, {same} with the same: ", self.refused, self.different)?;
+        write!(
+            out,
+            "{} refused, {} with another meaning, {same} with the same: ",
+            self.refused, self.different
+        )?;
         write!(
             out,
             "{} with equal objects, {} that do not compile, {} WRONG",

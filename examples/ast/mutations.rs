@@ -59,7 +59,15 @@ const WORDS: &[(&str, &[&str])] = &[
     ("==", &["!="]),
     ("&&", &["||"]),
     (">>", &["<<"]),
-    (";", &[" __attribute__((weak));", " __attribute__((unused));", " __attribute__((aligned(32)));", ";;"]),
+    (
+        ";",
+        &[
+            " __attribute__((weak));",
+            " __attribute__((unused));",
+            " __attribute__((aligned(32)));",
+            ";;",
+        ],
+    ),
     (")", &[", int)", ") __attribute__((const))"]),
     ("}", &["int extra_member; }", ", EXTRA_ENUMERATOR }"]),
 ];
@@ -68,7 +76,8 @@ const WORDS: &[(&str, &[&str])] = &[
 pub fn mutate(text: &str, random: &mut Random) -> (&'static str, String) {
     let tokens = tokens(text);
     let items = items(text, &tokens);
-    // Most tokens of a unit are those of declarations that count: half of the changes are made to whole declarations.
+    // Most tokens of a unit are those of declarations that count: half of the changes are made to
+    // whole declarations.
     loop {
         let changed = match random.below(12) {
             0 | 1 => ("a word exchanged", exchange_word(text, &tokens, random)),
@@ -112,8 +121,9 @@ fn exchange_word(text: &str, tokens: &[Range<usize>], random: &mut Random) -> Op
 }
 
 fn exchange_name(text: &str, tokens: &[Range<usize>], random: &mut Random) -> Option<String> {
-    let is_name =
-        |range: &Range<usize>| is_word(text.as_bytes()[range.start]) && !text.as_bytes()[range.start].is_ascii_digit();
+    let is_name = |range: &Range<usize>| {
+        is_word(text.as_bytes()[range.start]) && !text.as_bytes()[range.start].is_ascii_digit()
+    };
     let (one, other) = (random.choice(tokens), random.choice(tokens));
     (is_name(one) && is_name(other)).then(|| replaced(text, one, &text[other.clone()]))
 }
@@ -124,23 +134,50 @@ fn change_number(text: &str, tokens: &[Range<usize>], random: &mut Random) -> Op
     Some(replaced(text, range, &(number + 1).to_string()))
 }
 
-fn exchange_items(text: &str, tokens: &[Range<usize>], items: &[Item], random: &mut Random) -> Option<String> {
+fn exchange_items(
+    text: &str,
+    tokens: &[Range<usize>],
+    items: &[Item],
+    random: &mut Random,
+) -> Option<String> {
     let first = random.below(items.len().saturating_sub(1));
     let (one, other) = (span(tokens, items.get(first)?), span(tokens, items.get(first + 1)?));
     // What stands between them (linemarkers, pragmas) keeps its place.
-    let parts =
-        [&text[..one.start], &text[other.clone()], &text[one.end..other.start], &text[one.clone()], &text[other.end..]];
+    let parts = [
+        &text[..one.start],
+        &text[other.clone()],
+        &text[one.end..other.start],
+        &text[one.clone()],
+        &text[other.end..],
+    ];
     Some(parts.concat())
 }
 
-fn move_item(text: &str, tokens: &[Range<usize>], items: &[Item], random: &mut Random) -> Option<String> {
+fn move_item(
+    text: &str,
+    tokens: &[Range<usize>],
+    items: &[Item],
+    random: &mut Random,
+) -> Option<String> {
     let (from, to) = (span(tokens, random.choice(items)), span(tokens, random.choice(items)));
     let moved = &text[from.clone()];
     (from.end <= to.start)
-        .then(|| format!("{}{}\n{moved}\n{}", &text[..from.start], &text[from.end..to.start], &text[to.start..]))
+        .then(|| {
+            format!(
+                "{}{}\n{moved}\n{}",
+                &text[..from.start],
+                &text[from.end..to.start],
+                &text[to.start..]
+            )
+        })
         .or_else(|| {
             (to.end <= from.start).then(|| {
-                format!("{}\n{moved}\n{}{}", &text[..to.start], &text[to.start..from.start], &text[from.end..])
+                format!(
+                    "{}\n{moved}\n{}{}",
+                    &text[..to.start],
+                    &text[to.start..from.start],
+                    &text[from.end..]
+                )
             })
         })
 }

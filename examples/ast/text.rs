@@ -1,4 +1,5 @@
-//! Preprocessed text as tokens and declarations: a reader of its own, so that it does not share the mistakes of what it tests.
+//! Preprocessed text as tokens and declarations: a reader of its own, so that it does not share the
+//! mistakes of what it tests.
 
 use std::ops::Range;
 
@@ -39,8 +40,8 @@ pub fn tokens(text: &str) -> Vec<Range<usize>> {
             }
             _ => {
                 let long = [
-                    "<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=",
-                    "*=", "/=", "%=", "&=", "|=", "^=",
+                    "<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=",
+                    "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
                 ];
                 at += long
                     .iter()
@@ -75,7 +76,8 @@ pub fn items(text: &str, tokens: &[Range<usize>]) -> Vec<Item> {
             "(" | "[" => depth += 1,
             ")" | "]" => depth -= 1,
             "{" => {
-                // Behind the declarations of parameters in the old style, which were taken for items, nothing is left but the body.
+                // Behind the declarations of parameters in the old style, which were taken for
+                // items, nothing is left but the body.
                 let is_old_style = index == start && index > 0;
                 if depth == 0 && (is_old_style || index > start && word(index - 1) == ")") {
                     body = Some(index);

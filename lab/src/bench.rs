@@ -1,4 +1,5 @@
-//! A program on the bench: built once as it is, then again and again with one change, in the same place.
+//! A program on the bench: built once as it is, then again and again with one change, in the same
+//! place.
 
 use crate::mutate::Change;
 use crate::process::{self, Ended};
@@ -60,7 +61,8 @@ impl<'b> Bench<'b> {
             }
         }
         let order: Vec<usize> = (0..program.units.len()).collect();
-        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])? else {
+        let Some(removed) = bench.link(&|index| relative("obj", index), &order, &[], [true; 2])?
+        else {
             return Ok(None);
         };
         for name in fs::read_dir(bench.folder.join("bin"))? {
@@ -105,20 +107,24 @@ impl<'b> Bench<'b> {
         };
         command.env("TASTING_CC", &compiler).env("TASTING_CXX", &compiler);
         // What a library hides, the program does not find.
-        let is_in_the_way = |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
+        let is_in_the_way =
+            |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
         command
             .args(self.setup.compile_flags().into_iter().filter(|flag| !is_in_the_way(flag)))
             .args(&self.program.flags);
         if unit.place == Place::Library {
             command.arg("-fPIC");
         }
-        command.args(more).args(["-w", "-Imut", "-Isrc", "-c"]).arg(Path::new(from).join(&unit.name));
+        command
+            .args(more)
+            .args(["-w", "-Imut", "-Isrc", "-c"])
+            .arg(Path::new(from).join(&unit.name));
         command.arg("-o").arg(relative(to, index));
         Ok(self.run(&mut command, PATIENCE)?.is_good())
     }
 
-    /// Links the library and the program, or one of them. Gives what was left out of the program; nothing if it fails.
-    /// All paths are relative to the folder, as build systems have them.
+    /// Links the library and the program, or one of them. Gives what was left out of the program;
+    /// nothing if it fails. All paths are relative to the folder, as build systems have them.
     fn link(
         &self,
         object: &dyn Fn(usize) -> PathBuf,
@@ -127,7 +133,10 @@ impl<'b> Bench<'b> {
         which: [bool; 2],
     ) -> io::Result<Option<BTreeSet<String>>> {
         let of = |place: Place| {
-            order.iter().filter(move |index| self.program.units[**index].place == place).map(|index| object(*index))
+            order
+                .iter()
+                .filter(move |index| self.program.units[**index].place == place)
+                .map(|index| object(*index))
         };
         let driver = || {
             let mut command = self.shim(self.program.language);
@@ -166,7 +175,8 @@ impl<'b> Bench<'b> {
         Ok(linked.is_good().then(|| removed(&linked.describe())))
     }
 
-    /// Compiles another text of a unit. Gives the lines that the compiler complains about, if it refuses it.
+    /// Compiles another text of a unit. Gives the lines that the compiler complains about, if it
+    /// refuses it.
     pub fn compile_text(&self, index: usize, text: &str) -> io::Result<Result<(), Vec<usize>>> {
         fs::write(self.folder.join("mut").join(&self.program.units[index].name), text)?;
         if self.compile("mut", index, &[], "mut")? {
@@ -245,10 +255,12 @@ impl<'b> Bench<'b> {
         let which = [compiled.iter().any(in_library), !compiled.iter().all(in_library)];
         let which = if compiled.is_empty() { [true; 2] } else { which };
         self.changed = which;
-        let object = |index: usize| relative(if compiled.contains(&index) { "mut" } else { "obj" }, index);
+        let object =
+            |index: usize| relative(if compiled.contains(&index) { "mut" } else { "obj" }, index);
         let removed = self.link(&object, order.unwrap_or(&given), more, which)?;
         let objects = compiled.iter().map(|index| (*index, self.object("mut", *index))).collect();
-        // Where only the library was linked anew, the program is as it was; what it leaves out is not told again.
+        // Where only the library was linked anew, the program is as it was; what it leaves out is
+        // not told again.
         Ok(removed.map(|removed| Built { objects, removed }))
     }
 
@@ -259,7 +271,8 @@ impl<'b> Bench<'b> {
                 continue;
             }
             for name in [name.to_owned(), format!("{name}.tasting")] {
-                let (from, to) = (self.folder.join("base").join(&name), self.folder.join("bin").join(&name));
+                let (from, to) =
+                    (self.folder.join("base").join(&name), self.folder.join("bin").join(&name));
                 let _ = fs::remove_file(&to);
                 if from.exists() {
                     process::writing(|| fs::copy(from, to))?;
@@ -280,18 +293,20 @@ impl<'b> Bench<'b> {
     /// What a test does by itself.
     pub fn run_plainly(&self, test: &Test, patience: Duration) -> io::Result<Ended> {
         // As `tasting run` starts it: programs see their names.
-        let mut command = command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
+        let mut command =
+            command(Path::new("./prog"), &self.folder.join("bin"), &self.folder, &self.setup.level);
         self.run(command.args(&test.argument), patience)
     }
 
-    /// The same under circumstances that no sound program notices: what lies on the stack is another, or
-    /// all threads have one processor.
+    /// The same under circumstances that no sound program notices: what lies on the stack is
+    /// another, or all threads have one processor.
     pub fn run_otherwise(&self, test: &Test, turn: usize, patience: Duration) -> io::Result<Ended> {
         let on_path = |name: &str| tasting::process::search::on_path(name.as_ref());
         // Threads of a program on one processor run in another order.
         let taskset = on_path("taskset").filter(|_| turn % 5 == 4);
         let program = taskset.as_ref().map_or(Path::new("./prog"), |found| &found.path);
-        let mut command = command(program, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        let mut command =
+            command(program, &self.folder.join("bin"), &self.folder, &self.setup.level);
         if taskset.is_some() {
             command.args(["-c", "0", "./prog"]);
         }
@@ -306,8 +321,11 @@ impl<'b> Bench<'b> {
 
     /// What valgrind says of a test; `None` where there is none.
     pub fn run_in_valgrind(&self, test: &Test, patience: Duration) -> io::Result<Option<String>> {
-        let Some(valgrind) = tasting::process::search::on_path("valgrind".as_ref()) else { return Ok(None) };
-        let mut command = command(&valgrind.path, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        let Some(valgrind) = tasting::process::search::on_path("valgrind".as_ref()) else {
+            return Ok(None);
+        };
+        let mut command =
+            command(&valgrind.path, &self.folder.join("bin"), &self.folder, &self.setup.level);
         command.args(["-q", "--error-exitcode=99", "--", "./prog"]).args(&test.argument);
         Ok(Some(self.run(&mut command, patience)?.describe()))
     }
@@ -320,7 +338,8 @@ impl<'b> Bench<'b> {
         variable: Option<&str>,
         patience: Duration,
     ) -> io::Result<Ended> {
-        let mut command = command(&self.tools.tasting, &self.folder.join("bin"), &self.folder, &self.setup.level);
+        let mut command =
+            command(&self.tools.tasting, &self.folder.join("bin"), &self.folder, &self.setup.level);
         command.args(words).args(["--", "./prog"]).args(&test.argument);
         if let Some(variable) = variable {
             command.env(variable, "1");
@@ -328,11 +347,14 @@ impl<'b> Bench<'b> {
         self.run(&mut command, patience)
     }
 
-    /// The fingerprint of a test with its libraries: what `tasting fingerprint` prints, for it is the same function.
+    /// The fingerprint of a test with its libraries: what `tasting fingerprint` prints, for it is
+    /// the same function.
     pub fn fingerprint(&self, test: &Test) -> Option<String> {
         let settings = Settings::default();
         let path = self.folder.join("bin").join(PROGRAM);
-        tasting::fingerprint::fingerprint(&path, test.entry.as_deref(), &settings).ok().map(|hash| hash.to_string())
+        tasting::fingerprint::fingerprint(&path, test.entry.as_deref(), &settings)
+            .ok()
+            .map(|hash| hash.to_string())
     }
 }
 
@@ -340,7 +362,8 @@ fn relative(folder: &str, index: usize) -> PathBuf {
     Path::new(folder).join(Program::object(index))
 }
 
-/// The sections that a linker says it has left out, as `object:section`. Each linker has its own words.
+/// The sections that a linker says it has left out, as `object:section`. Each linker has its own
+/// words.
 fn removed(said: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in said.lines() {
@@ -364,6 +387,9 @@ mod tests {
     #[test]
     fn all_linkers_are_understood() {
         let said = "/usr/bin/ld.bfd: removing unused section '.text.f' in file '/x/obj/u1.o'\nld.gold: removing unused section from '.text.g' in file 'obj/u1.o'\nremoving unused section obj/u2.o:(.text.h)\n";
-        assert_eq!(removed(said).into_iter().collect::<Vec<_>>(), ["u1.o:.text.f", "u1.o:.text.g", "u2.o:.text.h"]);
+        assert_eq!(
+            removed(said).into_iter().collect::<Vec<_>>(),
+            ["u1.o:.text.f", "u1.o:.text.g", "u2.o:.text.h"]
+        );
     }
 }

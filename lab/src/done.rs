@@ -1,4 +1,5 @@
-//! Which numbered attempts of a hunt were made, so that one that was interrupted goes on where it was.
+//! Which numbered attempts of a hunt were made, so that one that was interrupted goes on where it
+//! was.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -35,14 +35,17 @@ impl Evidence<'_> {
         let [plain, given] = [plain, given].map(|ended| shortened(&ended.describe()));
         fs::write(
             folder.join("README"),
-            format!("{sort}: {name}\n{setup}\n\n{what}\n\n== plainly\n{plain}\n== given\n{given}\n"),
+            format!(
+                "{sort}: {name}\n{setup}\n\n{what}\n\n== plainly\n{plain}\n== given\n{given}\n"
+            ),
         )?;
         eprintln!("lab: {sort}: {}", folder.display());
         Ok(())
     }
 }
 
-/// What a program wrote, but for all that is too much to read: no file may be as large as the output of some mutants.
+/// What a program wrote, but for all that is too much to read: no file may be as large as the
+/// output of some mutants.
 fn shortened(text: &str) -> String {
     const MOST: usize = 1 << 20;
     match text.char_indices().nth(MOST) {

@@ -1,5 +1,6 @@
-//! Faults around Tasting: processes that are killed, a disk that is full, a store that cannot be written, clocks that jump, two
-//! versions at once, very many processes. After each of them every entry of the store has to be whole, and every result right.
+//! Faults around Tasting: processes that are killed, a disk that is full, a store that cannot be
+//! written, clocks that jump, two versions at once, very many processes. After each of them every
+//! entry of the store has to be whole, and every result right.
 
 use crate::bench::Bench;
 use crate::dice::Dice;
@@ -63,13 +64,21 @@ fn program(dice: &mut Dice) -> Program {
 }
 
 impl<'g> Ground<'g> {
-    fn new(tools: &'g Tools, program: &'g Program, folder: &Path, mut dice: Dice) -> io::Result<Option<Ground<'g>>> {
+    fn new(
+        tools: &'g Tools,
+        program: &'g Program,
+        folder: &Path,
+        mut dice: Dice,
+    ) -> io::Result<Option<Ground<'g>>> {
         let checkouts = ["one", "two"].map(|name| folder.join(name));
         let mut expected = [Vec::new(), Vec::new()];
         let mut fingerprints = [String::new(), String::new()];
         for (version, checkout) in checkouts.iter().enumerate() {
             fs::create_dir_all(checkout)?;
-            let Some((mut bench, _)) = Bench::new(tools, program, setup(), checkout.clone())? else { return Ok(None) };
+            let Some((mut bench, _)) = Bench::new(tools, program, setup(), checkout.clone())?
+            else {
+                return Ok(None);
+            };
             // The second version differs from the first in something that a test notices.
             let mut turns = 0;
             loop {
@@ -89,11 +98,13 @@ impl<'g> Ground<'g> {
                     let unit = &program.units[mutation.unit];
                     let texts = unit.segments.iter().enumerate();
                     let text: String = texts
-                        .map(
-                            |(number, segment)| {
-                                if number == mutation.segment { &*mutation.text } else { &*segment.text }
-                            },
-                        )
+                        .map(|(number, segment)| {
+                            if number == mutation.segment {
+                                &*mutation.text
+                            } else {
+                                &*segment.text
+                            }
+                        })
                         .collect();
                     if bench.compile_text(mutation.unit, &text)?.is_ok() {
                         bench.relink(vec![mutation.unit], None, &[])?;
@@ -129,14 +140,17 @@ impl<'g> Ground<'g> {
         *self.found.injected.entry(name.to_owned()).or_default() += count;
     }
 
-    /// Runs every test of both versions twice: both times the result has to be right, and the second time it has to be known,
-    /// where it can be kept.
+    /// Runs every test of both versions twice: both times the result has to be right, and the
+    /// second time it has to be known, where it can be kept.
     fn check(&mut self, after: &str, is_kept: bool) -> io::Result<()> {
         for version in 0..2 {
             for test in 0..self.program.tests.len() {
                 for turn in 0..2 {
-                    let given =
-                        process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                    let given = process::run(
+                        &mut self.runner(version, test),
+                        &self.checkouts[version].join("out"),
+                        PATIENCE,
+                    )?;
                     if given != self.expected[version][test] {
                         self.found.lost.push(format!(
                             "after {after}: test {test} of version {version} gives {}",
@@ -153,22 +167,32 @@ impl<'g> Ground<'g> {
         }
         let stored = stored::read(&self.store)?;
         self.found.entries += stored.whole;
-        self.found
-            .lost
-            .extend(stored.damaged.iter().map(|path| format!("after {after}: {} is damaged", path.display())));
+        self.found.lost.extend(
+            stored
+                .damaged
+                .iter()
+                .map(|path| format!("after {after}: {} is damaged", path.display())),
+        );
         Ok(())
     }
 
     fn is_reused(&self, version: usize, test: usize) -> io::Result<bool> {
         let checkout = &self.checkouts[version];
         let mut command = command(&self.tools.tasting, &checkout.join("bin"), checkout, "code");
-        command.env("TASTING_DIR", &self.store).args(["explain", "--reuse-failures", "--json", "--", "./prog"]);
+        command.env("TASTING_DIR", &self.store).args([
+            "explain",
+            "--reuse-failures",
+            "--json",
+            "--",
+            "./prog",
+        ]);
         command.args(&self.program.tests[test].argument);
         let said = process::run(&mut command, &checkout.join("out"), PATIENCE)?.text();
         Ok(said.replace(' ', "").contains("\"decision\":\"reused\""))
     }
 
-    /// Runners that are killed at any time: before, while and after the test runs, while they write.
+    /// Runners that are killed at any time: before, while and after the test runs, while they
+    /// write.
     fn kill_runners(&mut self, count: u64) -> io::Result<()> {
         for _ in 0..count {
             let (version, test) = self.any();
@@ -184,12 +208,14 @@ impl<'g> Ground<'g> {
         self.check("killed runners", true)
     }
 
-    /// Compilers and linkers whose shims are killed. What is built afterwards is what was built before.
+    /// Compilers and linkers whose shims are killed. What is built afterwards is what was built
+    /// before.
     fn kill_shims(&mut self, count: u64) -> io::Result<()> {
         for number in 0..count {
             let version = self.dice.below(2);
             let unit = self.dice.below(self.program.units.len());
-            let mut command = if number % 2 == 0 { self.compiler(version, unit) } else { self.linker(version) };
+            let mut command =
+                if number % 2 == 0 { self.compiler(version, unit) } else { self.linker(version) };
             let child = quiet(&mut command).spawn()?;
             let time = Duration::from_micros(self.dice.below(60_000) as u64);
             kill_after(child, time)?;
@@ -204,7 +230,9 @@ impl<'g> Ground<'g> {
             }
             self.build(version, &mut self.linker(version))?;
             if fingerprint(&binary) != self.fingerprints[version] {
-                self.found.lost.push(format!("after killed shims: version {version} has another fingerprint"));
+                self.found
+                    .lost
+                    .push(format!("after killed shims: version {version} has another fingerprint"));
             }
         }
         self.check("killed shims", true)
@@ -213,7 +241,9 @@ impl<'g> Ground<'g> {
     fn build(&mut self, version: usize, command: &mut Command) -> io::Result<()> {
         let built = process::run(command, &self.checkouts[version].join("out"), PATIENCE)?;
         if !built.is_good() {
-            self.found.lost.push(format!("after killed shims: the build fails: {}", built.describe()));
+            self.found
+                .lost
+                .push(format!("after killed shims: the build fails: {}", built.describe()));
         }
         Ok(())
     }
@@ -238,7 +268,9 @@ impl<'g> Ground<'g> {
         let checkout = &self.checkouts[version];
         let mut command = command(&self.tools.cc, checkout, checkout, "code");
         command.env("TASTING_CC", "gcc").env("TASTING_DIR", &self.store);
-        command.args((0..self.program.units.len()).map(|unit| Path::new("obj").join(Program::object(unit))));
+        command.args(
+            (0..self.program.units.len()).map(|unit| Path::new("obj").join(Program::object(unit))),
+        );
         command.args(["-o", "bin/prog"]).args(setup().link_flags());
         command
     }
@@ -259,8 +291,10 @@ impl<'g> Ground<'g> {
             running.push((version, test, folder, command.spawn()?));
         }
         for (version, test, folder, mut child) in running {
-            let end = process::wait(&mut child, PATIENCE)?.map_or(process::End::Hang, process::end_of);
-            let [stdout, stderr] = [fs::read(folder.join("stdout"))?, fs::read(folder.join("stderr"))?];
+            let end =
+                process::wait(&mut child, PATIENCE)?.map_or(process::End::Hang, process::end_of);
+            let [stdout, stderr] =
+                [fs::read(folder.join("stdout"))?, fs::read(folder.join("stderr"))?];
             if (Ended { end, stdout, stderr }) != self.expected[version][test] {
                 self.found
                     .lost
@@ -272,7 +306,8 @@ impl<'g> Ground<'g> {
         self.check("many processes", true)
     }
 
-    /// Runs a test of the version that lies in a place, from the store, and looks whether it gives what that version gives.
+    /// Runs a test of the version that lies in a place, from the store, and looks whether it gives
+    /// what that version gives.
     fn try_in(&mut self, place: &Path, fault: &str, version: usize, test: usize) -> io::Result<()> {
         let mut command = command(&self.tools.tasting, &place.join("bin"), place, "code");
         command
@@ -281,7 +316,10 @@ impl<'g> Ground<'g> {
             .args(&self.program.tests[test].argument);
         let given = process::run(&mut command, place, PATIENCE)?;
         if given != self.expected[version][test] {
-            self.found.lost.push(format!("{fault}: test {test} of version {version} gives {}", given.describe()));
+            self.found.lost.push(format!(
+                "{fault}: test {test} of version {version} gives {}",
+                given.describe()
+            ));
         }
         Ok(())
     }
@@ -293,7 +331,10 @@ impl<'g> Ground<'g> {
         for _ in 0..count {
             let (version, test) = self.any();
             for name in ["prog", "prog.tasting"] {
-                fs::copy(self.checkouts[version].join("bin").join(name), place.join("bin").join(name))?;
+                fs::copy(
+                    self.checkouts[version].join("bin").join(name),
+                    place.join("bin").join(name),
+                )?;
             }
             self.try_in(&place, "two versions", version, test)?;
         }
@@ -301,13 +342,18 @@ impl<'g> Ground<'g> {
         self.check("two versions", true)
     }
 
-    /// Binaries and entries of stores that are from the past or the future, and all of the same time.
+    /// Binaries and entries of stores that are from the past or the future, and all of the same
+    /// time.
     fn jumping_clocks(&mut self, count: u64) -> io::Result<()> {
         let place = self.store.with_file_name("place");
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
         for number in 0..count {
             let (version, test) = self.any();
-            let time = if number % 3 == 0 { SystemTime::now() + Duration::from_secs(400 * 86_400) } else { past };
+            let time = if number % 3 == 0 {
+                SystemTime::now() + Duration::from_secs(400 * 86_400)
+            } else {
+                past
+            };
             for name in ["prog", "prog.tasting"] {
                 // In the same file, so that nothing but the content is new.
                 let path = place.join("bin").join(name);
@@ -323,7 +369,8 @@ impl<'g> Ground<'g> {
         self.check("moved clocks", true)
     }
 
-    /// Entries as another version of Tasting would write them, or as a bad disk would leave them: they are not answers.
+    /// Entries as another version of Tasting would write them, or as a bad disk would leave them:
+    /// they are not answers.
     fn strange_entries(&mut self) -> io::Result<()> {
         self.check("strange entries, before", true)?;
         let (mut count, mut dice) = (0, self.dice.clone());
@@ -347,12 +394,16 @@ impl<'g> Ground<'g> {
         self.injected("entries damaged, or of another version", count);
         for version in 0..2 {
             for test in 0..self.program.tests.len() {
-                let given =
-                    process::run(&mut self.runner(version, test), &self.checkouts[version].join("out"), PATIENCE)?;
+                let given = process::run(
+                    &mut self.runner(version, test),
+                    &self.checkouts[version].join("out"),
+                    PATIENCE,
+                )?;
                 if given != self.expected[version][test] {
-                    self.found
-                        .lost
-                        .push(format!("strange entries: test {test} of version {version} gives {}", given.describe()));
+                    self.found.lost.push(format!(
+                        "strange entries: test {test} of version {version} gives {}",
+                        given.describe()
+                    ));
                 }
             }
         }
@@ -366,7 +417,9 @@ impl<'g> Ground<'g> {
         fs::create_dir_all(&self.store)?;
         for size in ["size=16k", "size=64k", "size=256k"] {
             if !mount(&["-t", "tmpfs", "-o", size, "tmpfs"], &self.store) {
-                self.found.left_out.push("a full disk and a read-only store: mounting is not allowed here".to_owned());
+                self.found.left_out.push(
+                    "a full disk and a read-only store: mounting is not allowed here".to_owned(),
+                );
                 return Ok(());
             }
             let full = self.check("a full disk", false);
@@ -407,7 +460,8 @@ fn setup() -> Setup {
 }
 
 fn fingerprint(binary: &Path) -> String {
-    let found = tasting::fingerprint::fingerprint(binary, None, &tasting::process::Settings::default());
+    let found =
+        tasting::fingerprint::fingerprint(binary, None, &tasting::process::Settings::default());
     found.map_or_else(|error| error.to_string(), |hash| hash.to_string())
 }
 
@@ -423,7 +477,10 @@ fn kill_after(mut child: Child, time: Duration) -> io::Result<()> {
 }
 
 fn set_time(path: &Path, time: SystemTime) -> io::Result<()> {
-    File::options().write(true).open(path)?.set_times(FileTimes::new().set_modified(time).set_accessed(time))
+    File::options()
+        .write(true)
+        .open(path)?
+        .set_times(FileTimes::new().set_modified(time).set_accessed(time))
 }
 
 fn mount(options: &[&str], place: &Path) -> bool {

@@ -1,5 +1,6 @@
-//! Damaged inputs for every reader of bytes from outside: seeds of real files, changed at random, fed to the same functions as
-//! the fuzz targets (`fuzz/readers.rs`). It knows nothing of coverage, and needs no build of its own; `make fuzz` does both.
+//! Damaged inputs for every reader of bytes from outside: seeds of real files, changed at random,
+//! fed to the same functions as the fuzz targets (`fuzz/readers.rs`). It knows nothing of coverage,
+//! and needs no build of its own; `make fuzz` does both.
 
 #[path = "../../fuzz/readers.rs"]
 mod readers;
@@ -98,12 +99,17 @@ impl Feed<'_> {
                 if all.failures.iter().any(|known| known.starts_with(&what)) {
                     continue;
                 }
-                let file = self.folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
-                let kept =
-                    fs::write(&file, &input).map_or_else(|error| error.to_string(), |()| file.display().to_string());
+                let file =
+                    self.folder.join(format!("{name}-{:016x}", xxhash_rust::xxh3::xxh3_64(&input)));
+                let kept = fs::write(&file, &input)
+                    .map_or_else(|error| error.to_string(), |()| file.display().to_string());
                 all.failures.push(format!("{what}: {kept}"));
             }
-            progress.tell(&format!("{} inputs, {} failures", all.inputs.values().sum::<u64>(), all.failures.len()));
+            progress.tell(&format!(
+                "{} inputs, {} failures",
+                all.inputs.values().sum::<u64>(),
+                all.failures.len()
+            ));
         }
     }
 }
@@ -119,8 +125,20 @@ fn damaged(dice: &mut Dice, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Numbers that readers stumble over.
-const NUMBERS: [u64; 12] =
-    [0, 1, 7, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX >> 1, u64::MAX];
+const NUMBERS: [u64; 12] = [
+    0,
+    1,
+    7,
+    0x7f,
+    0x80,
+    0xff,
+    0xffff,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    u64::MAX >> 1,
+    u64::MAX,
+];
 
 fn damage(dice: &mut Dice, input: &mut Vec<u8>, seeds: &[Vec<u8>]) {
     if input.is_empty() {
@@ -183,10 +201,14 @@ mod tests {
         }
         let folder = std::env::temp_dir().join(format!("tasting-lab-fuzz-{}", std::process::id()));
         let seeds = Seeds::from([("picky".to_owned(), vec![b"abcdef".to_vec()])]);
-        let found = run(&[("picky", picky)], &seeds, 1, 1, Duration::from_millis(200), &folder).unwrap();
+        let found =
+            run(&[("picky", picky)], &seeds, 1, 1, Duration::from_millis(200), &folder).unwrap();
         assert!(found.inputs["picky"] > 100);
         assert_eq!(found.failures.len(), 1, "{:?}", found.failures);
-        let kept: Vec<_> = fs::read_dir(&folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+        let kept: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| fs::read(file.unwrap().path()).unwrap())
+            .collect();
         assert!(kept.len() == 1 && !kept[0].starts_with(b"abc"));
         fs::remove_dir_all(folder).unwrap();
     }

@@ -1,5 +1,5 @@
-//! The hunt over random programs: workers, each with a program at a time, until the time is over. What is done is kept, so that
-//! a run that was interrupted goes on where it was.
+//! The hunt over random programs: workers, each with a program at a time, until the time is over.
+//! What is done is kept, so that a run that was interrupted goes on where it was.
 
 use crate::done::Done;
 use crate::progress::Progress;
@@ -29,15 +29,22 @@ pub struct State {
 impl State {
     /// What the file says, if it is of the same hunt; else a beginning.
     pub fn read(path: &Path, plan: &Plan) -> State {
-        let known = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
+        let known =
+            fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
         let compilers = plan.compilers.iter().map(|compiler| compiler.name().to_owned()).collect();
-        let begin =
-            State { seed: plan.seed, level: plan.level.clone(), compilers, steps: plan.steps, ..State::default() };
+        let begin = State {
+            seed: plan.seed,
+            level: plan.level.clone(),
+            compilers,
+            steps: plan.steps,
+            ..State::default()
+        };
         known.filter(|state| state.is_of_same_hunt(&begin)).unwrap_or(begin)
     }
 
     fn is_of_same_hunt(&self, other: &State) -> bool {
-        let plan = |state: &State| (state.seed, state.level.clone(), state.compilers.clone(), state.steps);
+        let plan =
+            |state: &State| (state.seed, state.level.clone(), state.compilers.clone(), state.steps);
         plan(self) == plan(other)
     }
 
@@ -55,7 +62,13 @@ impl State {
 }
 
 /// Tries programs until the time is over, or `most` of them.
-pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most: Option<u64>) -> anyhow::Result<Sums> {
+pub fn run(
+    plan: &Plan,
+    state_file: &Path,
+    workers: usize,
+    time: Duration,
+    most: Option<u64>,
+) -> anyhow::Result<Sums> {
     let start = Instant::now();
     let state = State::read(state_file, plan);
     let before = state.sums.seconds;
@@ -65,7 +78,8 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration, most:
     let work = || -> anyhow::Result<()> {
         while start.elapsed() < time && !failed.load(Ordering::Relaxed) {
             let Some(number) = take(&shared, most) else { break };
-            let sums = trial::run(plan, number).with_context(|| format!("program {number} of seed {}", plan.seed));
+            let sums = trial::run(plan, number)
+                .with_context(|| format!("program {number} of seed {}", plan.seed));
             let sums = sums.inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let mut shared = shared.lock().expect("no worker panics while it counts");
             shared.0.add(number, &sums);
@@ -111,6 +125,9 @@ mod tests {
         }
         assert_eq!(state.sums.programs, 3);
         let shared = Mutex::new((state, 0));
-        assert_eq!([take(&shared, None), take(&shared, None), take(&shared, Some(5))], [Some(2), Some(4), None]);
+        assert_eq!(
+            [take(&shared, None), take(&shared, None), take(&shared, Some(5))],
+            [Some(2), Some(4), None]
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! The soundness laboratory: hunts for changes that Tasting misses. See docs/lab.md.
 //!
-//! `hunt` (workers, what was done) → `trial` (the oracle): `generate` (programs) → `mutate` → `bench` (built with the shims) →
-//! what they do (`process`), what the objects say (`objects`), what is left when all else is destroyed (`scorch`) → `sums`,
-//! `evidence`. Beside it `suites` (real projects), `fuzz` (readers of foreign bytes), `faults` (what can go wrong around us).
+//! `hunt` (workers, what was done) → `trial` (the oracle): `generate` (programs) → `mutate` →
+//! `bench` (built with the shims) → what they do (`process`), what the objects say (`objects`),
+//! what is left when all else is destroyed (`scorch`) → `sums`, `evidence`. Beside it `suites`
+//! (real projects), `fuzz` (readers of foreign bytes), `faults` (what can go wrong around us).
 
 mod bench;
 mod dice;
@@ -39,9 +40,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 use trial::Plan;
 
-/// Hunt for missed changes: random programs and their mutations, scorched binaries, real suites, damaged inputs, faults.
+/// Hunt for missed changes: random programs and their mutations, scorched binaries, real suites,
+/// damaged inputs, faults.
 ///
-/// The same seed tries the same. A hunt that was interrupted goes on where it was. The exit status is 1 if anything was found.
+/// The same seed tries the same. A hunt that was interrupted goes on where it was. The exit status
+/// is 1 if anything was found.
 #[derive(Parser)]
 struct Arguments {
     /// What to do; everything but `suites`, `mutations` and `runs` if nothing is named
@@ -132,7 +135,8 @@ fn main() -> anyhow::Result<ExitCode> {
     // Programs that were mutated write for ever, or die.
     setrlimit(Resource::Fsize, Rlimit { current: Some(256 << 20), maximum: Some(256 << 20) })?;
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-    fs::create_dir_all(&arguments.folder).with_context(|| format!("cannot make {}", arguments.folder.display()))?;
+    fs::create_dir_all(&arguments.folder)
+        .with_context(|| format!("cannot make {}", arguments.folder.display()))?;
     let folder = fs::canonicalize(&arguments.folder)?;
     let scratch = arguments.scratch.join(format!("tasting-lab-{}", std::process::id()));
     fs::create_dir_all(&scratch)?;
@@ -150,35 +154,61 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn work(arguments: &Arguments, folder: &Path, scratch: &Path, on_disk: &Path) -> anyhow::Result<Report> {
+fn work(
+    arguments: &Arguments,
+    folder: &Path,
+    scratch: &Path,
+    on_disk: &Path,
+) -> anyhow::Result<Report> {
     let own = std::env::current_exe()?;
-    let built =
-        arguments.built.clone().or_else(|| own.parent().map(PathBuf::from)).context("this program is in no folder")?;
-    let command = std::env::args().skip(1).fold("lab".to_owned(), |all, word| format!("{all} {word}"));
+    let built = arguments
+        .built
+        .clone()
+        .or_else(|| own.parent().map(PathBuf::from))
+        .context("this program is in no folder")?;
+    let command =
+        std::env::args().skip(1).fold("lab".to_owned(), |all, word| format!("{all} {word}"));
     let mut report = Report { command, seed: arguments.seed, ..Report::default() };
     let is_slow = |part: Part| matches!(part, Part::Suites | Part::Mutations | Part::Runs);
     // A short run takes a small project.
     let projects = if arguments.short { &["tiny".to_owned()][..] } else { &arguments.projects[..] };
     let by_itself = |part: Part| !is_slow(part) || arguments.short && part != Part::Mutations;
-    let wants = |part: Part| if arguments.parts.is_empty() { by_itself(part) } else { arguments.parts.contains(&part) };
+    let wants = |part: Part| {
+        if arguments.parts.is_empty() { by_itself(part) } else { arguments.parts.contains(&part) }
+    };
     let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     // Faults take as long as they take.
     let shares = [(Part::Programs, 6.0), (Part::Fuzz, 1.0), (Part::Suites, 3.0), (Part::Runs, 4.0)];
     let all: f64 = shares.iter().filter(|(part, _)| wants(*part)).map(|(_, share)| share).sum();
     let minutes = if arguments.short { SHORT } else { arguments.minutes };
     let time = |wanted: Part| {
-        let share = shares.iter().find(|(part, _)| *part == wanted).map_or(1.0, |(_, share)| *share);
+        let share =
+            shares.iter().find(|(part, _)| *part == wanted).map_or(1.0, |(_, share)| *share);
         Duration::from_secs_f64(60.0 * minutes * share / all)
     };
-    let workers = arguments.workers.or(std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let workers = arguments
+        .workers
+        .or(std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1);
     let tools = Tools::in_folder(&built)?;
     if wants(Part::Faults) {
-        report.faults = Some(faults::run(&tools, scratch, arguments.seed, if arguments.short { 1 } else { 5 })?);
+        report.faults = Some(faults::run(
+            &tools,
+            scratch,
+            arguments.seed,
+            if arguments.short { 1 } else { 5 },
+        )?);
     }
     if wants(Part::Fuzz) {
         let seeds = seeds::make(&tools, scratch, &repository.join("fixtures"), arguments.seed)?;
-        report.fuzz =
-            Some(fuzz::run(&fuzz::ALL, &seeds, arguments.seed, workers, time(Part::Fuzz), &folder.join("crashes"))?);
+        report.fuzz = Some(fuzz::run(
+            &fuzz::ALL,
+            &seeds,
+            arguments.seed,
+            workers,
+            time(Part::Fuzz),
+            &folder.join("crashes"),
+        )?);
     }
     if wants(Part::Suites) {
         let suites = report.suites.get_or_insert_default();
@@ -242,7 +272,8 @@ fn work(arguments: &Arguments, folder: &Path, scratch: &Path, on_disk: &Path) ->
             // What it found the last time may be corrected by now.
             let _ = fs::remove_file(&state);
         }
-        report.programs = Some(hunt::run(&plan, &state, workers, time(Part::Programs), arguments.programs)?);
+        report.programs =
+            Some(hunt::run(&plan, &state, workers, time(Part::Programs), arguments.programs)?);
     }
     Ok(report)
 }

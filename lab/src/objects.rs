@@ -1,5 +1,5 @@
-//! Two builds of an object, compared without Tasting: which sections differ. An oracle has to come by its answer in another
-//! way than what it judges.
+//! Two builds of an object, compared without Tasting: which sections differ. An oracle has to come
+//! by its answer in another way than what it judges.
 
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionFlags};
@@ -45,11 +45,15 @@ pub fn sections(bytes: &[u8]) -> Option<Sections> {
         let number = count.entry(name.clone()).or_default();
         *number += 1;
         let mut content = section.data().unwrap_or_default().to_vec();
-        content.extend([section.size(), section.align(), sh_flags.0].map(u64::to_le_bytes).concat());
+        content
+            .extend([section.size(), section.align(), sh_flags.0].map(u64::to_le_bytes).concat());
         let is_shared = sh_flags.0 & (SHF_MERGE | SHF_GROUP) != 0;
         let has_pieces = sh_flags.0 & SHF_MERGE != 0;
         let references = references(&file, &section);
-        found.insert((name, *number), Section { content: xxh3_64(&content), references, is_shared, has_pieces });
+        found.insert(
+            (name, *number),
+            Section { content: xxh3_64(&content), references, is_shared, has_pieces },
+        );
     }
     Some(found)
 }
@@ -63,8 +67,11 @@ fn references<F: FileHeader<Endian = LittleEndian>>(
         let target = match relocation.target() {
             RelocationTarget::Symbol(index) => file.symbol_by_index(index).ok().map(|symbol| {
                 let name = symbol.name().unwrap_or_default().to_owned();
-                let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
-                let section = section.and_then(|section| section.name().ok().map(str::to_owned)).unwrap_or_default();
+                let section =
+                    symbol.section_index().and_then(|index| file.section_by_index(index).ok());
+                let section = section
+                    .and_then(|section| section.name().ok().map(str::to_owned))
+                    .unwrap_or_default();
                 format!("{name} {section} {}", symbol.address())
             }),
             _ => None,
@@ -87,8 +94,8 @@ pub struct Difference {
     pub any: bool,
 }
 
-/// Compares two builds. `is_removed` says whether the linker left a section out, in the first or the second build; `is_others`
-/// whether nobody who is asked about can use it.
+/// Compares two builds. `is_removed` says whether the linker left a section out, in the first or
+/// the second build; `is_others` whether nobody who is asked about can use it.
 pub fn compare(
     one: &Sections,
     other: &Sections,
@@ -96,15 +103,18 @@ pub fn compare(
     is_others: &dyn Fn(&str) -> bool,
 ) -> Difference {
     let mut difference = Difference::default();
-    // A linker keeps such a section for one of its pieces, and with it what another piece points to.
-    let keeps_by_pieces = [one, other].iter().any(|sections| sections.values().any(Section::has_pieces_that_refer));
+    // A linker keeps such a section for one of its pieces, and with it what another piece points
+    // to.
+    let keeps_by_pieces =
+        [one, other].iter().any(|sections| sections.values().any(Section::has_pieces_that_refer));
     let names = one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)));
     for key in names {
         let (before, after) = (one.get(key), other.get(key));
         if before == after || is_others(&key.0) {
             continue;
         }
-        let dropped = (before.is_none() || is_removed(&key.0, 0)) && (after.is_none() || is_removed(&key.0, 1));
+        let dropped = (before.is_none() || is_removed(&key.0, 0))
+            && (after.is_none() || is_removed(&key.0, 1));
         if dropped && !before.or(after).is_some_and(|section| section.is_shared) {
             continue;
         }
@@ -125,10 +135,20 @@ pub fn compare(
 
 /// A section of one function or variable that compilers do not number.
 fn is_certain(name: &str) -> bool {
-    let parts = [".text.", ".data.rel.ro.local.", ".data.rel.ro.", ".data.rel.local.", ".data.", ".bss.", ".tdata."];
+    let parts = [
+        ".text.",
+        ".data.rel.ro.local.",
+        ".data.rel.ro.",
+        ".data.rel.local.",
+        ".data.",
+        ".bss.",
+        ".tdata.",
+    ];
     let own = parts.iter().find_map(|part| name.strip_prefix(part));
     own.is_some_and(|name| {
-        !name.is_empty() && name.split(['.', '$']).all(|part| part.parse::<u64>().is_err()) && !name.contains('.')
+        !name.is_empty()
+            && name.split(['.', '$']).all(|part| part.parse::<u64>().is_err())
+            && !name.contains('.')
     })
 }
 
@@ -151,9 +171,14 @@ mod tests {
         );
         assert_eq!(compare(&before, &after, &|_, _| true, &|_| false), Difference::default());
         assert!(
-            compare(&one(".text.f.constprop.0", 1), &one(".text.f.constprop.0", 2), &|_, _| false, &|_| false)
-                .certain
-                .is_empty()
+            compare(
+                &one(".text.f.constprop.0", 1),
+                &one(".text.f.constprop.0", 2),
+                &|_, _| false,
+                &|_| false
+            )
+            .certain
+            .is_empty()
         );
     }
 

@@ -1,7 +1,9 @@
 //! Running a program and keeping what can be seen of it, within a time.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, test_kill_process_group,
+};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -45,7 +47,8 @@ impl Ended {
     }
 }
 
-/// Whoever is started while a program is being written keeps that open for a moment, and it cannot be started.
+/// Whoever is started while a program is being written keeps that open for a moment, and it cannot
+/// be started.
 static WRITING: RwLock<()> = RwLock::new(());
 
 /// Writes a program while nobody is started.
@@ -60,8 +63,8 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Runs a command to its end, and that of all that it started: a mutant may fork for ever. Output goes to files in `folder`,
-/// so that nobody waits for a reader.
+/// Runs a command to its end, and that of all that it started: a mutant may fork for ever. Output
+/// goes to files in `folder`, so that nobody waits for a reader.
 pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Result<Ended> {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     command.stdin(Stdio::null()).stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
@@ -78,8 +81,8 @@ pub fn run(command: &mut Command, folder: &Path, patience: Duration) -> io::Resu
     Ok(Ended { end, stdout: fs::read(stdout)?, stderr: fs::read(stderr)? })
 }
 
-/// Waits for children that go on when the program has ended, as `tasting run` does: what they write is a part of the output.
-/// Nobody is left in most cases.
+/// Waits for children that go on when the program has ended, as `tasting run` does: what they write
+/// is a part of the output. Nobody is left in most cases.
 fn wait_for_others(group: Pid, patience: Duration) {
     let start = Instant::now();
     while test_kill_process_group(group).is_ok() && start.elapsed() < patience {
@@ -94,7 +97,8 @@ pub fn end_of(status: ExitStatus) -> End {
 /// Waits for a child; one that takes too long is killed.
 pub fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let descriptor = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    let time = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+    let time =
+        Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
     let ended = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&time))?;
     if ended == 0 {
         child.kill()?;
@@ -122,9 +126,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for script in ["sleep 1234567 & echo $!", "sleep 1234567 & echo $!; wait"] {
             let mut command = Command::new("sh");
-            let ended = run(command.args(["-c", script]), folder.path(), Duration::from_secs(1)).unwrap();
+            let ended =
+                run(command.args(["-c", script]), folder.path(), Duration::from_secs(1)).unwrap();
             let is_left = || {
-                let stat = fs::read_to_string(format!("/proc/{}/stat", ended.text().trim())).unwrap_or_default();
+                let stat = fs::read_to_string(format!("/proc/{}/stat", ended.text().trim()))
+                    .unwrap_or_default();
                 !stat.is_empty() && !stat.contains(") Z ")
             };
             // To die takes a moment.

@@ -1,6 +1,7 @@
 //! A program of the laboratory: its files, and how they are built and linked.
 
-/// A program as text. It holds several tests, each with code of its own, so that one build answers for many mutations.
+/// A program as text. It holds several tests, each with code of its own, so that one build answers
+/// for many mutations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// What kind of generator it is from.
@@ -83,7 +84,8 @@ impl Program {
 
     /// All files, headers first.
     pub fn files(&self) -> Vec<File> {
-        let units = self.units.iter().map(|unit| File { name: unit.name.clone(), text: unit.text() });
+        let units =
+            self.units.iter().map(|unit| File { name: unit.name.clone(), text: unit.text() });
         self.headers.iter().cloned().chain(units).collect()
     }
 }

@@ -19,7 +19,8 @@ impl Progress {
 
     pub fn tell(&self, text: &str) {
         if self.is_seen {
-            let part = (self.start.elapsed().as_secs_f64() / self.time.as_secs_f64().max(1.0)).min(1.0);
+            let part =
+                (self.start.elapsed().as_secs_f64() / self.time.as_secs_f64().max(1.0)).min(1.0);
             let done = (part * WIDTH as f64) as usize;
             let bar = format!("{}{}", "#".repeat(done), " ".repeat(WIDTH - done));
             let _ = write!(stderr(), "\r\x1b[K{} [{bar}] {text}", self.what);

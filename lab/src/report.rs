@@ -34,7 +34,8 @@ pub struct Suites {
     /// Tests that gave nothing to scorch.
     pub not_scorched: u64,
     pub bytes: (u64, u64),
-    /// Whether the mutation check (`scripts/lab/mutate.py`) found nothing; absent if it was not asked for.
+    /// Whether the mutation check (`scripts/lab/mutate.py`) found nothing; absent if it was not
+    /// asked for.
     pub mutations: Option<bool>,
 }
 
@@ -63,7 +64,8 @@ impl Report {
     pub fn is_clean(&self) -> bool {
         self.programs.as_ref().is_none_or(|sums| sums.misses() == 0)
             && self.suites.as_ref().is_none_or(|suites| {
-                suites.scorched.values().all(|(_, noticed)| *noticed == 0) && suites.mutations != Some(false)
+                suites.scorched.values().all(|(_, noticed)| *noticed == 0)
+                    && suites.mutations != Some(false)
             })
             && self.fuzz.as_ref().is_none_or(|fuzzed| fuzzed.failures.is_empty())
             && self.faults.as_ref().is_none_or(|faults| faults.lost.is_empty())
@@ -80,12 +82,18 @@ impl Report {
         }
         if let Some(suites) = &self.suites {
             for (project, (tests, noticed)) in &suites.scorched {
-                line(&format!("{project}: tests with scorched binaries, differing"), format!("{tests}, {noticed}"));
+                line(
+                    &format!("{project}: tests with scorched binaries, differing"),
+                    format!("{tests}, {noticed}"),
+                );
             }
             line("bytes destroyed in them", share(suites.bytes.0, suites.bytes.1));
             line("tests that could not be scorched", suites.not_scorched.to_string());
             if let Some(clean) = suites.mutations {
-                line("mutations of real projects", if clean { "no miss" } else { "MISSES" }.to_owned());
+                line(
+                    "mutations of real projects",
+                    if clean { "no miss" } else { "MISSES" }.to_owned(),
+                );
             }
         }
         if let Some(fuzzed) = &self.fuzz {
@@ -117,7 +125,10 @@ fn programs(sums: &Sums, line: &mut dyn FnMut(&str, String)) {
         counts.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ")
     };
     line("programs tried (left out)", format!("{} ({})", sums.programs, sums.programs_left_out));
-    line("mutants tried (refused by compiler or linker)", format!("{} ({})", sums.mutants, sums.refused));
+    line(
+        "mutants tried (refused by compiler or linker)",
+        format!("{} ({})", sums.mutants, sums.refused),
+    );
     line("behaviour-changing mutants", sums.changing.to_string());
     line("  by compiler", counted(&sums.changing_by_compiler));
     line("  by linker", counted(&sums.linkers));
@@ -125,19 +136,37 @@ fn programs(sums: &Sums, line: &mut dyn FnMut(&str, String)) {
     line("hanging, unsteady (not counted)", format!("{}, {}", sums.hangs, sums.unsteady));
     line("misses: one fingerprint for two behaviours", sums.static_misses.to_string());
     line("misses: a result reused wrongly", sums.executed_misses.to_string());
-    line("misses: other object code, same fingerprint", format!("{} of {}", sums.object_misses, sums.touched));
+    line(
+        "misses: other object code, same fingerprint",
+        format!("{} of {}", sums.object_misses, sums.touched),
+    );
     line("scorched runs, differing", format!("{}, {}", sums.scorched, sums.scorched_differ));
     line("  bytes destroyed in them", share(sums.scorched_bytes.0, sums.scorched_bytes.1));
     line("disturbed by tracing", sums.disturbed.to_string());
-    line("nothing that is linked differs: selected by fingerprint", share(sums.untouched_selected, sums.untouched));
-    line("behaviour unchanged: selected by fingerprint", share(sums.equal_selected_by_fingerprint, sums.equal));
-    line("behaviour unchanged: selected by execution", share(sums.equal_selected_by_execution, sums.equal_asked));
+    line(
+        "nothing that is linked differs: selected by fingerprint",
+        share(sums.untouched_selected, sums.untouched),
+    );
+    line(
+        "behaviour unchanged: selected by fingerprint",
+        share(sums.equal_selected_by_fingerprint, sums.equal),
+    );
+    line(
+        "behaviour unchanged: selected by execution",
+        share(sums.equal_selected_by_execution, sums.equal_asked),
+    );
     let minutes = sums.seconds as f64 / 60.0;
-    line("minutes, mutants a minute", format!("{minutes:.1}, {:.0}", sums.mutants as f64 / minutes.max(0.01)));
+    line(
+        "minutes, mutants a minute",
+        format!("{minutes:.1}, {:.0}", sums.mutants as f64 / minutes.max(0.01)),
+    );
     for (kind, (tried, changing)) in &sums.kinds {
         line(&format!("  {kind}: tried, changing"), format!("{tried}, {changing}"));
     }
     for (sort, (programs, changing)) in &sums.sorts {
-        line(&format!("  {sort}: programs, behaviour-changing mutants"), format!("{programs}, {changing}"));
+        line(
+            &format!("  {sort}: programs, behaviour-changing mutants"),
+            format!("{programs}, {changing}"),
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! Scorched binaries, the test of the executed rule itself: a copy of a test's binary in which everything is destroyed that
-//! its recorded execution does not cover must behave exactly the same.
+//! Scorched binaries, the test of the executed rule itself: a copy of a test's binary in which
+//! everything is destroyed that its recorded execution does not cover must behave exactly the same.
 //!
-//! Destroyed are the atoms that do not count, and the gaps between atoms of code. What linkers make themselves (tables of the
-//! dynamic loader, unwind tables) and merged literals, which have no place of their own, stay.
+//! Destroyed are the atoms that do not count, and the gaps between atoms of code. What linkers make
+//! themselves (tables of the dynamic loader, unwind tables) and merged literals, which have no
+//! place of their own, stay.
 
 use crate::process;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
@@ -86,14 +87,16 @@ impl Module {
             let range = section.address()..section.address() + section.size();
             of += section.size();
             let is_code = sh_flags.0 & SHF_EXECINSTR != 0;
-            let lost: Vec<Range<u64>> = if is_code { vec![range.clone()] } else { self.lost().collect() };
+            let lost: Vec<Range<u64>> =
+                if is_code { vec![range.clone()] } else { self.lost().collect() };
             for lost in lost {
                 let lost = lost.start.max(range.start)..lost.end.min(range.end);
                 for hole in without(lost, &kept) {
                     let Some(offset) = file_offset(&file, hole.start) else { continue };
                     let place = offset as usize..(offset + (hole.end - hole.start)) as usize;
                     let Some(part) = bytes.get_mut(place) else { continue };
-                    part.iter_mut().for_each(|byte| *byte = if is_code { TRAP } else { *byte ^ 0xa5 });
+                    part.iter_mut()
+                        .for_each(|byte| *byte = if is_code { TRAP } else { *byte ^ 0xa5 });
                     destroyed += hole.end - hole.start;
                 }
             }
@@ -103,7 +106,10 @@ impl Module {
 }
 
 /// Does something with copies in the place of files, and puts these back.
-pub fn with_copies<T>(copies: &[(PathBuf, Vec<u8>)], act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub fn with_copies<T>(
+    copies: &[(PathBuf, Vec<u8>)],
+    act: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
     let aside = |path: &PathBuf| {
         let mut name = path.clone().into_os_string();
         name.push(".whole");
@@ -121,7 +127,8 @@ pub fn with_copies<T>(copies: &[(PathBuf, Vec<u8>)], act: impl FnOnce() -> io::R
     done
 }
 
-/// Sections in which atoms of the program lie. What is executed without a call of its own (`.init`, `.plt`) is the linker's.
+/// Sections in which atoms of the program lie. What is executed without a call of its own (`.init`,
+/// `.plt`) is the linker's.
 fn is_content(name: &str) -> bool {
     let linkers = [
         ".plt",
@@ -175,7 +182,8 @@ fn file_offset<F: FileHeader<Endian = LittleEndian>>(
         let size: u64 = segment.p_filesz(endian).into();
         let offset: u64 = segment.p_offset(endian).into();
         let is_loaded = segment.p_type(endian).0 == PT_LOAD;
-        (is_loaded && start <= address && address < start + size).then(|| offset + (address - start))
+        (is_loaded && start <= address && address < start + size)
+            .then(|| offset + (address - start))
     })
 }
 

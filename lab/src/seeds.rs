@@ -1,5 +1,5 @@
-//! Seeds for the readers: objects, archives, maps, binaries, manifests and entries of stores, of programs that are made and
-//! built here, with each compiler and each linker.
+//! Seeds for the readers: objects, archives, maps, binaries, manifests and entries of stores, of
+//! programs that are made and built here, with each compiler and each linker.
 
 use crate::bench::Bench;
 use crate::dice::Dice;
@@ -26,7 +26,8 @@ const OPTIONS: [&str; 4] = [
     "redis://user:word@host:6379/0|timeout=5 https://host/path file:///x s3://bucket?region=a",
 ];
 
-/// Builds programs in `scratch` and collects what comes of it; and what once harmed a reader, from `fixtures`.
+/// Builds programs in `scratch` and collects what comes of it; and what once harmed a reader, from
+/// `fixtures`.
 pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Result<Seeds> {
     let mut seeds = Seeds::new();
     let mut dice = Dice::new(seed, "seeds");
@@ -44,9 +45,10 @@ pub fn make(tools: &Tools, scratch: &Path, fixtures: &Path, seed: u64) -> io::Re
         add(&mut seeds, "options", text.as_bytes().to_vec());
         add(&mut seeds, "remote", text.as_bytes().to_vec());
     }
-    for (folder, readers) in
-        [("maps", &["map"][..]), ("damaged", &["object", "append", "archive", "binary", "name", "record", "manifest"])]
-    {
+    for (folder, readers) in [
+        ("maps", &["map"][..]),
+        ("damaged", &["object", "append", "archive", "binary", "name", "record", "manifest"]),
+    ] {
         for file in fs::read_dir(fixtures.join(folder))? {
             let path = file?.path();
             let bytes = if path.is_file() { fs::read(path)? } else { continue };
@@ -63,16 +65,27 @@ fn add(seeds: &mut Seeds, reader: &str, bytes: Vec<u8>) {
 /// What Clang writes for link-time optimisation, without a record; nothing where there is no Clang.
 fn bitcode(scratch: &Path) -> io::Result<Option<Vec<u8>>> {
     let (source, object) = (scratch.join("bitcode.c"), scratch.join("bitcode.o"));
-    fs::write(&source, "int far(int); int near; __attribute__((weak)) int here(void) { return far(near); }\n")?;
+    fs::write(
+        &source,
+        "int far(int); int near; __attribute__((weak)) int here(void) { return far(near); }\n",
+    )?;
     let made = Command::new("clang").args(["-flto", "-c", "-o"]).args([&object, &source]).status();
     if made.is_ok_and(|status| status.success()) { fs::read(object).map(Some) } else { Ok(None) }
 }
 
-fn build(tools: &Tools, dice: &mut Dice, setup: Setup, folder: &Path, seeds: &mut Seeds) -> io::Result<()> {
+fn build(
+    tools: &Tools,
+    dice: &mut Dice,
+    setup: Setup,
+    folder: &Path,
+    seeds: &mut Seeds,
+) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut program = generate::small(dice);
     program.units.last_mut().expect("a program has units").place = Place::Archive;
-    let Some((mut bench, built)) = Bench::new(tools, &program, setup, folder.to_owned())? else { return Ok(()) };
+    let Some((mut bench, built)) = Bench::new(tools, &program, setup, folder.to_owned())? else {
+        return Ok(());
+    };
     let map = Change::Link(vec!["-Wl,-Map=out/map".to_owned()]);
     if bench.build(&map)?.is_none() {
         return Ok(());
@@ -86,7 +99,9 @@ fn build(tools: &Tools, dice: &mut Dice, setup: Setup, folder: &Path, seeds: &mu
     }
     let [binary, map] = [fs::read(folder.join("bin/prog"))?, fs::read(folder.join("out/map"))?];
     let files = [&binary, &map].into_iter().chain(&objects);
-    let all = files.flat_map(|file| [&(file.len() as u32).to_le_bytes()[..], &file[..]].concat()).collect();
+    let all = files
+        .flat_map(|file| [&(file.len() as u32).to_le_bytes()[..], &file[..]].concat())
+        .collect();
     add(seeds, "link", all);
     add(seeds, "archive", fs::read(folder.join("out/libmore.a"))?);
     add(seeds, "manifest", payload(fs::read(folder.join("bin/prog.tasting"))?));
@@ -104,7 +119,9 @@ fn add_object(seeds: &mut Seeds, bytes: &[u8]) {
     let Ok(file) = ElfFile64::<LittleEndian>::parse(bytes) else { return };
     let record = file.section_by_name(".tasting").and_then(|section| section.data().ok());
     record.into_iter().for_each(|record| add(seeds, "record", payload(record.to_vec())));
-    for symbol in file.symbols().filter_map(|symbol| object::ObjectSymbol::name_bytes(&symbol).ok()).take(8) {
+    for symbol in
+        file.symbols().filter_map(|symbol| object::ObjectSymbol::name_bytes(&symbol).ok()).take(8)
+    {
         add(seeds, "name", symbol.to_vec());
     }
 }
@@ -119,7 +136,10 @@ fn entries(folder: &Path, seeds: &mut Seeds) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             entries(&path, seeds)?;
-        } else if path.extension().is_some_and(|ending| ending == "o" || ending == "b" || ending.len() == 2) {
+        } else if path
+            .extension()
+            .is_some_and(|ending| ending == "o" || ending == "b" || ending.len() == 2)
+        {
             let bytes = fs::read(&path)?;
             add(seeds, "remote", payload(bytes.clone()));
             add(seeds, "entry", payload(bytes));

@@ -69,8 +69,14 @@ const COMPILING: [&str; 6] = [
     "-fno-semantic-interposition",
     "-fwrapv",
 ];
-const LINKING: [&str; 6] =
-    ["-Wl,-O2", "-Wl,-z,now", "-Wl,--icf=all", "-rdynamic", "-Wl,-z,norelro", "-Wl,--build-id=none"];
+const LINKING: [&str; 6] = [
+    "-Wl,-O2",
+    "-Wl,-z,now",
+    "-Wl,--icf=all",
+    "-rdynamic",
+    "-Wl,-z,norelro",
+    "-Wl,--build-id=none",
+];
 
 /// Options that are not in the way of the program.
 fn more(dice: &mut Dice, linker: &str) -> [Option<&'static str>; 2] {
@@ -107,7 +113,8 @@ pub struct Setup {
 }
 
 /// A linker script beside the linker's own, which gathers tables.
-pub const SCRIPT: &str = "SECTIONS { .lab_tables : { KEEP(*(SORT(.data.tbl.*))) } } INSERT AFTER .data;\n";
+pub const SCRIPT: &str =
+    "SECTIONS { .lab_tables : { KEEP(*(SORT(.data.tbl.*))) } } INSERT AFTER .data;\n";
 pub const SCRIPT_FILE: &str = "lab.ld";
 
 impl Setup {
@@ -116,10 +123,12 @@ impl Setup {
         let linker = LINKERS[dice.below(LINKERS.len())];
         let compiler = *dice.pick(compilers);
         let sanitizes = dice.percent(8);
-        let level = if level == "mixed" { *dice.pick(&["code", "code", "code", "file"]) } else { level };
+        let level =
+            if level == "mixed" { *dice.pick(&["code", "code", "code", "file"]) } else { level };
         Setup {
             compiler,
-            // Clang is slow to start, and what links is the linker; but each has a sanitizer of its own.
+            // Clang is slow to start, and what links is the linker; but each has a sanitizer of its
+            // own.
             driver: if dice.percent(80) && !sanitizes { Compiler::Gcc } else { compiler },
             sanitizes,
             reuses_objects: level == "ast" && dice.percent(50),
@@ -136,7 +145,9 @@ impl Setup {
     }
 
     pub fn describe(&self) -> String {
-        let Setup { compiler, driver, optimisation, linker, pie, debug, collects, level, more, .. } = self;
+        let Setup {
+            compiler, driver, optimisation, linker, pie, debug, collects, level, more, ..
+        } = self;
         let more: Vec<&str> = more.iter().flatten().copied().collect();
         format!(
             "{} {optimisation}{}{}, linked by {} with {linker}{}, level {level}, {more:?}, UBSan {}, objects reused {}, wrapped {}, script {}",
@@ -166,7 +177,10 @@ impl Setup {
     }
 
     pub fn link_flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("-fuse-ld={}", self.linker), if self.pie { "-pie" } else { "-no-pie" }.to_owned()];
+        let mut flags = vec![
+            format!("-fuse-ld={}", self.linker),
+            if self.pie { "-pie" } else { "-no-pie" }.to_owned(),
+        ];
         flags.extend(self.more[1].map(str::to_owned));
         flags.extend(self.sanitizes.then(|| SANITIZER.to_owned()));
         flags.extend(self.has_script.then(|| format!("-Wl,-T,{SCRIPT_FILE}")));
@@ -186,9 +200,12 @@ pub fn command(program: &Path, folder: &Path, root: &Path, level: &str) -> Comma
     let mut command = Command::new(program);
     command.env_clear().current_dir(folder);
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    for (name, value) in
-        [("LC_ALL", Path::new("C")), ("HOME", root), ("TASTING_ROOT", root), ("TASTING_LEVEL", Path::new(level))]
-    {
+    for (name, value) in [
+        ("LC_ALL", Path::new("C")),
+        ("HOME", root),
+        ("TASTING_ROOT", root),
+        ("TASTING_LEVEL", Path::new(level)),
+    ] {
         command.env(name, value);
     }
     command.env("TASTING_DIR", root.join("store"));

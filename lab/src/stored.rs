@@ -51,9 +51,12 @@ fn name_of(path: &Path) -> Option<Hash> {
 fn is_whole(path: &Path, bytes: &[u8]) -> bool {
     let Some(name) = name_of(path) else { return false };
     match path.extension().map(|ending| ending.as_encoded_bytes()) {
-        Some(b"o") => entry::decode(&OUTCOME, name, bytes).is_ok_and(|raw| Outcome::from_bytes(&raw).is_ok()),
+        Some(b"o") => {
+            entry::decode(&OUTCOME, name, bytes).is_ok_and(|raw| Outcome::from_bytes(&raw).is_ok())
+        }
         Some(b"b") => entry::decode(&BLOB, name, bytes).is_ok(),
-        _ => entry::decode(&DEPENDENCY_SET, name, bytes).is_ok_and(|raw| DependencySet::from_bytes(&raw).is_ok()),
+        _ => entry::decode(&DEPENDENCY_SET, name, bytes)
+            .is_ok_and(|raw| DependencySet::from_bytes(&raw).is_ok()),
     }
 }
 
@@ -64,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_damaged_entry_is_seen() {
-        let folder = std::env::temp_dir().join(format!("tasting-lab-stored-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("tasting-lab-stored-{}", std::process::id()));
         let store = FileStore::new(&folder, Options { limit: 1 << 20, read_only: false });
         for name in [b"one", b"two"] {
             store.put_blob(Hash::of(name), name).unwrap();

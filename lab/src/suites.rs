@@ -1,4 +1,5 @@
-//! Real projects and their own tests: each test's binaries scorched; and the mutation check (`scripts/lab/mutate.py`).
+//! Real projects and their own tests: each test's binaries scorched; and the mutation check
+//! (`scripts/lab/mutate.py`).
 
 use crate::process::{self, End, Ended};
 use crate::progress::Progress;
@@ -41,9 +42,17 @@ pub fn scorch(
 ) -> anyhow::Result<()> {
     let built = tools.tasting.parent().context("the tools are in no folder")?;
     let mut command = Command::new(repository.join("scripts/lab/suite.py"));
-    command.env("BUILT", built).env("PYTHONDONTWRITEBYTECODE", "1").arg("--folder").arg(folder).arg(project);
-    let listed =
-        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cannot start scripts/lab/suite.py")?;
+    command
+        .env("BUILT", built)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg("--folder")
+        .arg(folder)
+        .arg(project);
+    let listed = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start scripts/lab/suite.py")?;
     anyhow::ensure!(listed.status.success(), "{project} cannot be built: see above");
     let tests: Vec<Test> = serde_json::from_slice(&listed.stdout)?;
     let suite = Suite { tools, folder: folder.join(project), misses: folder.join("misses") };
@@ -58,15 +67,20 @@ pub fn scorch(
             None => found.not_scorched += 1,
             Some(noticed) => *counts = (counts.0 + 1, counts.1 + u64::from(noticed)),
         }
-        progress.tell(&format!("{project}: {} of {} tests, {} differ", counts.0, tests.len(), counts.1));
+        progress.tell(&format!(
+            "{project}: {} of {} tests, {} differ",
+            counts.0,
+            tests.len(),
+            counts.1
+        ));
     }
     progress.end();
     Ok(())
 }
 
 impl Suite<'_> {
-    /// Whether a test notices that all it does not use is destroyed. `None` if it cannot be told: it ends this way and that,
-    /// or its result cannot be reused.
+    /// Whether a test notices that all it does not use is destroyed. `None` if it cannot be told:
+    /// it ends this way and that, or its result cannot be reused.
     fn test(&self, test: &Test, bytes: &mut (u64, u64)) -> io::Result<Option<bool>> {
         let plain = self.run(test, &[])?;
         if plain.end == End::Hang || self.run(test, &[])? != plain {
@@ -89,7 +103,9 @@ impl Suite<'_> {
             return Ok(Some(false));
         }
         // Once more, before anybody hears of it.
-        if self.run(test, &[])? != plain || scorch::with_copies(&copies, || self.run(test, &[]))? == plain {
+        if self.run(test, &[])? != plain
+            || scorch::with_copies(&copies, || self.run(test, &[]))? == plain
+        {
             return Ok(None);
         }
         fs::create_dir_all(&self.misses)?;
@@ -138,6 +154,15 @@ pub fn mutate(
     let built = tools.tasting.parent().context("the tools are in no folder")?;
     let mut command = Command::new(repository.join("scripts/lab/mutate.py"));
     command.env("BUILT", built).env("PYTHONDONTWRITEBYTECODE", "1").arg("--folder").arg(folder);
-    command.arg("--seed").arg(seed.to_string()).arg("--mutations").arg(mutations.to_string()).args(projects);
-    Ok(command.stdin(Stdio::null()).status().context("cannot start scripts/lab/mutate.py")?.success())
+    command
+        .arg("--seed")
+        .arg(seed.to_string())
+        .arg("--mutations")
+        .arg(mutations.to_string())
+        .args(projects);
+    Ok(command
+        .stdin(Stdio::null())
+        .status()
+        .context("cannot start scripts/lab/mutate.py")?
+        .success())
 }

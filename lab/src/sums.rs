@@ -110,6 +110,9 @@ mod tests {
         let mut two = one.clone();
         two.add(&one);
         assert_eq!((two.programs, two.kinds["constant"], two.scorched_bytes), (2, (6, 4), (2, 4)));
-        assert_eq!(serde_json::from_str::<Sums>(&serde_json::to_string(&two).unwrap()).unwrap(), two);
+        assert_eq!(
+            serde_json::from_str::<Sums>(&serde_json::to_string(&two).unwrap()).unwrap(),
+            two
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! One program and its mutants under the oracle.
 //!
-//! In: the number of a program. Out: sums; and whatever contradicts them in a folder of its own (`evidence`). What the oracle
-//! says of each test of the program:
-//! - behaviours differ → fingerprints differ, and `tasting run` gives the behaviour at hand, whatever it remembers;
+//! In: the number of a program. Out: sums; and whatever contradicts them in a folder of its own
+//! (`evidence`). What the oracle says of each test of the program:
+//! - behaviours differ → fingerprints differ, and `tasting run` gives the behaviour at hand,
+//!   whatever it remembers;
 //! - object code differs where the linker kept it → fingerprints differ;
-//! - nothing differs that the linker kept → the fingerprint should be the same; what is not is counted.
+//! - nothing differs that the linker kept → the fingerprint should be the same; what is not is
+//!   counted.
 
 use crate::bench::{Bench, Built};
 use crate::dice::Dice;
@@ -97,12 +99,15 @@ fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Re
         program.tests.iter_mut().for_each(|test| test.entry = None);
     }
     let grows = dice.percent(30);
-    let Some((bench, built)) = Bench::new(&plan.tools, &program, setup, folder.to_owned())? else { return left_out() };
+    let Some((bench, built)) = Bench::new(&plan.tools, &program, setup, folder.to_owned())? else {
+        return left_out();
+    };
     let Some(mut trial) = Trial::new(plan, number, bench, built, grows)? else { return left_out() };
     if trial.bench.setup.level == "code" {
         trial.scorch()?;
     }
-    // One build answers for as many mutations as there are tests; csmith's programs are one test each, and large.
+    // One build answers for as many mutations as there are tests; csmith's programs are one test
+    // each, and large.
     let steps = if program.tests.len() == 1 { plan.steps.div_ceil(3) } else { plan.steps };
     for _ in 0..steps {
         if let Some(step) = mutate::step(dice, &program) {
@@ -113,7 +118,8 @@ fn in_folder(plan: &Plan, number: u64, dice: &mut Dice, folder: &Path) -> io::Re
 }
 
 impl<'t> Trial<'t> {
-    /// Runs the program as it is, and lets `tasting run` remember it. `None` if it is not fit for a trial.
+    /// Runs the program as it is, and lets `tasting run` remember it. `None` if it is not fit for a
+    /// trial.
     fn new(
         plan: &'t Plan,
         number: u64,
@@ -122,13 +128,23 @@ impl<'t> Trial<'t> {
         grows: bool,
     ) -> io::Result<Option<Trial<'t>>> {
         let patience = if bench.program.has_fuel { PATIENCE } else { LITTLE_PATIENCE };
-        let sections =
-            |index: usize| fs::read(bench.base_object(index)).ok().and_then(|bytes| objects::sections(&bytes));
+        let sections = |index: usize| {
+            fs::read(bench.base_object(index)).ok().and_then(|bytes| objects::sections(&bytes))
+        };
         let base_sections = (0..bench.program.units.len()).map(sections).collect();
         let mut sums = Sums { programs: 1, ..Sums::default() };
         sums.sorts.insert(bench.program.sort.to_owned(), (1, 0));
-        let mut trial =
-            Trial { plan, number, bench, tests: Vec::new(), patience, base_sections, base_built, grows, sums };
+        let mut trial = Trial {
+            plan,
+            number,
+            bench,
+            tests: Vec::new(),
+            patience,
+            base_sections,
+            base_built,
+            grows,
+            sums,
+        };
         for test in &trial.bench.program.tests {
             let base = trial.bench.run_plainly(test, patience)?;
             if base.end == End::Hang || !trial.is_steady(test, &base)? {
@@ -136,18 +152,21 @@ impl<'t> Trial<'t> {
             }
             let given = trial.bench.tasting(&RUN, test, None, PATIENCE)?;
             let fingerprint = trial.bench.fingerprint(test);
-            if given != base && !trial.is_explained(trial.tests.len(), "the program as it is", &base, &given)? {
+            if given != base
+                && !trial.is_explained(trial.tests.len(), "the program as it is", &base, &given)?
+            {
                 trial.sums.disturbed += 1;
                 trial.evidence("disturbed", "the program as it is", &base, &given)?;
             }
-            let seen = fingerprint.iter().map(|fingerprint| (fingerprint.clone(), base.clone())).collect();
+            let seen =
+                fingerprint.iter().map(|fingerprint| (fingerprint.clone(), base.clone())).collect();
             trial.tests.push(Known { base, fingerprint, seen });
         }
         Ok(Some(trial))
     }
 
-    /// Whether the program as it is ends the same way again, and under other circumstances too: what its mutants are held
-    /// against must not be one of several ends.
+    /// Whether the program as it is ends the same way again, and under other circumstances too:
+    /// what its mutants are held against must not be one of several ends.
     fn is_steady(&self, test: &Test, base: &Ended) -> io::Result<bool> {
         for turn in 0..STEADY_RUNS {
             if self.bench.run_otherwise(test, turn, self.patience)? != *base {
@@ -165,7 +184,8 @@ impl<'t> Trial<'t> {
                     self.sums.refused += 1;
                     return Ok(());
                 };
-                (self.sums.mutants, self.sums.builds) = (self.sums.mutants + 1, self.sums.builds + 1);
+                (self.sums.mutants, self.sums.builds) =
+                    (self.sums.mutants + 1, self.sums.builds + 1);
                 let mut any = false;
                 for test in 0..self.tests.len() {
                     any |= self
@@ -183,7 +203,10 @@ impl<'t> Trial<'t> {
         let (mut alive, compiled) = self.compile(mutations)?;
         let built = self.link(&mut alive, compiled)?;
         self.sums.refused += (mutations.len() - alive.len()) as u64;
-        for mutation in mutations.iter().filter(|mutation| !alive.iter().any(|alive| alive.owner == mutation.owner)) {
+        for mutation in mutations
+            .iter()
+            .filter(|mutation| !alive.iter().any(|alive| alive.owner == mutation.owner))
+        {
             *self.sums.refused_kinds.entry(mutation.kind.to_owned()).or_default() += 1;
         }
         let Some(built) = built else { return Ok(()) };
@@ -191,24 +214,34 @@ impl<'t> Trial<'t> {
         let step = &Step::Each(alive.clone());
         for test in 0..self.tests.len() {
             let Some(mutation) = alive.iter().find(|mutation| mutation.owner == test) else {
-                // Others may have something to say that all tests hear: constructors, weak definitions.
-                let plain = self.bench.run_plainly(&self.bench.program.tests[test], self.patience)?;
+                // Others may have something to say that all tests hear: constructors, weak
+                // definitions.
+                let plain =
+                    self.bench.run_plainly(&self.bench.program.tests[test], self.patience)?;
                 if plain != self.tests[test].base {
-                    self.judge(test, &Change { kind: "of another test", mutation: None, step, built: &built })?;
+                    self.judge(
+                        test,
+                        &Change { kind: "of another test", mutation: None, step, built: &built },
+                    )?;
                 }
                 continue;
             };
             self.sums.mutants += 1;
-            let change = Change { kind: mutation.kind, mutation: Some(mutation), step, built: &built };
+            let change =
+                Change { kind: mutation.kind, mutation: Some(mutation), step, built: &built };
             let changed = self.judge(test, &change)?;
             self.count(mutation.kind, changed.unwrap_or(false));
         }
         Ok(())
     }
 
-    /// Links the units of mutations; if that does not work, without one of them. Gives nothing, and takes all mutations for
-    /// refused, if that does not work either.
-    fn link(&mut self, alive: &mut Vec<Mutation>, compiled: Vec<usize>) -> io::Result<Option<Built>> {
+    /// Links the units of mutations; if that does not work, without one of them. Gives nothing, and
+    /// takes all mutations for refused, if that does not work either.
+    fn link(
+        &mut self,
+        alive: &mut Vec<Mutation>,
+        compiled: Vec<usize>,
+    ) -> io::Result<Option<Built>> {
         if alive.is_empty() {
             return Ok(None);
         }
@@ -229,7 +262,8 @@ impl<'t> Trial<'t> {
         Ok(None)
     }
 
-    /// Compiles the units of mutations, less those mutations that the compiler complains about. Gives the others, and the units.
+    /// Compiles the units of mutations, less those mutations that the compiler complains about.
+    /// Gives the others, and the units.
     fn compile(&self, mutations: &[Mutation]) -> io::Result<(Vec<Mutation>, Vec<usize>)> {
         let (mut alive, mut compiled) = (mutations.to_vec(), Vec::new());
         for (index, unit) in self.bench.program.units.iter().enumerate() {
@@ -240,9 +274,13 @@ impl<'t> Trial<'t> {
                     break;
                 };
                 let faulty = segments_of(&texts, &lines);
-                let is_faulty = |mutation: &Mutation| mutation.unit == index && faulty.contains(&mutation.segment);
+                let is_faulty = |mutation: &Mutation| {
+                    mutation.unit == index && faulty.contains(&mutation.segment)
+                };
                 let known = alive.iter().any(is_faulty);
-                alive.retain(|mutation| if known { !is_faulty(mutation) } else { mutation.unit != index });
+                alive.retain(
+                    |mutation| if known { !is_faulty(mutation) } else { mutation.unit != index },
+                );
             }
         }
         Ok((alive, compiled))
@@ -263,8 +301,8 @@ impl<'t> Trial<'t> {
         *self.sums.linkers.entry(setup.linker.to_owned()).or_default() += 1;
     }
 
-    /// Asks all that is to be asked about a test of a changed program. Whether it behaves otherwise; `None` if that cannot
-    /// be told.
+    /// Asks all that is to be asked about a test of a changed program. Whether it behaves
+    /// otherwise; `None` if that cannot be told.
     fn judge(&mut self, test: usize, change: &Change) -> io::Result<Option<bool>> {
         let program = self.bench.program;
         let plain = self.bench.run_plainly(&program.tests[test], self.patience)?;
@@ -289,12 +327,14 @@ impl<'t> Trial<'t> {
         self.sums.judged += 1;
         if !changed {
             self.sums.equal += 1;
-            self.sums.equal_selected_by_fingerprint += u64::from(fingerprint != self.tests[test].fingerprint);
+            self.sums.equal_selected_by_fingerprint +=
+                u64::from(fingerprint != self.tests[test].fingerprint);
         }
         Ok(Some(changed))
     }
 
-    /// One fingerprint, one behaviour: of the first version and of all mutants. `false` if the test is unsteady.
+    /// One fingerprint, one behaviour: of the first version and of all mutants. `false` if the test
+    /// is unsteady.
     fn judge_fingerprint(
         &mut self,
         test: usize,
@@ -319,8 +359,9 @@ impl<'t> Trial<'t> {
         Ok(true)
     }
 
-    /// What the objects say, compared without Tasting. Only where the text of the test itself was changed: another option may
-    /// change what no section says, and another order what no object does.
+    /// What the objects say, compared without Tasting. Only where the text of the test itself was
+    /// changed: another option may change what no section says, and another order what no object
+    /// does.
     fn judge_objects(
         &mut self,
         test: usize,
@@ -341,9 +382,17 @@ impl<'t> Trial<'t> {
             self.sums.touched += 1;
             if !is_other {
                 self.sums.object_misses += 1;
-                let named =
-                    Ended { end: End::Code(0), stdout: difference.certain.join(" ").into_bytes(), stderr: Vec::new() };
-                self.evidence("object", &change.describe(self.bench.program, test), &named, &self.tests[test].base)?;
+                let named = Ended {
+                    end: End::Code(0),
+                    stdout: difference.certain.join(" ").into_bytes(),
+                    stderr: Vec::new(),
+                };
+                self.evidence(
+                    "object",
+                    &change.describe(self.bench.program, test),
+                    &named,
+                    &self.tests[test].base,
+                )?;
             }
         }
         Ok(())
@@ -353,16 +402,23 @@ impl<'t> Trial<'t> {
     fn difference(&self, test: usize, built: &Built) -> io::Result<Option<Difference>> {
         let program = self.bench.program;
         // Constructors and destructors run in every test.
-        let runs_in_every_test =
-            |section: &str| ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name));
+        let runs_in_every_test = |section: &str| {
+            ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name))
+        };
         let is_others = |section: &str| {
             !runs_in_every_test(section)
-                && program.tests.iter().enumerate().any(|(index, other)| index != test && section.contains(&other.mark))
+                && program
+                    .tests
+                    .iter()
+                    .enumerate()
+                    .any(|(index, other)| index != test && section.contains(&other.mark))
         };
         let mut difference = Difference::default();
         for (index, object) in &built.objects {
             let now = objects::sections(&fs::read(object)?);
-            let (Some(before), Some(now)) = (&self.base_sections[*index], now) else { return Ok(None) };
+            let (Some(before), Some(now)) = (&self.base_sections[*index], now) else {
+                return Ok(None);
+            };
             let is_removed = |section: &str, which: usize| {
                 let removed = if which == 0 { &self.base_built.removed } else { &built.removed };
                 removed.contains(&format!("{}:{section}", Program::object(*index)))
@@ -370,11 +426,13 @@ impl<'t> Trial<'t> {
             let found = objects::compare(before, &now, &is_removed, &is_others);
             difference.any |= found.any;
             let own = |section: &String| section.contains(&program.tests[test].mark);
-            // What the linker drops from a library, and what it takes from an archive, it does not say. And what a library asks
-            // for it keeps, whether or not the test gets there.
-            // With -rdynamic it keeps what no test gets to, in case that somebody asks for it by name.
+            // What the linker drops from a library, and what it takes from an archive, it does not
+            // say. And what a library asks for it keeps, whether or not the test gets there. With
+            // -rdynamic it keeps what no test gets to, in case that somebody asks for it by name.
             let exports = self.bench.setup.more.contains(&Some("-rdynamic"));
-            let is_told = program.units[*index].place == Place::Object && !program.has(Place::Library) && !exports;
+            let is_told = program.units[*index].place == Place::Object
+                && !program.has(Place::Library)
+                && !exports;
             if self.bench.setup.collects && is_told {
                 difference.certain.extend(found.certain.into_iter().filter(own));
             }
@@ -382,8 +440,15 @@ impl<'t> Trial<'t> {
         Ok(Some(difference))
     }
 
-    /// Whatever `tasting run` remembers, what it gives is what the program does. `false` if the test is unsteady.
-    fn judge_execution(&mut self, test: usize, change: &Change, plain: &Ended, changed: bool) -> io::Result<bool> {
+    /// Whatever `tasting run` remembers, what it gives is what the program does. `false` if the
+    /// test is unsteady.
+    fn judge_execution(
+        &mut self,
+        test: usize,
+        change: &Change,
+        plain: &Ended,
+        changed: bool,
+    ) -> io::Result<bool> {
         let described = &self.bench.program.tests[test];
         if !changed && !self.grows && !self.plan.blind {
             // It is asked for the sake of a share only.
@@ -410,8 +475,10 @@ impl<'t> Trial<'t> {
             self.sums.unsteady += 1;
             return Ok(false);
         }
-        // What was seen before can have been reused; anything else is new, and has come of running it.
-        let is_known = given == self.tests[test].base || self.tests[test].seen.values().any(|known| *known == given);
+        // What was seen before can have been reused; anything else is new, and has come of running
+        // it.
+        let is_known = given == self.tests[test].base
+            || self.tests[test].seen.values().any(|known| *known == given);
         *(if is_known { &mut self.sums.executed_misses } else { &mut self.sums.disturbed }) += 1;
         let sort = if is_known { "executed" } else { "disturbed" };
         self.evidence(sort, &change.describe(self.bench.program, test), plain, &given)?;
@@ -419,8 +486,15 @@ impl<'t> Trial<'t> {
     }
 
     /// Whether a test that ends in two ways is unsteady by itself. It is kept with what shows it.
-    fn is_explained(&self, test: usize, what: &str, plain: &Ended, given: &Ended) -> io::Result<bool> {
-        let found = explanation::of(&self.bench, &self.bench.program.tests[test], plain, self.patience)?;
+    fn is_explained(
+        &self,
+        test: usize,
+        what: &str,
+        plain: &Ended,
+        given: &Ended,
+    ) -> io::Result<bool> {
+        let found =
+            explanation::of(&self.bench, &self.bench.program.tests[test], plain, self.patience)?;
         if let Some(reason) = &found {
             self.evidence("unsteady", &format!("{reason}\n{what}"), plain, given)?;
         }
@@ -443,7 +517,8 @@ impl<'t> Trial<'t> {
                 self.sums.scorched_bytes.1 += copy.of;
                 scorched.push((module.path.clone(), copy.bytes));
             }
-            let given = scorch::with_copies(&scorched, || self.bench.run_plainly(test, self.patience))?;
+            let given =
+                scorch::with_copies(&scorched, || self.bench.run_plainly(test, self.patience))?;
             self.sums.scorched += 1;
             if given != self.tests[index].base {
                 self.sums.scorched_differ += 1;
@@ -478,7 +553,8 @@ impl<'t> Trial<'t> {
 /// The parts of a unit, with mutations.
 fn texts<'m>(unit: &'m Unit, index: usize, mutations: &'m [Mutation]) -> Vec<&'m str> {
     let text = |(number, segment): (usize, &'m Segment)| {
-        let other = mutations.iter().find(|mutation| (mutation.unit, mutation.segment) == (index, number));
+        let other =
+            mutations.iter().find(|mutation| (mutation.unit, mutation.segment) == (index, number));
         other.map_or(segment.text.as_str(), |mutation| mutation.text.as_str())
     };
     unit.segments.iter().enumerate().map(text).collect()
@@ -512,8 +588,10 @@ impl Change<'_> {
         let head = format!("test {test} ({:?}), {}", program.tests[test].argument, self.kind);
         let lines = |mutation: &Mutation| {
             let before = &program.units[mutation.unit].segments[mutation.segment].text;
-            let pairs = before.lines().zip(mutation.text.lines()).filter(|(before, after)| before != after);
-            let shown: Vec<String> = pairs.take(6).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
+            let pairs =
+                before.lines().zip(mutation.text.lines()).filter(|(before, after)| before != after);
+            let shown: Vec<String> =
+                pairs.take(6).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
             format!(
                 "{} in {} (test {}):\n{}",
                 mutation.kind,
@@ -524,7 +602,9 @@ impl Change<'_> {
         };
         let what = match (self.mutation, self.step) {
             (Some(mutation), _) => lines(mutation),
-            (None, Step::Each(mutations)) => mutations.iter().map(lines).collect::<Vec<_>>().join("\n"),
+            (None, Step::Each(mutations)) => {
+                mutations.iter().map(lines).collect::<Vec<_>>().join("\n")
+            }
             (None, Step::Whole { change, .. }) => format!("{change:?}"),
         };
         format!("{head}\n{what}")

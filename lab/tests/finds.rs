@@ -31,13 +31,18 @@ fn sums(folder: &Path, part: &str) -> serde_json::Value {
 #[test]
 fn whoever_takes_everything_for_unchanged_is_found_out() {
     let folder = folder("lab-blind");
-    let done = lab(&folder, "programs", &["--programs", "1", "--steps", "3", "--level", "code", "--blind"]);
+    let done = lab(
+        &folder,
+        "programs",
+        &["--programs", "1", "--steps", "3", "--level", "code", "--blind"],
+    );
     assert_eq!(done.status.code(), Some(1), "{done:?}");
     let sums = sums(&folder, "programs");
     for kind in ["static_misses", "executed_misses", "scorched_differ"] {
         assert!(sums[kind].as_u64() > Some(0), "{kind} in {sums}");
     }
-    let evidence = std::fs::read_dir(folder.join("misses")).expect("contradictions are kept").count();
+    let evidence =
+        std::fs::read_dir(folder.join("misses")).expect("contradictions are kept").count();
     assert!(evidence > 0);
 }
 
@@ -52,7 +57,10 @@ fn what_was_tried_is_not_tried_again() {
     let after = sums(&folder, "programs");
     before["seconds"] = after["seconds"].clone();
     assert_eq!(before, after);
-    assert_eq!(after["programs"].as_u64().unwrap_or(0) + after["programs_left_out"].as_u64().unwrap_or(0), 1);
+    assert_eq!(
+        after["programs"].as_u64().unwrap_or(0) + after["programs_left_out"].as_u64().unwrap_or(0),
+        1
+    );
 }
 
 #[test]

@@ -1,20 +1,26 @@
-//! Assembler text that may take in another file, which the preprocessor does not see. In: the tokens of a unit. Out: a problem where a
-//! piece of inline assembler has `.incbin` or `.include` in it, or could put such a word together.
+//! Assembler text that may take in another file, which the preprocessor does not see. In: the
+//! tokens of a unit. Out: a problem where a piece of inline assembler has `.incbin` or `.include`
+//! in it, or could put such a word together.
 
 use super::kinds::TokenKind;
 use super::lexer::Tokens;
 use super::problem::Problem;
 
-/// What gives the assembler another file, in lower case. No directive but `.incbin` and `.include` starts with `.inc`; macros and
-/// operands of the assembler can make any word.
-const SUSPICIOUS: [&str; 9] = [".inc", "incbin", ".macro", ".altmacro", ".irp", ".mri", ".%", ".i%", ".in%"];
+/// What gives the assembler another file, in lower case. No directive but `.incbin` and `.include`
+/// starts with `.inc`; macros and operands of the assembler can make any word.
+const SUSPICIOUS: [&str; 9] =
+    [".inc", "incbin", ".macro", ".altmacro", ".irp", ".mri", ".%", ".i%", ".in%"];
 
 /// Refuses a unit whose assembler may take in another file.
 pub fn check(all: &Tokens) -> Result<(), Problem> {
-    for (index, _) in all.tokens.iter().enumerate().filter(|(_, token)| token.kind == TokenKind::Asm) {
+    for (index, _) in
+        all.tokens.iter().enumerate().filter(|(_, token)| token.kind == TokenKind::Asm)
+    {
         let text = text_behind(all, index);
         if SUSPICIOUS.iter().any(|word| memchr::memmem::find(&text, word.as_bytes()).is_some()) {
-            return Err(all.problem(index, "its assembler may take in another file (.incbin, .include)"));
+            return Err(
+                all.problem(index, "its assembler may take in another file (.incbin, .include)")
+            );
         }
     }
     Ok(())
@@ -54,11 +60,13 @@ fn add_literal(text: &mut Vec<u8>, spelling: &[u8]) {
 /// The byte that an escape sequence stands for, behind its backslash.
 fn escaped(rest: &mut &[u8]) -> u8 {
     let number = |rest: &mut &[u8], base: u32, most: usize| {
-        let digits = rest.iter().take(most).take_while(|byte| char::from(**byte).is_digit(base)).count();
+        let digits =
+            rest.iter().take(most).take_while(|byte| char::from(**byte).is_digit(base)).count();
         let (digits, behind) = rest.split_at(digits);
         *rest = behind;
-        digits.iter().fold(0u32, |value, byte| value.wrapping_mul(base) + char::from(*byte).to_digit(base).unwrap_or(0))
-            as u8
+        digits.iter().fold(0u32, |value, byte| {
+            value.wrapping_mul(base) + char::from(*byte).to_digit(base).unwrap_or(0)
+        }) as u8
     };
     let Some((&first, behind)) = rest.split_first() else { return b'\\' };
     if (b'0'..=b'7').contains(&first) {

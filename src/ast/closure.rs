@@ -1,7 +1,8 @@
 //! The hash of an entity together with everything that its declarations use, and what that uses.
 //!
-//! Types refer to each other in circles. Members of a circle have the hash of the circle as a whole, and of everything that any of
-//! them uses outside of it, which Tarjan's algorithm finds in one pass.
+//! Types refer to each other in circles. Members of a circle have the hash of the circle as a
+//! whole, and of everything that any of them uses outside of it, which Tarjan's algorithm finds in
+//! one pass.
 
 use super::declarations::{EntityId, Part, Role};
 use super::hashing::Hashing;
@@ -87,10 +88,13 @@ impl Closure {
     fn finish(&mut self, hashing: &mut Hashing, first: Node) {
         let from = self.open.iter().rposition(|&node| node == first).unwrap_or(0);
         let members = self.open.split_off(from);
-        let mut own: Vec<Hash> = members.iter().map(|&member| hashing.entity(member >> 1, member & 1 == 1)).collect();
+        let mut own: Vec<Hash> =
+            members.iter().map(|&member| hashing.entity(member >> 1, member & 1 == 1)).collect();
         let mut used: Vec<Hash> = Vec::new();
         for &member in &members {
-            used.extend(uses(hashing, member).iter().filter_map(|&used| self.hashes[used as usize]));
+            used.extend(
+                uses(hashing, member).iter().filter_map(|&used| self.hashes[used as usize]),
+            );
         }
         let mut bytes = Vec::new();
         for hashes in [&mut own, &mut used] {

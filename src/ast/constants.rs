@@ -1,6 +1,7 @@
 //! The values of enumerators, where they are plain arithmetic on `int`.
 //!
-//! Whatever else there is (`sizeof`, casts, other types, overflow) gives no value, and then the enumeration counts as a whole.
+//! Whatever else there is (`sizeof`, casts, other types, overflow) gives no value, and then the
+//! enumeration counts as a whole.
 
 use super::kinds::TokenKind;
 use super::lexer::Tokens;
@@ -10,7 +11,12 @@ use super::names::Name;
 const DEEPEST: u32 = 100;
 
 /// The value of the expression between two tokens.
-pub fn evaluate(all: &Tokens, from: usize, to: usize, named: impl Fn(Name) -> Option<i32>) -> Option<i32> {
+pub fn evaluate(
+    all: &Tokens,
+    from: usize,
+    to: usize,
+    named: impl Fn(Name) -> Option<i32>,
+) -> Option<i32> {
     let mut reader = Reader { all, at: from, end: to, named, depth: 0 };
     let value = reader.binary(0)?;
     (reader.at == to).then_some(value)
@@ -33,7 +39,9 @@ impl<'a, F: Fn(Name) -> Option<i32>> Reader<'_, 'a, F> {
         let mut left = self.unary()?;
         loop {
             let operator = self.spelling();
-            let Some(strength) = strength(operator).filter(|&strength| strength >= least) else { return Some(left) };
+            let Some(strength) = strength(operator).filter(|&strength| strength >= least) else {
+                return Some(left);
+            };
             self.at += 1;
             let right = self.deeper(|reader| reader.binary(strength + 1))?;
             left = apply(operator, left, right)?;
@@ -48,7 +56,9 @@ impl<'a, F: Fn(Name) -> Option<i32>> Reader<'_, 'a, F> {
         self.at += 1;
         match (token.kind, self.all.spelling(&token)) {
             (TokenKind::Number, digits) => number(digits),
-            (TokenKind::Character, [b'\'', byte @ 0x20..0x7f, b'\'']) if *byte != b'\\' => Some(i32::from(*byte)),
+            (TokenKind::Character, [b'\'', byte @ 0x20..0x7f, b'\'']) if *byte != b'\\' => {
+                Some(i32::from(*byte))
+            }
             (TokenKind::Identifier, _) => (self.named)(token.name),
             (TokenKind::OpenParen, _) => {
                 let value = self.deeper(|reader| reader.binary(0))?;
@@ -115,7 +125,10 @@ fn apply(operator: &[u8], left: i32, right: i32) -> Option<i32> {
             let bits = u32::try_from(right).ok().filter(|&bits| bits < 31 && left >= 0)?;
             i32::try_from(i64::from(left) << bits).ok()
         }
-        b">>" => u32::try_from(right).ok().filter(|&bits| bits < 32 && left >= 0).map(|bits| left >> bits),
+        b">>" => u32::try_from(right)
+            .ok()
+            .filter(|&bits| bits < 32 && left >= 0)
+            .map(|bits| left >> bits),
         b"+" => left.checked_add(right),
         b"-" => left.checked_sub(right),
         b"*" => left.checked_mul(right),

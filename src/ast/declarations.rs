@@ -1,9 +1,10 @@
 //! What a unit declares at file scope, and which text uses it.
 //!
-//! An *entity* is a function, variable, type name, enumerator or tag. Its *pieces* are its declarations in the order of the text. A *part* is a run of
-//! tokens together with the references made in it; parts can lie within each other, as a structure lies within the
-//! declaration that defines it. A reference remembers how many pieces of the entity had been seen: what a later declaration
-//! adds is not there for earlier uses.
+//! An *entity* is a function, variable, type name, enumerator or tag. Its *pieces* are its
+//! declarations in the order of the text. A *part* is a run of tokens together with the references
+//! made in it; parts can lie within each other, as a structure lies within the declaration that
+//! defines it. A reference remembers how many pieces of the entity had been seen: what a later
+//! declaration adds is not there for earlier uses.
 
 use super::names::Name;
 use crate::model::keys::Code;
@@ -116,8 +117,8 @@ pub struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     pub entity: EntityId,
-    /// How many different pieces of it had been seen. Not counted for structures: where a use needs the members, they must
-    /// have been declared.
+    /// How many different pieces of it had been seen. Not counted for structures: where a use needs
+    /// the members, they must have been declared.
     pub seen: u32,
 }
 
@@ -133,7 +134,8 @@ pub struct Definition {
     /// The pragmas in force, with those that only concern warnings.
     pub state: u32,
     pub has_assembler: bool,
-    /// Its body can have an effect on the object though nobody calls it: numbered names, declarations with linkage.
+    /// Its body can have an effect on the object though nobody calls it: numbered names,
+    /// declarations with linkage.
     pub has_effects: bool,
     /// What this very declaration says.
     pub traits: Traits,
@@ -211,13 +213,22 @@ impl Declarations {
     /// Ends it before a token.
     pub fn end(&mut self, (mark, around): (Mark, u32), token: usize) -> Part {
         self.floor = around;
-        Part { tokens: (mark.token, token as u32), references: (mark.reference, self.uses.len() as u32) }
+        Part {
+            tokens: (mark.token, token as u32),
+            references: (mark.reference, self.uses.len() as u32),
+        }
     }
 
     /// Adds a declaration to its entity. `same` tells whether two parts have the same text.
-    pub fn declare(&mut self, entity: EntityId, mut piece: Piece, same: impl Fn(Part, Part) -> bool) -> u32 {
+    pub fn declare(
+        &mut self,
+        entity: EntityId,
+        mut piece: Piece,
+        same: impl Fn(Part, Part) -> bool,
+    ) -> u32 {
         let index = self.pieces.len() as u32;
-        let (first, last) = (self.entities[entity as usize].first, self.entities[entity as usize].last);
+        let (first, last) =
+            (self.entities[entity as usize].first, self.entities[entity as usize].last);
         // Two are enough to look at: which are compared follows from the text alone.
         piece.is_repeated = [first, last]
             .into_iter()

@@ -1,6 +1,7 @@
 //! Parts of the text → hashes.
 //!
-//! What is hashed of a part is how its tokens are written, the pragmas between them, and what its names refer to.
+//! What is hashed of a part is how its tokens are written, the pragmas between them, and what its
+//! names refer to.
 
 use super::declarations::{Declarations, EntityId, Part, Piece, Role};
 use super::kinds::TokenKind;
@@ -45,7 +46,8 @@ impl<'t, 'a> Hashing<'t, 'a> {
         Hash::of(&self.buffer[..end])
     }
 
-    /// The tokens, each with the end of a line behind it, which no token has within. Where it ends in the buffer.
+    /// The tokens, each with the end of a line behind it, which no token has within. Where it ends
+    /// in the buffer.
     fn write_tokens(&mut self, (from, to): (u32, u32)) -> usize {
         let all = self.all;
         let mut pragmas = all.pragmas_within((from, to)).peekable();
@@ -71,7 +73,8 @@ impl<'t, 'a> Hashing<'t, 'a> {
         let (start, length) = (token.start as usize, token.length as usize);
         // A copy of a fixed length needs no call. What is behind the token is overwritten.
         let short = self.all.text.get(start..start + SHORT).filter(|_| length <= SHORT);
-        let (Some(short), Some(place)) = (short, self.buffer.get_mut(end..end + SHORT + ROOM)) else {
+        let (Some(short), Some(place)) = (short, self.buffer.get_mut(end..end + SHORT + ROOM))
+        else {
             return self.write(end, &self.all.text[start..start + length]);
         };
         place[..SHORT].copy_from_slice(short);
@@ -107,7 +110,8 @@ impl<'t, 'a> Hashing<'t, 'a> {
         scratch.extend(self.part(piece.own).0);
     }
 
-    /// All declarations of an entity, without what they refer to. With the initialiser where that is asked for.
+    /// All declarations of an entity, without what they refer to. With the initialiser where that
+    /// is asked for.
     pub fn entity(&mut self, id: EntityId, with_value: bool) -> Hash {
         if let Some(hash) = self.entities[id as usize].filter(|_| !with_value) {
             return hash;
@@ -146,6 +150,9 @@ impl<'t, 'a> Hashing<'t, 'a> {
 
     /// Whether an entity is something that other definitions contain.
     pub fn is_linked(&self, id: EntityId) -> bool {
-        matches!(self.declarations().entities[id as usize].role, Role::Function | Role::Variable | Role::Undeclared)
+        matches!(
+            self.declarations().entities[id as usize].role,
+            Role::Function | Role::Variable | Role::Undeclared
+        )
     }
 }

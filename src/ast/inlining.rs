@@ -1,14 +1,16 @@
-//! Constructs whose result depends on what is inlined where. In: the tokens of a unit, and which of them belong to definitions that
-//! count. Out: the construct, if there is one.
+//! Constructs whose result depends on what is inlined where. In: the tokens of a unit, and which of
+//! them belong to definitions that count. Out: the construct, if there is one.
 //!
-//! `__builtin_constant_p(x)` is true in a function that was inlined where `x` is known, and false elsewhere; a product and a sum are
-//! rounded once where both end in one function for a processor that fuses them. What is inlined follows from the whole unit, so that a
-//! function without any change may give another result.
+//! `__builtin_constant_p(x)` is true in a function that was inlined where `x` is known, and false
+//! elsewhere; a product and a sum are rounded once where both end in one function for a processor
+//! that fuses them. What is inlined follows from the whole unit, so that a function without any
+//! change may give another result.
 
 use super::kinds::TokenKind;
 use super::lexer::{Tokens, readable};
 
-/// Builtins that tell what the optimiser knows or where it has put the code, and types that are computed with in a wider one.
+/// Builtins that tell what the optimiser knows or where it has put the code, and types that are
+/// computed with in a wider one.
 const NAMES: [&str; 9] = [
     "__builtin_constant_p",
     "__builtin_dynamic_object_size",
@@ -42,9 +44,11 @@ pub fn construct(all: &Tokens, parts: impl Iterator<Item = (u32, u32)>) -> Optio
 
 /// Those of the system's headers are for the functions in them, which are inlined always or never.
 fn pragma(all: &Tokens) -> Option<String> {
-    let text = |text: &[u8]| readable(text).split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
+    let text =
+        |text: &[u8]| readable(text).split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
     let is_such = |text: &String| {
-        let is_parallel = text.starts_with("omp ") && (text.contains("simd") || text.contains("reduction"));
+        let is_parallel =
+            text.starts_with("omp ") && (text.contains("simd") || text.contains("reduction"));
         is_parallel || PRAGMAS.iter().any(|start| text.starts_with(start))
     };
     let own = all.pragmas.iter().filter(|pragma| !pragma.is_system);
@@ -71,13 +75,21 @@ mod tests {
     use super::super::read;
 
     fn found(text: &str) -> Option<String> {
-        read(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem}: {text}")).depends_on_inlining
+        read(text.as_bytes())
+            .unwrap_or_else(|problem| panic!("{problem}: {text}"))
+            .depends_on_inlining
     }
 
     #[test]
     fn constructs_are_found_where_they_count() {
-        assert_eq!(found("int f(int x) { return __builtin_constant_p(x); }").as_deref(), Some("__builtin_constant_p"));
-        assert_eq!(found("static inline int f(int x) { return __builtin_constant_p(x); } int g;"), None);
+        assert_eq!(
+            found("int f(int x) { return __builtin_constant_p(x); }").as_deref(),
+            Some("__builtin_constant_p")
+        );
+        assert_eq!(
+            found("static inline int f(int x) { return __builtin_constant_p(x); } int g;"),
+            None
+        );
         assert!(
             found("static inline int f(int x) { return __builtin_constant_p(x); } int g(void) { return f(1); }")
                 .is_some()
@@ -86,8 +98,16 @@ mod tests {
         assert!(found("int f(void) __attribute__((__optimize__(\"fast-math\"))); int f(void) { return 1; }").is_some());
         assert_eq!(found("int f(int target) { return target; }"), None);
         assert!(found("#pragma STDC FP_CONTRACT ON\nint x;").is_some());
-        assert!(found("int f(int *x) { int s = 0;\n#pragma omp simd reduction(+:s)\nfor (;;) s += *x; }").is_some());
+        assert!(
+            found(
+                "int f(int *x) { int s = 0;\n#pragma omp simd reduction(+:s)\nfor (;;) s += *x; }"
+            )
+            .is_some()
+        );
         assert_eq!(found("#pragma pack(1)\nint x;"), None);
-        assert_eq!(found("# 1 \"i.h\" 1 3\n#pragma GCC target(\"fma\")\n# 2 \"a.c\" 2\nint x;"), None);
+        assert_eq!(
+            found("# 1 \"i.h\" 1 3\n#pragma GCC target(\"fma\")\n# 2 \"a.c\" 2\nint x;"),
+            None
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The kinds of tokens, and the table of C's words with all their spellings.
 
-/// What a token is. Words that C gives a meaning have kinds of their own, one for all spellings of a word.
+/// What a token is. Words that C gives a meaning have kinds of their own, one for all spellings of
+/// a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TokenKind {

@@ -1,7 +1,7 @@
 //! Preprocessed text → tokens, pragmas and the places that linemarkers name.
 //!
-//! White space, comments and layout end here. A pragma stands beside the tokens, with the number of the token that follows it:
-//! no grammar has to know where one may stand.
+//! White space, comments and layout end here. A pragma stands beside the tokens, with the number of
+//! the token that follows it: no grammar has to know where one may stand.
 
 use super::kinds::{TokenKind, WORDS};
 use super::names::{FIRST_GIVEN, Name, Names};
@@ -93,7 +93,11 @@ impl<'a> Tokens<'a> {
 /// Reads a whole unit.
 pub fn tokens(text: &[u8]) -> Result<Tokens<'_>, Problem> {
     if text.len() > i32::MAX as usize {
-        return Err(Problem { file: String::new(), line: 0, reason: "it has more than 2 GB".to_owned() });
+        return Err(Problem {
+            file: String::new(),
+            line: 0,
+            reason: "it has more than 2 GB".to_owned(),
+        });
     }
     let all = Tokens {
         text,
@@ -111,7 +115,8 @@ pub fn readable(bytes: &[u8]) -> String {
 }
 
 /// The attributes that name another symbol by a literal.
-const NAMING_A_SYMBOL: [&[u8]; 6] = [b"alias", b"__alias__", b"ifunc", b"__ifunc__", b"weakref", b"__weakref__"];
+const NAMING_A_SYMBOL: [&[u8]; 6] =
+    [b"alias", b"__alias__", b"ifunc", b"__ifunc__", b"weakref", b"__weakref__"];
 
 // What a byte may begin or go on with.
 const NAME: u8 = 1;
@@ -235,7 +240,9 @@ impl<'a> Lexer<'a> {
     fn is_prefix(&self, spelling: &[u8]) -> Result<bool, Problem> {
         match spelling {
             b"L" | b"u" | b"U" | b"u8" => Ok(true),
-            b"R" | b"LR" | b"uR" | b"UR" | b"u8R" if self.byte(0) == b'"' => self.fail("a raw string"),
+            b"R" | b"LR" | b"uR" | b"UR" | b"u8R" if self.byte(0) == b'"' => {
+                self.fail("a raw string")
+            }
             _ => Ok(false),
         }
     }
@@ -263,7 +270,11 @@ impl<'a> Lexer<'a> {
         if quote == b'\'' {
             self.push(TokenKind::Character, start, 0);
         } else {
-            let name = if self.is_symbol() { self.all.names.number(&text[start + 1..self.at - 1]) } else { 0 };
+            let name = if self.is_symbol() {
+                self.all.names.number(&text[start + 1..self.at - 1])
+            } else {
+                0
+            };
             self.push(TokenKind::Text, start, name);
         }
         Ok(())
@@ -283,8 +294,10 @@ impl<'a> Lexer<'a> {
         loop {
             let byte = self.byte(0);
             let before = self.all.text[self.at - 1];
-            let is_sign = matches!(byte, b'+' | b'-') && matches!(before, b'e' | b'E' | b'p' | b'P');
-            let is_separator = byte == b'\'' && (self.byte(1).is_ascii_alphanumeric() || self.byte(1) == b'_');
+            let is_sign =
+                matches!(byte, b'+' | b'-') && matches!(before, b'e' | b'E' | b'p' | b'P');
+            let is_separator =
+                byte == b'\'' && (self.byte(1).is_ascii_alphanumeric() || self.byte(1) == b'_');
             if !(is(byte, NAME | DIGIT) || byte == b'.' || is_sign || is_separator) {
                 break;
             }
@@ -299,7 +312,9 @@ impl<'a> Lexer<'a> {
             self.at += 2 + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             return Ok(());
         }
-        let Some(end) = memchr::memmem::find(rest, b"*/") else { return self.fail("a comment that does not end") };
+        let Some(end) = memchr::memmem::find(rest, b"*/") else {
+            return self.fail("a comment that does not end");
+        };
         self.line += memchr::memchr_iter(b'\n', &rest[..end]).count() as u32;
         self.at += 2 + end + 2;
         Ok(())
@@ -330,14 +345,18 @@ impl<'a> Lexer<'a> {
             (b'=', _) => (TokenKind::Assign, 1),
             (b'&', b'&') => (TokenKind::AndAnd, 2),
             (b'+', b'+') | (b'-', b'-') => (TokenKind::Step, 2),
-            (b'<', b'<') | (b'>', b'>') => (TokenKind::Operator, if self.byte(2) == b'=' { 3 } else { 2 }),
+            (b'<', b'<') | (b'>', b'>') => {
+                (TokenKind::Operator, if self.byte(2) == b'=' { 3 } else { 2 })
+            }
             (b'|', b'|') => (TokenKind::Operator, 2),
             (b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'!' | b'<' | b'>', b'=') => {
                 (TokenKind::Operator, 2)
             }
             (b'*', _) => (TokenKind::Star, 1),
             (b'^', _) => (TokenKind::Caret, 1),
-            (b'+' | b'-' | b'/' | b'%' | b'&' | b'|' | b'!' | b'~' | b'<' | b'>', _) => (TokenKind::Operator, 1),
+            (b'+' | b'-' | b'/' | b'%' | b'&' | b'|' | b'!' | b'~' | b'<' | b'>', _) => {
+                (TokenKind::Operator, 1)
+            }
             _ => return self.fail("a character that C does not have"),
         };
         self.at += length;
@@ -372,7 +391,9 @@ impl<'a> Lexer<'a> {
     /// `12 "file.h" 1 3`: the next line is line 12 of that file.
     fn linemarker(&mut self, marker: &'a [u8], end: usize) -> Result<(), Problem> {
         let digits = marker.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(marker.len());
-        let number = std::str::from_utf8(&marker[..digits]).ok().and_then(|digits| digits.parse::<u32>().ok());
+        let number = std::str::from_utf8(&marker[..digits])
+            .ok()
+            .and_then(|digits| digits.parse::<u32>().ok());
         let Some(number) = number else { return self.fail("a linemarker without a number") };
         let quoted = marker[digits..].trim_ascii();
         if let Some(quoted) = quoted.strip_prefix(b"\"") {

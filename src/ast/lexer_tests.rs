@@ -2,7 +2,11 @@ use super::*;
 
 fn spellings(text: &str) -> Vec<String> {
     let all = tokens(text.as_bytes()).expect("the text is understood");
-    all.tokens.iter().map(|token| readable(all.spelling(token))).filter(|spelling| !spelling.is_empty()).collect()
+    all.tokens
+        .iter()
+        .map(|token| readable(all.spelling(token)))
+        .filter(|spelling| !spelling.is_empty())
+        .collect()
 }
 
 fn reason(text: &str) -> String {
@@ -14,7 +18,10 @@ fn tokens_are_as_long_as_they_can_be() {
     assert_eq!(spellings("a+++b->c<<=2...x"), ["a", "++", "+", "b", "->", "c", "<<=", "2...x"]);
     assert_eq!(spellings("1.5e-3f .5 0x1p+3 1'000u"), ["1.5e-3f", ".5", "0x1p+3", "1'000u"]);
     assert_eq!(spellings("L\"a\\\"b\" u8'c' x\"d\""), ["L\"a\\\"b\"", "u8'c'", "x", "\"d\""]);
-    assert_eq!(spellings("a<:1:>; f(void) <% %>"), ["a", "<:", "1", ":>", ";", "f", "(", "void", ")", "<%", "%>"]);
+    assert_eq!(
+        spellings("a<:1:>; f(void) <% %>"),
+        ["a", "<:", "1", ":>", ";", "f", "(", "void", ")", "<%", "%>"]
+    );
     assert_eq!(spellings("na\\u00efve größe $x"), ["na\\u00efve", "größe", "$x"]);
 }
 
@@ -25,7 +32,8 @@ fn comments_and_layout_are_left_out() {
 
 #[test]
 fn linemarkers_say_where_a_token_stands() {
-    let all = tokens(b"# 7 \"one.c\"\na\n# 3 \"two.h\" 1 3 4\n\nb\n#line 9\nc").expect("the text is understood");
+    let all = tokens(b"# 7 \"one.c\"\na\n# 3 \"two.h\" 1 3 4\n\nb\n#line 9\nc")
+        .expect("the text is understood");
     let places: Vec<_> = (0..3).map(|index| (all.file(index), all.tokens[index].line)).collect();
     assert_eq!(places, [(&b"one.c"[..], 7), (b"two.h", 4), (b"two.h", 9)]);
 }
@@ -42,7 +50,10 @@ fn what_is_not_c_is_refused() {
     assert_eq!(reason("# 3 \"a.c\"\nint x = @;"), "a character that C does not have");
     assert_eq!(reason("\"abc\nd\""), "a literal that does not end on its line");
     assert_eq!(reason("R\"(x)\""), "a raw string");
-    assert_eq!(reason("#define X 1\n"), "a directive that the preprocessor should have carried out");
+    assert_eq!(
+        reason("#define X 1\n"),
+        "a directive that the preprocessor should have carried out"
+    );
     assert_eq!(reason("/* x"), "a comment that does not end");
     assert_eq!(reason("\\x"), "a backslash outside of a literal");
     let problem = tokens(b"# 3 \"a.c\"\nint x = `;").err().expect("the text is refused");

@@ -1,10 +1,12 @@
 //! The functions of the C library that compilers know by themselves.
 //!
-//! Compilers call them on their own account (to copy a structure, `puts` for `printf`), and a declaration that nobody uses can decide whether and how: gcc
-//! takes `stpcpy` for `strcpy` and `strlen` only where `stpcpy` is declared, and calls `memcpy` by the symbol that a declaration gives
-//! it. So their declarations always count.
+//! Compilers call them on their own account (to copy a structure, `puts` for `printf`), and a
+//! declaration that nobody uses can decide whether and how: gcc takes `stpcpy` for `strcpy` and
+//! `strlen` only where `stpcpy` is declared, and calls `memcpy` by the symbol that a declaration
+//! gives it. So their declarations always count.
 
-/// Whether a function is one of them, or one of those behind the compiler's own library, guards and instrumentation.
+/// Whether a function is one of them, or one of those behind the compiler's own library, guards and
+/// instrumentation.
 pub fn is_known(name: &[u8]) -> bool {
     let is_arithmetic = name.starts_with(b"__") && name.last().is_some_and(u8::is_ascii_digit);
     is_arithmetic
@@ -85,7 +87,12 @@ mod tests {
     #[test]
     fn the_table_is_in_order() {
         assert!(KNOWN.is_sorted());
-        assert!(is_known(b"stpcpy") && is_known(b"_exit") && is_known(b"__memcpy_chk") && is_known(b"__udivti3"));
+        assert!(
+            is_known(b"stpcpy")
+                && is_known(b"_exit")
+                && is_known(b"__memcpy_chk")
+                && is_known(b"__udivti3")
+        );
         assert!(!is_known(b"fopen") && !is_known(b"__errno_location"));
     }
 }

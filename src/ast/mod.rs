@@ -1,5 +1,6 @@
-//! A C front end for hashing: a preprocessed unit → its definitions, each with the hash of what it means and with what it
-//! refers to, and a hash of the whole that decides whether an object that was made of another text can be used again.
+//! A C front end for hashing: a preprocessed unit → its definitions, each with the hash of what it
+//! means and with what it refers to, and a hash of the whole that decides whether an object that
+//! was made of another text can be used again.
 //!
 //! What counts and what does not: `docs/ast.md`.
 
@@ -30,10 +31,12 @@ use crate::model::Hash;
 pub struct Unit {
     /// In the order of the text. Inline functions that nothing uses are not among them.
     pub definitions: Vec<Definition>,
-    /// All that decides the object file, apart from positions in the source: equal meanings, equal code.
+    /// All that decides the object file, apart from positions in the source: equal meanings, equal
+    /// code.
     pub meaning: Hash,
-    /// The same for an object with debug information, which tells where everything stands. That is the whole text: gcc numbers
-    /// files and types, and places variables, by all declarations before, whether they are used or not.
+    /// The same for an object with debug information, which tells where everything stands. That is
+    /// the whole text: gcc numbers files and types, and places variables, by all declarations
+    /// before, whether they are used or not.
     pub with_lines: Hash,
     /// A construct whose result depends on what is inlined where.
     pub depends_on_inlining: Option<String>,
@@ -44,12 +47,13 @@ pub struct Unit {
 /// A function, a variable, or assembler outside of functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The name in the source; that of the symbol where a declaration says `asm("symbol")`. Empty for assembler.
+    /// The name in the source; that of the symbol where a declaration says `asm("symbol")`. Empty
+    /// for assembler.
     pub name: String,
     pub kind: DefinitionKind,
     pub linkage: Linkage,
-    /// Its own tree, with all declarations that it uses, and those that they use. What other functions do and what
-    /// variables contain is not in it: they are references.
+    /// Its own tree, with all declarations that it uses, and those that they use. What other
+    /// functions do and what variables contain is not in it: they are references.
     pub hash: Hash,
     /// The functions and variables that it names, in the order of their first use.
     pub references: Vec<Reference>,
@@ -78,8 +82,8 @@ pub enum Linkage {
     Static,
     /// Other units, too.
     Extern,
-    /// An `inline` function without `static`: whether the unit has a symbol for it depends on the standard and on other
-    /// declarations.
+    /// An `inline` function without `static`: whether the unit has a symbol for it depends on the
+    /// standard and on other declarations.
     Inline,
 }
 

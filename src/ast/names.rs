@@ -5,7 +5,8 @@ use super::kinds::{GIVEN, WORDS};
 /// The number of a name.
 pub type Name = u32;
 
-/// The numbers below this are words of C; then come the names with a given meaning, then those of the unit.
+/// The numbers below this are words of C; then come the names with a given meaning, then those of
+/// the unit.
 pub const FIRST_GIVEN: Name = WORDS.len() as Name;
 pub const FIRST_OWN: Name = FIRST_GIVEN + GIVEN.len() as Name;
 
@@ -14,14 +15,16 @@ const SMALLEST: usize = 1 << 12;
 /// The names of a unit.
 pub struct Names<'a> {
     spellings: Vec<&'a [u8]>,
-    /// Open addressing: the number of a name plus one, and bits of its hash to compare first; 0 where nothing is.
+    /// Open addressing: the number of a name plus one, and bits of its hash to compare first; 0
+    /// where nothing is.
     places: Vec<u64>,
 }
 
 impl<'a> Names<'a> {
     /// The words and the given names.
     pub fn new() -> Self {
-        let mut names = Names { spellings: Vec::with_capacity(SMALLEST), places: vec![0; SMALLEST] };
+        let mut names =
+            Names { spellings: Vec::with_capacity(SMALLEST), places: vec![0; SMALLEST] };
         let given = GIVEN.iter().map(|(spelling, _)| *spelling);
         for spelling in WORDS.iter().map(|(spelling, _)| *spelling).chain(given) {
             names.number(spelling.as_bytes());
@@ -42,7 +45,8 @@ impl<'a> Names<'a> {
                 return self.add(at, tag, spelling);
             }
             let name = place as u32 - 1;
-            if place & 0xffff_ffff_0000_0000 == tag && same(self.spellings[name as usize], spelling) {
+            if place & 0xffff_ffff_0000_0000 == tag && same(self.spellings[name as usize], spelling)
+            {
                 return name;
             }
             at = (at + 1) & mask;
@@ -109,23 +113,25 @@ fn hash(spelling: &[u8]) -> u64 {
         (Some(&first), Some(&last)) => {
             mix(u64::from_le_bytes(first));
             if spelling.len() > 16 {
-                spelling[8..]
-                    .chunks_exact(8)
-                    .for_each(|chunk| mix(chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))));
+                spelling[8..].chunks_exact(8).for_each(|chunk| {
+                    mix(chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)))
+                });
             }
             mix(u64::from_le_bytes(last));
         }
-        _ => match (spelling.first_chunk::<4>(), spelling.last_chunk::<4>()) {
-            (Some(&first), Some(&last)) => {
-                mix(u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32)
+        _ => {
+            match (spelling.first_chunk::<4>(), spelling.last_chunk::<4>()) {
+                (Some(&first), Some(&last)) => mix(u64::from(u32::from_le_bytes(first))
+                    | u64::from(u32::from_le_bytes(last)) << 32),
+                _ => mix(spelling.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))),
             }
-            _ => mix(spelling.iter().fold(0, |word, &byte| word << 8 | u64::from(byte))),
-        },
+        }
     }
     hash ^ hash >> 29
 }
 
-/// Whether two spellings are equal. Most are short, and then a call would take longer than the comparison.
+/// Whether two spellings are equal. Most are short, and then a call would take longer than the
+/// comparison.
 #[inline]
 fn same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
@@ -150,7 +156,8 @@ mod tests {
     fn each_spelling_has_one_number() {
         let spellings: Vec<String> = (0..20_000).map(|index| format!("name_{index}")).collect();
         let mut names = Names::new();
-        let numbers: Vec<Name> = spellings.iter().map(|spelling| names.number(spelling.as_bytes())).collect();
+        let numbers: Vec<Name> =
+            spellings.iter().map(|spelling| names.number(spelling.as_bytes())).collect();
         for (spelling, number) in spellings.iter().zip(numbers) {
             assert_eq!(names.number(spelling.as_bytes()), number);
             assert_eq!(names.spelling(number), spelling.as_bytes());

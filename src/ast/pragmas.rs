@@ -1,7 +1,8 @@
 //! The pragmas in force at a place.
 //!
-//! Those that can be set and taken back have a stack each; of all others the whole sequence counts from there on. What a pragma
-//! outside of a declaration means is not known here: that it is the same is what counts.
+//! Those that can be set and taken back have a stack each; of all others the whole sequence counts
+//! from there on. What a pragma outside of a declaration means is not known here: that it is the
+//! same is what counts.
 
 use crate::model::{Hash, Hasher};
 use rustc_hash::FxHashMap;
@@ -36,8 +37,18 @@ enum Change {
 }
 
 /// Pragmas that end with the block, statement or loop that they stand in or before.
-const FOR_BLOCKS: &[&[u8]] =
-    &[b"STDC", b"omp", b"acc", b"unroll", b"nounroll", b"unroll_and_jam", b"ivdep", b"novector", b"loop", b"fp"];
+const FOR_BLOCKS: &[&[u8]] = &[
+    b"STDC",
+    b"omp",
+    b"acc",
+    b"unroll",
+    b"nounroll",
+    b"unroll_and_jam",
+    b"ivdep",
+    b"novector",
+    b"loop",
+    b"fp",
+];
 
 const PACK: usize = 0;
 const VISIBILITY: usize = 1;
@@ -49,8 +60,12 @@ const WARNINGS: usize = 5;
 impl Pragmas {
     /// The state at the beginning of a unit.
     pub fn new() -> Self {
-        let mut pragmas =
-            Pragmas { families: Default::default(), states: Vec::new(), numbers: FxHashMap::default(), now: 0 };
+        let mut pragmas = Pragmas {
+            families: Default::default(),
+            states: Vec::new(),
+            numbers: FxHashMap::default(),
+            now: 0,
+        };
         pragmas.note();
         pragmas
     }
@@ -60,7 +75,8 @@ impl Pragmas {
         self.now
     }
 
-    /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block or loop that it is for.
+    /// A pragma is met, as the text behind the `#`. One within a declaration may end with the block
+    /// or loop that it is for.
     pub fn meet(&mut self, text: &[u8], is_within: bool) {
         let words = words(text);
         let Some((family, change)) = classify(&words) else { return };
@@ -90,14 +106,16 @@ impl Pragmas {
         self.note();
     }
 
-    /// All pragmas of the unit that are not set and taken back: `#pragma weak` concerns what stands before it as well.
+    /// All pragmas of the unit that are not set and taken back: `#pragma weak` concerns what stands
+    /// before it as well.
     pub fn lasting(&self) -> Hash {
         self.families[OTHER].now
     }
 
     /// A declaration that concerns all code behind it, as a pragma would.
     pub fn meet_declaration(&mut self, hash: Hash) {
-        self.families[OTHER].now = Hasher::new("declaration").hash(self.families[OTHER].now).hash(hash).finish();
+        self.families[OTHER].now =
+            Hasher::new("declaration").hash(self.families[OTHER].now).hash(hash).finish();
         self.note();
     }
 
@@ -123,8 +141,12 @@ fn words(text: &[u8]) -> Vec<&[u8]> {
     while let Some(&byte) = rest.first() {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let length = match byte {
-            b'"' => rest[1..].iter().position(|&byte| byte == b'"').map_or(rest.len(), |end| end + 2),
-            _ if is_word(byte) => rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len()),
+            b'"' => {
+                rest[1..].iter().position(|&byte| byte == b'"').map_or(rest.len(), |end| end + 2)
+            }
+            _ if is_word(byte) => {
+                rest.iter().position(|&byte| !is_word(byte)).unwrap_or(rest.len())
+            }
             _ => 1,
         };
         words.push(&rest[..length]);
@@ -133,7 +155,8 @@ fn words(text: &[u8]) -> Vec<&[u8]> {
     words
 }
 
-/// The family of a pragma and what it does to it; `None` for those without any effect behind the preprocessor.
+/// The family of a pragma and what it does to it; `None` for those without any effect behind the
+/// preprocessor.
 fn classify(words: &[&[u8]]) -> Option<(usize, Change)> {
     let word = |index: usize| words.get(index).copied().unwrap_or(b"");
     if word(0) != b"pragma" {
@@ -145,8 +168,8 @@ fn classify(words: &[&[u8]]) -> Option<(usize, Change)> {
     };
     let argument = word(if second == word(1) { 3 } else { 4 });
     Some(match second {
-        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency" | b"message"
-        | b"mark" | b"region" | b"endregion" => return None,
+        b"once" | b"push_macro" | b"pop_macro" | b"poison" | b"system_header" | b"dependency"
+        | b"message" | b"mark" | b"region" | b"endregion" => return None,
         b"diagnostic" => match word(3) {
             b"push" => (WARNINGS, Change::Save),
             b"pop" => (WARNINGS, Change::Restore),
@@ -197,7 +220,10 @@ mod tests {
         assert_eq!(state(&["pack(push, 1)", "pack( pop )"]), nothing);
         assert_eq!(state(&["pack(push)", "pack(2)", "pack(pop)"]), nothing);
         assert_eq!(state(&["GCC visibility push(hidden)", "GCC visibility pop"]), nothing);
-        assert_eq!(state(&["GCC push_options", "GCC optimize (\"O3\")", "GCC pop_options"]), nothing);
+        assert_eq!(
+            state(&["GCC push_options", "GCC optimize (\"O3\")", "GCC pop_options"]),
+            nothing
+        );
         assert_eq!(state(&["once", "GCC poison x", "GCC system_header"]), nothing);
     }
 
@@ -230,7 +256,11 @@ mod tests {
         assert_eq!(code, state(&[]).0);
         assert_ne!(all, state(&[]).1);
         assert_eq!(
-            state(&["GCC diagnostic push", "GCC diagnostic ignored \"-Wall\"", "GCC diagnostic pop"]),
+            state(&[
+                "GCC diagnostic push",
+                "GCC diagnostic ignored \"-Wall\"",
+                "GCC diagnostic pop"
+            ]),
             state(&[])
         );
     }

@@ -15,7 +15,10 @@ pub struct Problem {
 impl Problem {
     /// The same as a refusal.
     pub fn refusal(&self) -> Refusal<'static> {
-        Refusal::new(format!("{}:{}", self.file, self.line), format!("its syntax is not understood: {}", self.reason))
+        Refusal::new(
+            format!("{}:{}", self.file, self.line),
+            format!("its syntax is not understood: {}", self.reason),
+        )
     }
 }
 

@@ -1,11 +1,12 @@
-//! Plain prototypes that the unit could do without: whether a compiler warns of one, or of anything else because of one, does not
-//! depend on what else the unit is made of.
+//! Plain prototypes that the unit could do without: whether a compiler warns of one, or of anything
+//! else because of one, does not depend on what else the unit is made of.
 //!
-//! What a compiler says of a prototype follows from its words, from the types that it names, and from the options; and from the rest
-//! of the unit by way of names, pragmas and the words for nullability only. So a removable prototype has nothing but plain words, stands outside of
-//! system headers and before all pragmas, its types were declared before it, its own name stands nowhere else, and its
-//! parameters are called like nothing at file scope. Functions that compilers know by themselves are compared with each
-//! other, and are left out.
+//! What a compiler says of a prototype follows from its words, from the types that it names, and
+//! from the options; and from the rest of the unit by way of names, pragmas and the words for
+//! nullability only. So a removable prototype has nothing but plain words, stands outside of system
+//! headers and before all pragmas, its types were declared before it, its own name stands nowhere
+//! else, and its parameters are called like nothing at file scope. Functions that compilers know by
+//! themselves are compared with each other, and are left out.
 
 use super::closure::Closure;
 use super::declarations::{EntityId, NOTHING, Piece, Role, Traits};
@@ -30,7 +31,8 @@ pub struct RemovablePrototype {
 }
 
 /// Clang expects all pointers of a file to have one of them as soon as one has.
-const NULLABILITY: [&[u8]; 4] = [b"_Nonnull", b"_Nullable", b"_Null_unspecified", b"_Nullable_result"];
+const NULLABILITY: [&[u8]; 4] =
+    [b"_Nonnull", b"_Nullable", b"_Null_unspecified", b"_Nullable_result"];
 
 /// All of a unit, in the order of the text.
 pub fn find(hashing: &mut Hashing, closure: &mut Closure) -> Vec<RemovablePrototype> {
@@ -61,7 +63,8 @@ impl Finder {
     fn new(hashing: &Hashing) -> Option<Self> {
         let all = hashing.all;
         let count = all.names.len();
-        let mut finder = Finder { times: vec![0; count], is_taken: vec![false; count], starts: Vec::new() };
+        let mut finder =
+            Finder { times: vec![0; count], is_taken: vec![false; count], starts: Vec::new() };
         let (mut depth, mut is_start) = (0u32, true);
         for (index, token) in (0..).zip(&all.tokens) {
             if depth == 0 && is_start {
@@ -85,7 +88,8 @@ impl Finder {
         Some(finder)
     }
 
-    /// The first token and the lines of an entity's declaration, if it is one that the unit could do without.
+    /// The first token and the lines of an entity's declaration, if it is one that the unit could
+    /// do without.
     fn place(&self, hashing: &Hashing, id: EntityId) -> Option<(usize, Range<usize>)> {
         let (all, declarations) = (hashing.all, hashing.declarations());
         let entity = &declarations.entities[id as usize];
@@ -97,14 +101,20 @@ impl Finder {
         let mut pieces = declarations.pieces_of(id);
         let piece = pieces.next().filter(|_| pieces.next().is_none())?;
         let (first, last) = (piece.specifiers.tokens.0, piece.own.tokens.1);
-        let is_whole = piece.specifiers.tokens.1 == piece.own.tokens.0 && self.starts.binary_search(&first).is_ok();
+        let is_whole = piece.specifiers.tokens.1 == piece.own.tokens.0
+            && self.starts.binary_search(&first).is_ok();
         let traits = Traits { is_extern: entity.traits.is_extern, ..Traits::default() };
         let is_plain = is_whole && entity.traits == traits && entity.label == NOTHING;
-        if !is_plain || all.is_system(first as usize) || all.tokens[last as usize].kind != TokenKind::Semicolon {
+        if !is_plain
+            || all.is_system(first as usize)
+            || all.tokens[last as usize].kind != TokenKind::Semicolon
+        {
             return None;
         }
         // Those behind it say something of names at the most.
-        let is_meant = |pragma: &Pragma| pragma.before <= last || memchr::memmem::find(pragma.text, name).is_some();
+        let is_meant = |pragma: &Pragma| {
+            pragma.before <= last || memchr::memmem::find(pragma.text, name).is_some()
+        };
         if all.pragmas.iter().any(is_meant) {
             return None;
         }
@@ -115,21 +125,31 @@ impl Finder {
         Some((first as usize, lines(all, first as usize, last as usize)?))
     }
 
-    /// A word of a declaration is plain, and means the same in every unit in which the declaration uses the same types.
+    /// A word of a declaration is plain, and means the same in every unit in which the declaration
+    /// uses the same types.
     fn is_settled(&self, hashing: &Hashing, id: EntityId, piece: &Piece, index: usize) -> bool {
         let (all, declarations) = (hashing.all, hashing.declarations());
         let token = all.tokens[index];
         match token.kind {
-            TokenKind::Extern | TokenKind::Qualifier | TokenKind::BasicType | TokenKind::Struct | TokenKind::Union => {
+            TokenKind::Extern
+            | TokenKind::Qualifier
+            | TokenKind::BasicType
+            | TokenKind::Struct
+            | TokenKind::Union => {
                 return true;
             }
-            TokenKind::Star | TokenKind::OpenParen | TokenKind::CloseParen | TokenKind::Comma | TokenKind::Ellipsis => {
+            TokenKind::Star
+            | TokenKind::OpenParen
+            | TokenKind::CloseParen
+            | TokenKind::Comma
+            | TokenKind::Ellipsis => {
                 return true;
             }
             TokenKind::Identifier => {}
             _ => return false,
         }
-        let before = (index > piece.specifiers.tokens.0 as usize).then(|| all.tokens[index - 1].kind);
+        let before =
+            (index > piece.specifiers.tokens.0 as usize).then(|| all.tokens[index - 1].kind);
         let is_tag = matches!(before, Some(TokenKind::Struct | TokenKind::Union));
         if !self.is_taken[token.name as usize] {
             return !is_tag;
@@ -142,15 +162,22 @@ impl Finder {
         let is_type = is_tag
             || matches!(
                 before,
-                None | Some(TokenKind::OpenParen | TokenKind::Comma | TokenKind::Qualifier | TokenKind::Extern)
+                None | Some(
+                    TokenKind::OpenParen
+                        | TokenKind::Comma
+                        | TokenKind::Qualifier
+                        | TokenKind::Extern
+                )
             );
         let is_such = |used: EntityId| {
             let used = &declarations.entities[used as usize];
             let first = declarations.pieces.get(used.first as usize);
-            let is_before = first.is_some_and(|first| first.own.tokens.1 <= piece.specifiers.tokens.0);
+            let is_before =
+                first.is_some_and(|first| first.own.tokens.1 <= piece.specifiers.tokens.0);
             used.name == token.name && used.role == role && is_before
         };
-        let mut uses = [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part));
+        let mut uses =
+            [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part));
         is_type && uses.any(|used| is_such(used.entity))
     }
 }
@@ -162,6 +189,7 @@ fn lines(all: &Tokens, first: usize, last: usize) -> Option<Range<usize>> {
     let end = memchr::memchr(b'\n', &all.text[last..]).map_or(all.text.len(), |end| last + end + 1);
     let is_blank = |text: &[u8]| text.iter().all(u8::is_ascii_whitespace);
     let has_others = memchr::memchr(b'#', &all.text[first..last]).is_some();
-    let is_alone = is_blank(&all.text[start..first]) && is_blank(&all.text[last + 1..end]) && !has_others;
+    let is_alone =
+        is_blank(&all.text[start..first]) && is_blank(&all.text[last + 1..end]) && !has_others;
     is_alone.then_some(start..end)
 }

@@ -1,6 +1,7 @@
 //! What a name means at a place: two name spaces, and blocks that end.
 //!
-//! Names are numbers, so that a look-up is one access. What a block declares is noted, and taken back at its end.
+//! Names are numbers, so that a look-up is one access. What a block declares is noted, and taken
+//! back at its end.
 
 use super::declarations::EntityId;
 use super::kinds::{GIVEN, Given, TokenKind};
@@ -177,17 +178,27 @@ mod tests {
         scope.open();
         scope.bind(Space::Ordinary, x, Binding::LOCAL);
         scope.bind(Space::Tags, y, Binding::LOCAL);
-        assert_eq!((scope.ordinary(x), scope.tag(x), scope.tag(y)), (Binding::LOCAL, Binding::NONE, Binding::LOCAL));
-        assert_eq!(scope.close_and_keep(), [(Space::Ordinary, x, Binding::LOCAL), (Space::Tags, y, Binding::LOCAL)]);
+        assert_eq!(
+            (scope.ordinary(x), scope.tag(x), scope.tag(y)),
+            (Binding::LOCAL, Binding::NONE, Binding::LOCAL)
+        );
+        assert_eq!(
+            scope.close_and_keep(),
+            [(Space::Ordinary, x, Binding::LOCAL), (Space::Tags, y, Binding::LOCAL)]
+        );
         assert_eq!((scope.ordinary(x).as_entity(), scope.tag(y)), (Some(7), Binding::NONE));
     }
 
     #[test]
     fn kinds_of_bindings() {
-        assert!(Binding::entity_type(3, true).is_function_type() && Binding::entity_type(3, false).is_type());
+        assert!(
+            Binding::entity_type(3, true).is_function_type()
+                && Binding::entity_type(3, false).is_type()
+        );
         assert!(!Binding::entity(3).is_type() && Binding::entity(3).as_entity() == Some(3));
         let scope = Scope::new(FIRST_OWN as usize);
-        let words: Vec<_> = (FIRST_GIVEN..FIRST_OWN).filter_map(|name| scope.ordinary(name).as_word()).collect();
+        let words: Vec<_> =
+            (FIRST_GIVEN..FIRST_OWN).filter_map(|name| scope.ordinary(name).as_word()).collect();
         assert!(words.contains(&TokenKind::StaticAssert) && !words.contains(&TokenKind::If));
     }
 }

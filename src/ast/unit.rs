@@ -1,7 +1,7 @@
 //! Parsed declarations → the hashes of definitions, and of the whole unit.
 //!
-//! What is emitted anyway (functions that are not inline, variables, assembler) counts, and so does everything that it uses. The order of
-//! definitions counts, that of declarations does not.
+//! What is emitted anyway (functions that are not inline, variables, assembler) counts, and so does
+//! everything that it uses. The order of definitions counts, that of declarations does not.
 
 use super::closure::Closure;
 use super::declarations::{Definition, EntityId, NOTHING, Part, Role, Sort, Traits};
@@ -30,8 +30,11 @@ pub fn unit(all: &Tokens, parsed: &Parsed, wants_prototypes: bool) -> Unit {
     let meaning = maker.meaning();
     let with_lines = Hasher::new("unit with lines").hash(meaning).hash(Hash::of(all.text)).finish();
     let definitions = maker.definitions();
-    let removable_prototypes =
-        if wants_prototypes { prototypes::find(&mut maker.hashing, &mut maker.closure) } else { Vec::new() };
+    let removable_prototypes = if wants_prototypes {
+        prototypes::find(&mut maker.hashing, &mut maker.closure)
+    } else {
+        Vec::new()
+    };
     let depends_on_inlining = inlining::construct(all, maker.reached_tokens().into_iter());
     Unit { definitions, meaning, with_lines, depends_on_inlining, removable_prototypes }
 }
@@ -86,11 +89,19 @@ impl Reached {
         }
     }
 
-    fn entity(&mut self, parsed: &Parsed, id: EntityId, waiting: &[(EntityId, usize)], parts: &mut Vec<Part>) {
+    fn entity(
+        &mut self,
+        parsed: &Parsed,
+        id: EntityId,
+        waiting: &[(EntityId, usize)],
+        parts: &mut Vec<Part>,
+    ) {
         if !std::mem::replace(&mut self.entities[id as usize], true)
             && parsed.declarations.entities[id as usize].value.is_none()
         {
-            parts.extend(parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
+            parts.extend(
+                parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]),
+            );
         }
         let from = waiting.partition_point(|&(entity, _)| entity < id);
         for &(_, index) in waiting[from..].iter().take_while(|&&(entity, _)| entity == id) {
@@ -99,8 +110,8 @@ impl Reached {
     }
 }
 
-/// Whether a definition counts even where nothing uses it. Inline functions do not, unless they are special or their text has
-/// effects of its own.
+/// Whether a definition counts even where nothing uses it. Inline functions do not, unless they are
+/// special or their text has effects of its own.
 fn is_emitted(parsed: &Parsed, library: &[bool], definition: &Definition) -> bool {
     if definition.sort != Sort::Function {
         return true;
@@ -108,12 +119,17 @@ fn is_emitted(parsed: &Parsed, library: &[bool], definition: &Definition) -> boo
     let entity = &parsed.declarations.entities[definition.entity as usize];
     let is_optional = definition.traits.is_inline
         && (entity.traits.is_static || definition.traits.gnu_inline && definition.traits.is_extern);
-    !is_optional || entity.traits.is_special || definition.has_effects || library[definition.entity as usize]
+    !is_optional
+        || entity.traits.is_special
+        || definition.has_effects
+        || library[definition.entity as usize]
 }
 
 fn is_library(all: &Tokens, parsed: &Parsed, id: usize) -> bool {
     let entity = &parsed.declarations.entities[id];
-    entity.role == Role::Function && entity.first != NOTHING && library::is_known(all.names.spelling(entity.name))
+    entity.role == Role::Function
+        && entity.first != NOTHING
+        && library::is_known(all.names.spelling(entity.name))
 }
 
 struct Maker<'t, 'a> {
@@ -141,7 +157,10 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn sorted(&self, mut ids: Vec<EntityId>) -> Vec<EntityId> {
         let entities = &self.parsed().declarations.entities;
         ids.sort_by_cached_key(|&id| {
-            (entities[id as usize].role as u8, self.all().names.spelling(entities[id as usize].name))
+            (
+                entities[id as usize].role as u8,
+                self.all().names.spelling(entities[id as usize].name),
+            )
         });
         ids
     }
@@ -159,7 +178,8 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn meaning(&mut self) -> Hash {
         let mut hasher = Hasher::new("unit");
         hasher.bytes(main_file(self.all())).hash(self.parsed().pragmas.lasting());
-        for pragma in self.all().pragmas.iter().filter(|pragma| !pragma.text.starts_with(b"pragma")) {
+        for pragma in self.all().pragmas.iter().filter(|pragma| !pragma.text.starts_with(b"pragma"))
+        {
             hasher.bytes(pragma.text);
         }
         let declarations = &self.parsed().declarations;
@@ -174,8 +194,9 @@ impl<'t, 'a> Maker<'t, 'a> {
             }
             hasher.hash(self.own(index));
         }
-        let ids =
-            (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]).collect();
+        let ids = (0..declarations.entities.len() as EntityId)
+            .filter(|&id| self.reached.entities[id as usize])
+            .collect();
         for id in self.sorted(ids) {
             hasher.hash(self.hashing.entity(id, false));
         }
@@ -208,15 +229,19 @@ impl<'t, 'a> Maker<'t, 'a> {
         let declarations = &self.parsed().declarations;
         let definitions = self.reached_definitions();
         let bodies = definitions.iter().flat_map(|(index, _)| self.own_parts(*index));
-        let entities = (0..declarations.entities.len() as EntityId).filter(|&id| self.reached.entities[id as usize]);
-        let pieces = entities.flat_map(|id| declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]));
+        let entities = (0..declarations.entities.len() as EntityId)
+            .filter(|&id| self.reached.entities[id as usize]);
+        let pieces = entities.flat_map(|id| {
+            declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own])
+        });
         bodies.chain(pieces).map(|part| part.tokens).collect()
     }
 
     fn definitions(&mut self) -> Vec<super::Definition> {
         let mut found: Vec<super::Definition> = Vec::new();
         for (index, definition) in self.reached_definitions() {
-            let is_symbol = definition.sort != Sort::Assertion && !definition.traits.is_weak_reference;
+            let is_symbol =
+                definition.sort != Sort::Assertion && !definition.traits.is_weak_reference;
             if is_symbol {
                 let definition = self.definition(index, definition);
                 found.push(definition);
@@ -229,7 +254,10 @@ impl<'t, 'a> Maker<'t, 'a> {
         let declarations = &self.parsed().declarations;
         let mut hasher = Hasher::new("definition");
         let pragmas = &self.parsed().pragmas;
-        hasher.hash(self.library).hash(pragmas.lasting()).hash(pragmas.states[definition.state as usize].0);
+        hasher
+            .hash(self.library)
+            .hash(pragmas.lasting())
+            .hash(pragmas.states[definition.state as usize].0);
         hasher.hash(self.own(index));
         let mut first = definition.body.tokens.0;
         if definition.entity != NOTHING {
@@ -264,11 +292,19 @@ impl<'t, 'a> Maker<'t, 'a> {
         std::mem::replace(&mut self.used[entity as usize], stamp) != stamp
     }
 
-    /// What a definition names before its body or initialiser: in sizes of arrays, types of expressions, attributes.
-    fn refer_by_head(&mut self, references: &mut Vec<Reference>, index: usize, definition: &Definition) {
+    /// What a definition names before its body or initialiser: in sizes of arrays, types of
+    /// expressions, attributes.
+    fn refer_by_head(
+        &mut self,
+        references: &mut Vec<Reference>,
+        index: usize,
+        definition: &Definition,
+    ) {
         let declarations = &self.parsed().declarations;
         let piece = &declarations.pieces[definition.piece as usize];
-        for used in [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part)) {
+        for used in
+            [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part))
+        {
             if self.is_first(index, used.entity) {
                 self.refer(references, used.entity, definition.entity);
             }
@@ -297,9 +333,14 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn refer_to_targets(&self, references: &mut Vec<Reference>, entity: EntityId) {
         let declarations = &self.parsed().declarations;
         for piece in declarations.pieces_of(entity) {
-            for used in declarations.uses_of(piece.specifiers).iter().chain(declarations.uses_of(piece.own)) {
+            for used in
+                declarations.uses_of(piece.specifiers).iter().chain(declarations.uses_of(piece.own))
+            {
                 if used.entity != entity && self.hashing.is_linked(used.entity) {
-                    references.push(Reference { name: self.symbol(used.entity), linkage: self.linkage(used.entity) });
+                    references.push(Reference {
+                        name: self.symbol(used.entity),
+                        linkage: self.linkage(used.entity),
+                    });
                 }
             }
         }
@@ -308,7 +349,9 @@ impl<'t, 'a> Maker<'t, 'a> {
     /// The name by which the object knows an entity.
     fn symbol(&self, entity: EntityId) -> String {
         let declarations = &self.parsed().declarations;
-        let Some(declared) = declarations.entities.get(entity as usize) else { return String::new() };
+        let Some(declared) = declarations.entities.get(entity as usize) else {
+            return String::new();
+        };
         match declared.label {
             NOTHING => readable(self.all().names.spelling(declared.name)),
             label => self.label(label as usize),
@@ -317,13 +360,22 @@ impl<'t, 'a> Maker<'t, 'a> {
 
     /// The symbol that `asm("symbol")` gives, from its first literal on.
     fn label(&self, first: usize) -> String {
-        let texts = self.all().tokens[first..].iter().take_while(|token| token.kind == super::kinds::TokenKind::Text);
-        texts.map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned()).collect()
+        let texts = self.all().tokens[first..]
+            .iter()
+            .take_while(|token| token.kind == super::kinds::TokenKind::Text);
+        texts
+            .map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned())
+            .collect()
     }
 
     fn linkage(&self, entity: EntityId) -> Linkage {
         let none = Traits::default();
-        let traits = self.parsed().declarations.entities.get(entity as usize).map_or(&none, |entity| &entity.traits);
+        let traits = self
+            .parsed()
+            .declarations
+            .entities
+            .get(entity as usize)
+            .map_or(&none, |entity| &entity.traits);
         match traits {
             Traits { is_static: true, .. } => Linkage::Static,
             Traits { is_inline: true, .. } => Linkage::Inline,
@@ -347,7 +399,8 @@ fn without_end(body: Part) -> Part {
     Part { tokens: (from, to.saturating_sub(1).max(from)), ..body }
 }
 
-/// Several definitions of the same thing (`int x; int x = 5;`, an inline function and its real definition) as one.
+/// Several definitions of the same thing (`int x; int x = 5;`, an inline function and its real
+/// definition) as one.
 fn merged(found: Vec<super::Definition>) -> Vec<super::Definition> {
     let mut merged: Vec<super::Definition> = Vec::with_capacity(found.len());
     let mut places = rustc_hash::FxHashMap::default();
@@ -363,7 +416,8 @@ fn merged(found: Vec<super::Definition>) -> Vec<super::Definition> {
             }
             std::collections::hash_map::Entry::Occupied(place) => {
                 let earlier = &mut merged[*place.get()];
-                earlier.hash = Hasher::new("definitions").hash(earlier.hash).hash(definition.hash).finish();
+                earlier.hash =
+                    Hasher::new("definitions").hash(earlier.hash).hash(definition.hash).finish();
                 earlier.has_assembler |= definition.has_assembler;
                 earlier.references.extend(definition.references);
             }

@@ -51,7 +51,11 @@ fn against(before: &[Plan], now: &[Plan]) -> Comparison {
 }
 
 fn told(comparison: &Comparison) -> Vec<(What, &str, String)> {
-    comparison.changes.iter().map(|change| (change.what, change.name.as_str(), change.chain.join(" "))).collect()
+    comparison
+        .changes
+        .iter()
+        .map(|change| (change.what, change.name.as_str(), change.chain.join(" ")))
+        .collect()
 }
 
 #[test]
@@ -59,8 +63,10 @@ fn the_same_build_has_no_changes() {
     let same = against(&PROGRAM, &PROGRAM);
     assert_eq!(same, Comparison::default());
     // In another order, and with other numbers from the compiler.
-    let one = [("main", Function, "m", &[1, 2][..]), ("buf.0", Data, "b", &[]), ("end", Data, "e", &[])];
-    let other = [("main", Function, "m", &[2, 1][..]), ("end", Data, "e", &[]), ("buf.3", Data, "b", &[])];
+    let one =
+        [("main", Function, "m", &[1, 2][..]), ("buf.0", Data, "b", &[]), ("end", Data, "e", &[])];
+    let other =
+        [("main", Function, "m", &[2, 1][..]), ("end", Data, "e", &[]), ("buf.3", Data, "b", &[])];
     assert_eq!(against(&one, &other), Comparison::default());
 }
 
@@ -76,8 +82,9 @@ fn a_changed_atom_is_named_with_its_place_and_chain() {
 
 #[test]
 fn what_is_not_reached_does_not_count() {
-    let unreached =
-        |content| -> Vec<Plan> { PROGRAM.into_iter().chain([("unused", Function, content, &[][..])]).collect() };
+    let unreached = |content| -> Vec<Plan> {
+        PROGRAM.into_iter().chain([("unused", Function, content, &[][..])]).collect()
+    };
     assert_eq!(against(&unreached("u"), &unreached("v")), Comparison::default());
     assert_eq!(against(&PROGRAM, &unreached("u")), Comparison::default());
 }
@@ -98,9 +105,15 @@ fn what_comes_and_goes() {
     more.push(("extra", Function, "x", &[]));
     let added = against(&PROGRAM, &more);
     let chain = |rest: &str| format!("_start main{rest}");
-    assert_eq!(told(&added), [(What::Changed, "main", chain("")), (What::Added, "extra", chain(" extra"))]);
+    assert_eq!(
+        told(&added),
+        [(What::Changed, "main", chain("")), (What::Added, "extra", chain(" extra"))]
+    );
     let removed = against(&more, &PROGRAM);
-    assert_eq!(told(&removed), [(What::Changed, "main", chain("")), (What::Removed, "extra", chain(" extra"))]);
+    assert_eq!(
+        told(&removed),
+        [(What::Changed, "main", chain("")), (What::Removed, "extra", chain(" extra"))]
+    );
 }
 
 #[test]
@@ -138,28 +151,44 @@ fn code_that_only_moved_may_be_a_line_number() {
 fn an_import_leads_into_the_library() {
     let program = manifest(&[("main", Function, "m", &[1]), ("help", Import, "i", &[])], &[0]);
     let library = |content| {
-        let plan =
-            [("help", Function, "h", &[1][..]), ("inner", Function, content, &[]), ("other", Function, content, &[])];
+        let plan = [
+            ("help", Function, "h", &[1][..]),
+            ("inner", Function, content, &[]),
+            ("other", Function, content, &[]),
+        ];
         let mut library = manifest(&plan, &[]);
-        let export = |name, node| Export { name, version: "", edge: Edge { node, offset: 0, takes_address: false } };
+        let export = |name, node| Export {
+            name,
+            version: "",
+            edge: Edge { node, offset: 0, takes_address: false },
+        };
         library.exports = vec![export("help", 0), export("other", 2)];
         library
     };
     let (before, now) = ([program.clone(), library("1")], [program, library("2")]);
-    assert_eq!(told(&compare(&before, &now, None)), [(What::Changed, "inner", "main help inner".to_owned())]);
+    assert_eq!(
+        told(&compare(&before, &now, None)),
+        [(What::Changed, "inner", "main help inner".to_owned())]
+    );
     let mut alone = [library("1"), library("2")];
     alone.iter_mut().for_each(|library| library.shared_library = true);
     let [before, now] = alone.map(|library| [library]);
-    let names = |comparison: &Comparison| told(comparison).iter().map(|told| told.1.to_owned()).collect::<Vec<_>>();
+    let names = |comparison: &Comparison| {
+        told(comparison).iter().map(|told| told.1.to_owned()).collect::<Vec<_>>()
+    };
     assert_eq!(names(&compare(&before, &now, None)), ["other", "inner"]);
 }
 
 #[test]
 fn what_is_called_by_name_only_is_found_when_nothing_else_differs() {
     let program = |content| {
-        let mut program = manifest(&[("main", Function, "m", &[]), ("plugin", Function, content, &[])], &[0]);
-        program.exports =
-            vec![Export { name: "plugin", version: "", edge: Edge { node: 1, offset: 0, takes_address: false } }];
+        let mut program =
+            manifest(&[("main", Function, "m", &[]), ("plugin", Function, content, &[])], &[0]);
+        program.exports = vec![Export {
+            name: "plugin",
+            version: "",
+            edge: Edge { node: 1, offset: 0, takes_address: false },
+        }];
         program
     };
     let empty = || manifest(&[("main", Function, "m", &[])], &[0]);
@@ -177,7 +206,9 @@ fn another_entry_and_another_order_of_roots() {
     ];
     let mut now = plan;
     now[1].2 = "mm";
-    let compared = |entry| compare(&[manifest(&plan, &[0, 3])], &[manifest(&now, &[0, 3])], entry).changes.len();
+    let compared = |entry| {
+        compare(&[manifest(&plan, &[0, 3])], &[manifest(&now, &[0, 3])], entry).changes.len()
+    };
     assert_eq!((compared(None), compared(Some("test_main"))), (1, 0));
     let turned = compare(&[manifest(&plan, &[0, 3, 2])], &[manifest(&plan, &[0, 2, 3])], None);
     assert!(turned.roots && turned.changes.is_empty());

@@ -1,11 +1,13 @@
 //! Two versions of a function: which executions of the one could do something else in the other.
 //!
-//! In: the [`Flow`] then and now, and the edges that an execution went through. Out: whether the execution has to be
-//! repeated, by the four algorithms of T. Ball, "On the limit of control flow analysis for regression test selection" (1998),
-//! each more precise than the one before; and which blocks are different.
+//! In: the [`Flow`] then and now, and the edges that an execution went through. Out: whether the
+//! execution has to be repeated, by the four algorithms of T. Ball, "On the limit of control flow
+//! analysis for regression test selection" (1998), each more precise than the one before; and which
+//! blocks are different.
 //!
-//! The *intersection* pairs blocks that are reached by the same way in both versions. An edge after which the two are no
-//! longer at equal blocks is *rejected*. For explanations only: no decision depends on it.
+//! The *intersection* pairs blocks that are reached by the same way in both versions. An edge after
+//! which the two are no longer at equal blocks is *rejected*. For explanations only: no decision
+//! depends on it.
 
 use crate::flow::canonical::content;
 use crate::flow::{Exit, Flow};
@@ -62,22 +64,30 @@ impl<'f> Intersection<'f> {
         let contents = |flow: &Flow| flow.blocks.iter().map(content).collect::<Vec<Hash>>();
         let (old_contents, new_contents) = (contents(old), contents(now));
         let entries = |flow: &Flow| -> Vec<u32> {
-            (0..flow.blocks.len() as u32).filter(|&number| flow.blocks[number as usize].is_entry).collect()
+            (0..flow.blocks.len() as u32)
+                .filter(|&number| flow.blocks[number as usize].is_entry)
+                .collect()
         };
         let (old_entries, new_entries) = (entries(old), entries(now));
-        let is_equal = |one: u32, other: u32| old_contents[one as usize] == new_contents[other as usize];
-        let starts: Vec<(u32, u32)> = old_entries.iter().copied().zip(new_entries.iter().copied()).collect();
-        let is_void =
-            old_entries.len() != new_entries.len() || starts.iter().any(|&(one, other)| !is_equal(one, other));
-        let mut intersection = Intersection { old, starts: starts.clone(), is_void, pairs: FxHashMap::default() };
+        let is_equal =
+            |one: u32, other: u32| old_contents[one as usize] == new_contents[other as usize];
+        let starts: Vec<(u32, u32)> =
+            old_entries.iter().copied().zip(new_entries.iter().copied()).collect();
+        let is_void = old_entries.len() != new_entries.len()
+            || starts.iter().any(|&(one, other)| !is_equal(one, other));
+        let mut intersection =
+            Intersection { old, starts: starts.clone(), is_void, pairs: FxHashMap::default() };
         let mut open = if is_void { Vec::new() } else { starts };
         while let Some(pair) = open.pop() {
             if intersection.pairs.contains_key(&pair) {
                 continue;
             }
-            let exits = old.blocks[pair.0 as usize].exits.iter().zip(&now.blocks[pair.1 as usize].exits);
+            let exits =
+                old.blocks[pair.0 as usize].exits.iter().zip(&now.blocks[pair.1 as usize].exits);
             let ways = exits.map(|exits| match exits {
-                (Exit::Block(one), Exit::Block(other)) if is_equal(*one, *other) => Some(Way::Pair(*one, *other)),
+                (Exit::Block(one), Exit::Block(other)) if is_equal(*one, *other) => {
+                    Some(Way::Pair(*one, *other))
+                }
                 (Exit::Block(one), _) => Some(Way::Rejected(*one)),
                 // Equal blocks leave the function by the same exits.
                 (Exit::Outside, _) => None,
@@ -94,11 +104,12 @@ impl<'f> Intersection<'f> {
 
     /// No way through the first version is different in the second.
     pub fn is_same(&self) -> bool {
-        !self.is_void && !self.pairs.values().flatten().any(|way| matches!(way, Some(Way::Rejected(_))))
+        !self.is_void
+            && !self.pairs.values().flatten().any(|way| matches!(way, Some(Way::Rejected(_))))
     }
 
-    /// How many blocks of the first version are paired with several of the second. Without any, the first algorithm is as
-    /// precise as the third.
+    /// How many blocks of the first version are paired with several of the second. Without any, the
+    /// first algorithm is as precise as the third.
     pub fn multiply_visited(&self) -> usize {
         let mut partners: FxHashMap<u32, u32> = FxHashMap::default();
         self.pairs.keys().for_each(|(one, _)| *partners.entry(*one).or_default() += 1);
@@ -109,13 +120,15 @@ impl<'f> Intersection<'f> {
     pub fn rejected_edges(&self) -> FxHashSet<Edge> {
         let mut edges = FxHashSet::default();
         for ((one, _), ways) in &self.pairs {
-            let rejected = ways.iter().enumerate().filter(|(_, way)| matches!(way, Some(Way::Rejected(_))));
+            let rejected =
+                ways.iter().enumerate().filter(|(_, way)| matches!(way, Some(Way::Rejected(_))));
             edges.extend(rejected.map(|(label, _)| (*one, label as u32)));
         }
         edges
     }
 
-    /// Whether an execution that went through these edges, and no others, may do something else in the second version.
+    /// Whether an execution that went through these edges, and no others, may do something else in
+    /// the second version.
     pub fn must_run(&self, algorithm: Algorithm, executed: &FxHashSet<Edge>, calls: Calls) -> bool {
         if self.is_void {
             return true;
@@ -126,7 +139,9 @@ impl<'f> Intersection<'f> {
                 let blocks = self.executed_blocks(executed);
                 self.reaches(executed, |_, to| blocks.contains(&to))
             }
-            Algorithm::FullReachability => self.reaches(executed, |edge, _| executed.contains(&edge)),
+            Algorithm::FullReachability => {
+                self.reaches(executed, |edge, _| executed.contains(&edge))
+            }
             Algorithm::ValidReachability => {
                 self.must_run(Algorithm::FullReachability, executed, calls)
                     && (calls == Calls::Many || self.reaches_validly(executed).unwrap_or(true))
@@ -161,7 +176,9 @@ impl<'f> Intersection<'f> {
                 let edge = (pair.0, label as u32);
                 match way {
                     Some(Way::Rejected(_)) if executed.contains(&edge) => return true,
-                    Some(Way::Pair(one, other)) if may_follow(edge, *one) => open.push((*one, *other)),
+                    Some(Way::Pair(one, other)) if may_follow(edge, *one) => {
+                        open.push((*one, *other))
+                    }
                     _ => {}
                 }
             }
@@ -169,17 +186,19 @@ impl<'f> Intersection<'f> {
         false
     }
 
-    /// Whether a way of executed edges is rejected and can go on, in the first version, so that all of them are executed.
-    /// `None`: there are too many ways.
+    /// Whether a way of executed edges is rejected and can go on, in the first version, so that all
+    /// of them are executed. `None`: there are too many ways.
     fn reaches_validly(&self, executed: &FxHashSet<Edge>) -> Option<bool> {
-        let mut numbers: Vec<Edge> = executed.iter().copied().filter(|edge| self.exit(*edge).is_some()).collect();
+        let mut numbers: Vec<Edge> =
+            executed.iter().copied().filter(|edge| self.exit(*edge).is_some()).collect();
         numbers.sort_unstable();
         if numbers.len() > MOST_EDGES {
             return None;
         }
         let rest = Rest::new(self.old, &numbers);
         let mut seen: FxHashSet<((u32, u32), u64)> = FxHashSet::default();
-        let mut open: VecDeque<((u32, u32), u64)> = self.starts.iter().map(|start| (*start, 0)).collect();
+        let mut open: VecDeque<((u32, u32), u64)> =
+            self.starts.iter().map(|start| (*start, 0)).collect();
         while let Some((pair, done)) = open.pop_front() {
             if !seen.insert((pair, done)) {
                 continue;
@@ -217,7 +236,8 @@ impl<'e> Rest<'e> {
         };
         let ends: Vec<Option<u32>> = edges.iter().map(end).collect();
         let mut rest = Rest { edges, ends, reach: FxHashMap::default() };
-        for block in edges.iter().map(|edge| edge.0).chain(rest.ends.clone().into_iter().flatten()) {
+        for block in edges.iter().map(|edge| edge.0).chain(rest.ends.clone().into_iter().flatten())
+        {
             let reached = rest.reached(block);
             rest.reach.insert(block, reached);
         }
@@ -240,26 +260,31 @@ impl<'e> Rest<'e> {
         self.reach.get(&from).is_some_and(|reached| reached.contains(&to))
     }
 
-    /// Whether some way from a block goes through all edges that have not been gone through: they have to follow each other.
+    /// Whether some way from a block goes through all edges that have not been gone through: they
+    /// have to follow each other.
     fn can_be_done(&self, block: u32, done: u64) -> bool {
-        let open: Vec<usize> = (0..self.edges.len()).filter(|number| done & (1 << number) == 0).collect();
-        let follows =
-            |one: usize, other: usize| self.ends[one].is_some_and(|end| self.reaches(end, self.edges[other].0));
+        let open: Vec<usize> =
+            (0..self.edges.len()).filter(|number| done & (1 << number) == 0).collect();
+        let follows = |one: usize, other: usize| {
+            self.ends[one].is_some_and(|end| self.reaches(end, self.edges[other].0))
+        };
         open.iter().all(|&edge| self.reaches(block, self.edges[edge].0))
-            && open
-                .iter()
-                .all(|&one| open.iter().all(|&other| one == other || follows(one, other) || follows(other, one)))
+            && open.iter().all(|&one| {
+                open.iter().all(|&other| one == other || follows(one, other) || follows(other, one))
+            })
     }
 }
 
-/// The blocks of the second version that the first one has not, or, where each has the same ones, those that lead elsewhere.
+/// The blocks of the second version that the first one has not, or, where each has the same ones,
+/// those that lead elsewhere.
 pub fn changed_blocks(old: &Flow, now: &Flow) -> Vec<u32> {
     let missing = without_partner(now, old);
     if !missing.is_empty() {
         return missing;
     }
     let intersection = Intersection::new(now, old);
-    let mut sources: Vec<u32> = intersection.rejected_edges().into_iter().map(|(block, _)| block).collect();
+    let mut sources: Vec<u32> =
+        intersection.rejected_edges().into_iter().map(|(block, _)| block).collect();
     sources.sort_unstable();
     sources.dedup();
     sources

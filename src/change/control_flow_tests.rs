@@ -4,11 +4,14 @@ use Algorithm::{Edges, FullReachability, PartialReachability, ValidReachability}
 
 const ALL: [Algorithm; 4] = [Edges, PartialReachability, FullReachability, ValidReachability];
 
-/// A graph from lines `name: target target`; `.` is out of the function. The content of a block is its name without digits,
-/// so that `b1` and `b2` are copies of each other.
+/// A graph from lines `name: target target`; `.` is out of the function. The content of a block is
+/// its name without digits, so that `b1` and `b2` are copies of each other.
 fn flow(text: &str) -> Flow {
-    let lines: Vec<(&str, &str)> = text.split(';').filter_map(|line| line.trim().split_once(':')).collect();
-    let number = |name: &str| lines.iter().position(|line| line.0 == name).expect("the block is there") as u32;
+    let lines: Vec<(&str, &str)> =
+        text.split(';').filter_map(|line| line.trim().split_once(':')).collect();
+    let number = |name: &str| {
+        lines.iter().position(|line| line.0 == name).expect("the block is there") as u32
+    };
     let exit = |name: &str| if name == "." { Exit::Outside } else { Exit::Block(number(name)) };
     let block = |(position, (name, targets)): (usize, &(&str, &str))| Block {
         range: 0..0,
@@ -60,11 +63,15 @@ fn another_condition_concerns_everybody() {
     let other = BRANCH.replace("if:", "unless:");
     assert_eq!(answers(BRANCH, &other, &[1, 0, 0]), [true; 4]);
     // A new test in front of a block that is executed.
-    assert_eq!(answers(BRANCH, "if: then more; more: else end; then: end; else: end; end: .", &[1, 0, 0]), [true; 4]);
+    assert_eq!(
+        answers(BRANCH, "if: then more; more: else end; then: end; else: end; end: .", &[1, 0, 0]),
+        [true; 4]
+    );
 }
 
-// A block that is there twice in the second version: after `b1` the same follows, after `b2` something else. An edge behind it
-// is rejected on one way and not on the other, and `Edges` cannot tell which of them was taken.
+// A block that is there twice in the second version: after `b1` the same follows, after `b2`
+// something else. An edge behind it is rejected on one way and not on the other, and `Edges` cannot
+// tell which of them was taken.
 const JOINED: &str = "if: a c; a: b; c: b; b: d e; d: .; e: .";
 const COPIED: &str = "if: a c; a: b1; c: b2; b1: d e; b2: d x; d: .; e: .; x: .";
 
@@ -80,7 +87,8 @@ fn a_way_through_the_other_copy_does_not_count() {
     assert_eq!(Intersection::new(&old, &now).multiply_visited(), 1);
 }
 
-// All blocks on the rejected way are executed, but not all of its edges: `a` jumps to `c` directly in no execution.
+// All blocks on the rejected way are executed, but not all of its edges: `a` jumps to `c` directly
+// in no execution.
 const CROSSED: &str = "s: a c; a: b c; b: c; c: b2 d; b2: d; d: .";
 
 #[test]
@@ -92,14 +100,15 @@ fn executed_blocks_are_less_than_executed_edges() {
     assert_eq!(answers(CROSSED, now, &[0, 1, 1, 0]), [true; 4]);
 }
 
-// A loop that has to be gone through before it is left. Where the way past the loop is another one in the second version, an
-// execution that went through the loop once cannot have gone past it.
+// A loop that has to be gone through before it is left. Where the way past the loop is another one
+// in the second version, an execution that went through the loop once cannot have gone past it.
 const LOOP: &str = "s: h; h: b e; b: h; e: .";
 const UNROLLED: &str = "s: h1; h1: b x; b: h; h: b1 e; b1: h; e: .; x: .";
 
 #[test]
 fn a_way_has_to_go_through_all_that_was_executed() {
-    // h b h e: the edges s-h, h-b, b-h, h-e. Past the loop (h-e at once) b could not be executed any more.
+    // h b h e: the edges s-h, h-b, b-h, h-e. Past the loop (h-e at once) b could not be executed
+    // any more.
     assert_eq!(answers(LOOP, UNROLLED, &[0, 0, 0, 1, 0]), [true, true, true, false]);
     // Past the loop it is another one.
     assert_eq!(answers(LOOP, UNROLLED, &[0, 1, 0]), [true; 4]);
@@ -140,21 +149,23 @@ mod random {
     use proptest::prelude::*;
 
     fn graph() -> impl Strategy<Value = Flow> {
-        prop::collection::vec((0u8..3, prop::collection::vec(any::<u8>(), 1..3)), 1..7).prop_map(|plan| {
-            let count = plan.len() as u8 + 1;
-            let exit = |to: &u8| match to % count {
-                0 => Exit::Outside,
-                number => Exit::Block(u32::from(number) - 1),
-            };
-            let block = |(position, (content, exits)): (usize, &(u8, Vec<u8>))| Block {
-                range: 0..0,
-                hash: Hash::of(&[*content]),
-                references: Vec::new(),
-                exits: exits.iter().map(exit).collect(),
-                is_entry: position == 0,
-            };
-            Flow { blocks: plan.iter().enumerate().map(block).collect() }
-        })
+        prop::collection::vec((0u8..3, prop::collection::vec(any::<u8>(), 1..3)), 1..7).prop_map(
+            |plan| {
+                let count = plan.len() as u8 + 1;
+                let exit = |to: &u8| match to % count {
+                    0 => Exit::Outside,
+                    number => Exit::Block(u32::from(number) - 1),
+                };
+                let block = |(position, (content, exits)): (usize, &(u8, Vec<u8>))| Block {
+                    range: 0..0,
+                    hash: Hash::of(&[*content]),
+                    references: Vec::new(),
+                    exits: exits.iter().map(exit).collect(),
+                    is_entry: position == 0,
+                };
+                Flow { blocks: plan.iter().enumerate().map(block).collect() }
+            },
+        )
     }
 
     /// The edges of one way, and whether the other version goes along with it.
@@ -170,7 +181,8 @@ mod random {
             let Exit::Block(to) = exits[label] else { break };
             there = match there.and_then(follow) {
                 Some(Exit::Block(other))
-                    if content(&now.blocks[other as usize]) == content(&old.blocks[to as usize]) =>
+                    if content(&now.blocks[other as usize])
+                        == content(&old.blocks[to as usize]) =>
                 {
                     Some(other)
                 }

@@ -1,7 +1,8 @@
-//! The atoms of a program and of its libraries as one graph, in which what the dynamic loader binds leads on into the
-//! module that offers it.
+//! The atoms of a program and of its libraries as one graph, in which what the dynamic loader binds
+//! leads on into the module that offers it.
 //!
-//! In: manifests, the program's first. Out: nodes by number, their targets, and the shortest ways to them.
+//! In: manifests, the program's first. Out: nodes by number, their targets, and the shortest ways
+//! to them.
 
 use crate::model::AtomKind;
 use crate::model::manifest::{Edge, Manifest, Node};
@@ -39,9 +40,12 @@ impl<'m, 'a> Graph<'m, 'a> {
         let mut offers: FxHashMap<&str, Vec<(usize, i64)>> = FxHashMap::default();
         for (index, module) in modules.iter().enumerate() {
             let exports = graph.add(module);
-            graph.exports[usize::from(index > 0)].extend(exports.iter().map(|(_, (node, _))| *node));
+            graph.exports[usize::from(index > 0)]
+                .extend(exports.iter().map(|(_, (node, _))| *node));
             let mut own: FxHashMap<&str, Vec<(usize, i64)>> = FxHashMap::default();
-            exports.into_iter().for_each(|(name, target)| own.entry(name).or_default().push(target));
+            exports
+                .into_iter()
+                .for_each(|(name, target)| own.entry(name).or_default().push(target));
             // The first module that offers a name wins, with all its versions of it.
             own.into_iter().for_each(|(name, targets)| _ = offers.entry(name).or_insert(targets));
         }
@@ -56,7 +60,10 @@ impl<'m, 'a> Graph<'m, 'a> {
         let target = |edge: &Edge| (first + edge.node as usize, edge.offset);
         let starts = module.edge_starts();
         for (index, node) in module.nodes.iter().enumerate() {
-            let edges = module.edges.get(starts[index] as usize..starts[index + 1] as usize).unwrap_or_default();
+            let edges = module
+                .edges
+                .get(starts[index] as usize..starts[index + 1] as usize)
+                .unwrap_or_default();
             self.targets.push(edges.iter().map(target).collect());
             self.nodes.push((node, module));
         }
@@ -107,8 +114,8 @@ impl<'m, 'a> Graph<'m, 'a> {
         &self.targets[number]
     }
 
-    /// Where the program starts, and what can be found in it by name. With an entry that the project names, at that function
-    /// instead of at `_start`.
+    /// Where the program starts, and what can be found in it by name. With an entry that the
+    /// project names, at that function instead of at `_start`.
     pub fn starts(&self, entry: Option<&str>) -> Vec<usize> {
         let named = |entry| (0..self.len()).filter(move |&number| self.node(number).name == entry);
         let skipped = usize::from(entry.is_some() && !self.is_library);
@@ -118,7 +125,8 @@ impl<'m, 'a> Graph<'m, 'a> {
         starts
     }
 
-    /// What is exported by any module: callers without a manifest, and those who look for names, start there.
+    /// What is exported by any module: callers without a manifest, and those who look for names,
+    /// start there.
     pub fn exported(&self) -> impl Iterator<Item = usize> {
         self.exports.iter().flatten().copied()
     }

@@ -1,5 +1,5 @@
-//! Which atom of one build is which atom of another. Names are for people and may occur twice, so this is a guess; nothing
-//! but explanations depends on it.
+//! Which atom of one build is which atom of another. Names are for people and may occur twice, so
+//! this is a guess; nothing but explanations depends on it.
 //!
 //! In: two graphs. Out: for each node its partner in the other graph, if it has one.
 
@@ -21,8 +21,9 @@ struct Round {
     hash: bool,
 }
 
-/// From what is almost certain to what is probable: the same thing in the same file; in another file (objects that the
-/// driver compiles and links in one go have other names each time); changed; renamed.
+/// From what is almost certain to what is probable: the same thing in the same file; in another
+/// file (objects that the driver compiles and links in one go have other names each time); changed;
+/// renamed.
 const ROUNDS: [Round; 5] = [
     Round { name: true, object: true, hash: true },
     Round { name: true, object: false, hash: true },
@@ -40,7 +41,8 @@ impl Round {
         if node.kind == AtomKind::Literal && !self.hash {
             return None;
         }
-        let object = || graph.object(number).map(|object| object.rsplit('/').next().unwrap_or(object));
+        let object =
+            || graph.object(number).map(|object| object.rsplit('/').next().unwrap_or(object));
         Some((
             node.kind,
             self.name.then(|| unnumbered(&node.name)),
@@ -50,7 +52,8 @@ impl Round {
     }
 }
 
-/// A name without what the compiler counts: `buf` of `buf.0`, `foo.constprop` of `foo.constprop.1`, `.LC` of `.LC7`.
+/// A name without what the compiler counts: `buf` of `buf.0`, `foo.constprop` of `foo.constprop.1`,
+/// `.LC` of `.LC7`.
 fn unnumbered(name: &str) -> &str {
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     match stem.strip_suffix('.') {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// Forget all results and objects: every test runs again, every source is compiled again.
 ///
-/// Nothing is asked. The log, the sums of `tasting stats` and the quarantine stay. To run a single test anew, set
-/// TASTING_RECACHE for it instead.
+/// Nothing is asked. The log, the sums of `tasting stats` and the quarantine stay. To run a single
+/// test anew, set TASTING_RECACHE for it instead.
 #[derive(clap::Args)]
 pub struct Arguments {}
 
@@ -26,7 +26,12 @@ pub fn run(_: Arguments) -> anyhow::Result<u8> {
     if let Some(objects) = Objects::new(&settings).filter(|objects| objects.root().exists()) {
         let (count, bytes) = objects.volume()?;
         objects.clear()?;
-        println!("Removed {} ({}) from {}.", counted(count, "object"), size(bytes), objects.root().display());
+        println!(
+            "Removed {} ({}) from {}.",
+            counted(count, "object"),
+            size(bytes),
+            objects.root().display()
+        );
     }
     Ok(exit::OK)
 }

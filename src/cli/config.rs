@@ -14,11 +14,13 @@ use anyhow::Context;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// Show every setting with its value, and whether it comes from a variable, from tasting.toml or is the default.
+/// Show every setting with its value, and whether it comes from a variable, from tasting.toml or is
+/// the default.
 ///
-/// Settings of the user are variables (TASTING_…); settings of the project stand in `tasting.toml` in its root. What is set to
-/// something that cannot be used is listed as a problem: such a variable counts as not set, but with such a tasting.toml
-/// nothing is reused, and this command ends with 1.
+/// Settings of the user are variables (TASTING_…); settings of the project stand in `tasting.toml`
+/// in its root. What is set to something that cannot be used is listed as a problem: such a
+/// variable counts as not set, but with such a tasting.toml nothing is reused, and this command
+/// ends with 1.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Print JSON: root, file, settings (a list of {name, value, source}), ignored, problems
@@ -44,7 +46,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         Ok(config) => rows.extend(of_project(config, &root.join(FILE))),
         Err(problem) => problems.push(problem.clone()),
     }
-    let ignored = environment::LISTS.iter().map(|(when, patterns)| ShownIgnored { when, patterns: patterns.to_vec() });
+    let ignored = environment::LISTS
+        .iter()
+        .map(|(when, patterns)| ShownIgnored { when, patterns: patterns.to_vec() });
     let shown = ShownSettings {
         file: root.join(FILE).display().to_string(),
         root: root.display().to_string(),
@@ -58,7 +62,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 
 /// The user's settings.
 fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
-    let path = |path: &Option<PathBuf>| path.as_ref().map_or(Value::Null, |path| json!(path.display().to_string()));
+    let path = |path: &Option<PathBuf>| {
+        path.as_ref().map_or(Value::Null, |path| json!(path.display().to_string()))
+    };
     let text = |name: &str| variable(name).map_or(Value::Null, Value::String);
     let rows = [
         ("TASTING_DIR", path(&user.dir)),
@@ -87,7 +93,9 @@ fn variables(user: &Settings, root: &Path) -> Vec<ShownSetting> {
         _ => variable(name).is_some(),
     };
     let source = |name: &str| if is_used(name) { "variable" } else { "default" }.to_owned();
-    rows.into_iter().map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) }).collect()
+    rows.into_iter()
+        .map(|(name, value)| ShownSetting { name: name.to_owned(), value, source: source(name) })
+        .collect()
 }
 
 /// The remote store, without secrets; one that is not understood may have some anywhere.
@@ -101,37 +109,47 @@ fn remote(user: &Settings) -> Value {
 
 /// A variable that is set.
 fn variable(name: &str) -> Option<String> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
+    std::env::var_os(name)
+        .filter(|value| !value.is_empty())
+        .map(|value| value.to_string_lossy().into_owned())
 }
 
 /// Variables that look like ours, and that nobody reads.
 fn misspelled(known: &[ShownSetting]) -> Vec<String> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    let is_secret =
-        |name: &String| std::env::var("TASTING_REMOTE").is_ok_and(|text| text.contains(&format!("-env={name}")));
+    let is_secret = |name: &String| {
+        std::env::var("TASTING_REMOTE").is_ok_and(|text| text.contains(&format!("-env={name}")))
+    };
     let is_ours = |name: &String| {
         is_secret(name)
             || known.iter().any(|row| row.name == *name)
             || INTERNAL.iter().any(|start| name.starts_with(start))
     };
-    let mut unknown: Vec<String> = names.filter(|name| name.starts_with("TASTING_") && !is_ours(name)).collect();
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with("TASTING_") && !is_ours(name)).collect();
     unknown.sort();
     unknown.into_iter().map(|name| format!("{name} is set, but there is no such setting")).collect()
 }
 
 /// Variables with values that count as not set.
 fn not_understood(user: &Settings) -> Vec<String> {
-    let is_bad =
-        |name: &'static str, size: Option<u64>| variable(name).filter(|_| size.is_none()).map(|value| (name, value));
-    let sizes = [is_bad("TASTING_MAXSIZE", user.max_size), is_bad("TASTING_OBJECTS_MAXSIZE", user.max_objects)];
+    let is_bad = |name: &'static str, size: Option<u64>| {
+        variable(name).filter(|_| size.is_none()).map(|value| (name, value))
+    };
+    let sizes = [
+        is_bad("TASTING_MAXSIZE", user.max_size),
+        is_bad("TASTING_OBJECTS_MAXSIZE", user.max_objects),
+    ];
     let level = variable("TASTING_LEVEL").filter(|level| level != level_name(user.level));
     let sizes = sizes.into_iter().flatten();
-    let sizes = sizes.map(|(name, value)| format!("{name}={value} is not a size such as 500M or 5G"));
+    let sizes =
+        sizes.map(|(name, value)| format!("{name}={value} is not a size such as 500M or 5G"));
     let words = variable("TASTING_SLOPPINESS").unwrap_or_default();
     let is_unknown = |word: &&str| !["", "lines", "messages"].contains(word);
     let unknown = words.split([',', ' ']).filter(is_unknown);
-    let sloppiness =
-        unknown.map(|word| format!("TASTING_SLOPPINESS: {word} is neither lines nor messages")).collect::<Vec<_>>();
+    let sloppiness = unknown
+        .map(|word| format!("TASTING_SLOPPINESS: {word} is neither lines nor messages"))
+        .collect::<Vec<_>>();
     let level = level.map(|value| format!("TASTING_LEVEL={value} is none of code, ast and file"));
     let remote = sharing::location(user, &Config::default()).err();
     sizes.chain(sloppiness).chain(level).chain(remote).collect()

@@ -1,4 +1,5 @@
-//! `tasting context FILE`: what this process can see, for `tasting suite`, which has harnesses start it in the place of a test.
+//! `tasting context FILE`: what this process can see, for `tasting suite`, which has harnesses
+//! start it in the place of a test.
 
 use super::exit;
 use crate::suite::probe;
@@ -13,6 +14,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    probe::write(&arguments.file).with_context(|| format!("cannot write {}", arguments.file.display()))?;
+    probe::write(&arguments.file)
+        .with_context(|| format!("cannot write {}", arguments.file.display()))?;
     Ok(exit::OK)
 }

@@ -27,12 +27,16 @@ struct Module {
 }
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    let covers =
-        cover::of(&arguments.command).context("no execution of this test is remembered that could be reused")?;
+    let covers = cover::of(&arguments.command)
+        .context("no execution of this test is remembered that could be reused")?;
     let modules = covers.into_iter().map(|cover| Module {
         path: cover.path.to_string_lossy().into_owned(),
         narrowed: cover.is_narrowed,
-        atoms: cover.atoms.into_iter().map(|atom| (atom.address, atom.size, atom.counts, atom.name)).collect(),
+        atoms: cover
+            .atoms
+            .into_iter()
+            .map(|atom| (atom.address, atom.size, atom.counts, atom.name))
+            .collect(),
     });
     json::write(&mut io::stdout().lock(), &modules.collect::<Vec<_>>())?;
     Ok(exit::OK)

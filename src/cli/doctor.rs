@@ -12,16 +12,19 @@ use crate::report::findings::{self, Finding, Findings};
 
 /// Try out what Tasting needs, and say what will work here and what will not.
 ///
-/// Kernel and container: can tests be watched? Compilers and linkers: a small program is built with each through the shims, and
-/// its fingerprint is taken. The whole of it: that program is run twice by `tasting run`, and has to be reused. The store: its
-/// place, rights and space. The project: its tasting.toml, whether what lies there was built with the shims, and whether
-/// launchers get into each other's way. The remote store, if there is one: whether it answers. All of it happens in a temporary
-/// folder; the store is left alone.
+/// Kernel and container: can tests be watched? Compilers and linkers: a small program is built with
+/// each through the shims, and its fingerprint is taken. The whole of it: that program is run twice
+/// by `tasting run`, and has to be reused. The store: its place, rights and space. The project: its
+/// tasting.toml, whether what lies there was built with the shims, and whether launchers get into
+/// each other's way. The remote store, if there is one: whether it answers. All of it happens in a
+/// temporary folder; the store is left alone.
 ///
-/// Ends with 1 if something essential is broken. A note is something that is good to know, or that fewer people need.
+/// Ends with 1 if something essential is broken. A note is something that is good to know, or that
+/// fewer people need.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Print JSON: works, findings (a list of {subject, state, text}; state is works, note or broken)
+    /// Print JSON: works, findings (a list of {subject, state, text}; state is works, note or
+    /// broken)
     #[arg(long)]
     json: bool,
 }
@@ -40,7 +43,10 @@ fn examine(settings: &Settings) -> Vec<Finding> {
     found.extend(build::examine(settings));
     found.extend(remote::examine(settings));
     if settings.disable {
-        found.push(Finding::note("TASTING_DISABLE", "is set: shims and tasting run pass everything through"));
+        found.push(Finding::note(
+            "TASTING_DISABLE",
+            "is set: shims and tasting run pass everything through",
+        ));
     }
     found
 }

@@ -9,7 +9,9 @@ use crate::fingerprint::walk::NodeSet;
 use crate::fingerprint::{self, Opened};
 use crate::model::{Decision, FormatError, Manifest, Refusal};
 use crate::process::Settings;
-use crate::report::explanation::{self, BinaryExplanation, Explanation, ShownDifference, ShownRun, ShownUse};
+use crate::report::explanation::{
+    self, BinaryExplanation, Explanation, ShownDifference, ShownRun, ShownUse,
+};
 use crate::report::functions;
 use crate::report::program::ShownProgram;
 use crate::report::shown::level_name;
@@ -29,12 +31,13 @@ const LOOKED_AT: usize = 2000;
 
 /// Tell whether a test would run or be reused, and why. Nothing is run.
 ///
-/// For a command: the run that would be reused (when, where, which commit), or what is different from the nearest run: a file,
-/// a folder, a variable, a library, standard input; of a program, the functions and data that have changed, with their place in
-/// the source and the chain of references by which the program reaches them.
+/// For a command: the run that would be reused (when, where, which commit), or what is different
+/// from the nearest run: a file, a folder, a variable, a library, standard input; of a program, the
+/// functions and data that have changed, with their place in the source and the chain of references
+/// by which the program reaches them.
 ///
-/// For a binary: its fingerprint, how finely it was hashed and why not more finely, and what has changed in it since a test
-/// last used it.
+/// For a binary: its fingerprint, how finely it was hashed and why not more finely, and what has
+/// changed in it since a test last used it.
 #[derive(clap::Args)]
 #[command(
     override_usage = "tasting explain [OPTIONS] BINARY\n       tasting explain [OPTIONS] -- COMMAND [ARGUMENT]...",
@@ -68,12 +71,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         }
         Some(binary) => {
             let shown = explain_binary(binary)?;
-            print(arguments.json, &shown, |out, shown, colour| explanation::write_binary(out, shown, now(), colour))?;
+            print(arguments.json, &shown, |out, shown, colour| {
+                explanation::write_binary(out, shown, now(), colour)
+            })?;
         }
         None => {
-            let options = Options { reuse_failures: arguments.reuse_failures, ..Options::default() };
+            let options =
+                Options { reuse_failures: arguments.reuse_failures, ..Options::default() };
             let shown = explain_command(&arguments.command, options);
-            print(arguments.json, &shown, |out, shown, colour| explanation::write(out, shown, now(), colour))?;
+            print(arguments.json, &shown, |out, shown, colour| {
+                explanation::write(out, shown, now(), colour)
+            })?;
         }
     }
     Ok(exit::OK)
@@ -94,13 +102,16 @@ fn explain_command(words: &[OsString], options: Options) -> Explanation {
     Explanation { hints, ..explained(inspection) }
 }
 
-/// The latest decision about a program with these arguments, by whatever path it was started and wherever.
+/// The latest decision about a program with these arguments, by whatever path it was started and
+/// wherever.
 fn as_it_ran(argv: &[String], decisions: &[Decision]) -> Option<Decision> {
     let file = |folder: &Path, program: &str| folder.join(program).canonicalize().ok();
     let asked = program_by_path(argv).and_then(|program| file(Path::new(""), program))?;
     let is_it = |decision: &&Decision| {
         decision.argv.get(1..) == argv.get(1..)
-            && program_by_path(&decision.argv).and_then(|program| file(Path::new(&decision.cwd), program)).as_ref()
+            && program_by_path(&decision.argv)
+                .and_then(|program| file(Path::new(&decision.cwd), program))
+                .as_ref()
                 == Some(&asked)
     };
     decisions.iter().rev().find(is_it).cloned()
@@ -112,9 +123,12 @@ fn program_by_path(argv: &[String]) -> Option<&str> {
 }
 
 fn explained(inspection: Inspection) -> Explanation {
-    let Inspection { argv, reused, reason, latest, nearer, differences, programs, assumed } = inspection;
-    let mut programs: BTreeMap<String, ShownProgram> =
-        programs.into_iter().map(|builds| (builds.program.clone(), shown_program(&builds))).collect();
+    let Inspection { argv, reused, reason, latest, nearer, differences, programs, assumed } =
+        inspection;
+    let mut programs: BTreeMap<String, ShownProgram> = programs
+        .into_iter()
+        .map(|builds| (builds.program.clone(), shown_program(&builds)))
+        .collect();
     let difference = |Difference { reason, subject, .. }: Difference| ShownDifference {
         sort: reason.sort,
         program: programs.remove(&subject),
@@ -123,12 +137,22 @@ fn explained(inspection: Inspection) -> Explanation {
     };
     Explanation {
         decision: if reused.is_some() { "reused" } else { "executed" },
-        nearest: if reason.sort == "new" { nearest(&argv, &recent_decisions()) } else { Vec::new() },
+        nearest: if reason.sort == "new" {
+            nearest(&argv, &recent_decisions())
+        } else {
+            Vec::new()
+        },
         argv,
         reason: reason.text,
         sort: reason.sort,
-        refusals: latest.as_ref().filter(|_| reused.is_none()).map(|run| run.refusals.clone()).unwrap_or_default(),
-        reused: reused.map(|run| ShownRun::new(run.origin, run.exit_code, Some(run.duration.as_millis() as u64))),
+        refusals: latest
+            .as_ref()
+            .filter(|_| reused.is_none())
+            .map(|run| run.refusals.clone())
+            .unwrap_or_default(),
+        reused: reused.map(|run| {
+            ShownRun::new(run.origin, run.exit_code, Some(run.duration.as_millis() as u64))
+        }),
         latest: latest.map(shown_run),
         nearer: nearer.map(shown_run),
         differences: differences.into_iter().map(difference).collect(),
@@ -148,16 +172,24 @@ fn shown_program(builds: &Builds) -> ShownProgram {
     }
     match (manifests(&builds.before), manifests(&builds.now)) {
         (Ok(before), Ok(now)) => {
-            let refusals = now.iter().flat_map(|manifest| &manifest.refusals).map(Refusal::to_string).collect();
+            let refusals = now
+                .iter()
+                .flat_map(|manifest| &manifest.refusals)
+                .map(Refusal::to_string)
+                .collect();
             let set = NodeSet::from_bytes(&builds.executed);
             let executed = (!builds.executed.is_empty()).then_some(&set);
-            let compare = |executed| change::compare(&before, &now, builds.entry.as_deref(), executed);
+            let compare =
+                |executed| change::compare(&before, &now, builds.entry.as_deref(), executed);
             let narrowed = compare(executed);
             // What nobody executed may still be all that can be told.
-            let comparison = if narrowed == Comparison::default() { compare(None) } else { narrowed };
+            let comparison =
+                if narrowed == Comparison::default() { compare(None) } else { narrowed };
             ShownProgram::new(comparison, refusals, &builds.libraries)
         }
-        (Err(error), _) | (_, Err(error)) => ShownProgram::closed(format!("a manifest cannot be used: {error}")),
+        (Err(error), _) | (_, Err(error)) => {
+            ShownProgram::closed(format!("a manifest cannot be used: {error}"))
+        }
     }
 }
 
@@ -169,7 +201,8 @@ fn explain_binary(path: &Path) -> anyhow::Result<BinaryExplanation> {
     let settings = Settings::from_environment();
     let opened = Opened::open(path, &settings)?;
     let binary = opened.binary()?;
-    let (levels, refusals) = opened.manifest(&binary).map(|manifest| narrowness(&manifest)).unwrap_or_default();
+    let (levels, refusals) =
+        opened.manifest(&binary).map(|manifest| narrowness(&manifest)).unwrap_or_default();
     let fingerprint = fingerprint::fingerprint(path, None, &settings);
     Ok(BinaryExplanation {
         binary: path.display().to_string(),
@@ -203,18 +236,25 @@ fn recent_decisions() -> Vec<Decision> {
     store.and_then(|opened| opened.store.decisions(LOOKED_AT).ok()).unwrap_or_default()
 }
 
-/// The commands in the log that run the same program and have most of their words in common with this one.
+/// The commands in the log that run the same program and have most of their words in common with
+/// this one.
 fn nearest(argv: &[String], decisions: &[Decision]) -> Vec<String> {
-    let name = |argv: &[String]| argv.first().and_then(|program| program.rsplit('/').next().map(str::to_owned));
+    let name = |argv: &[String]| {
+        argv.first().and_then(|program| program.rsplit('/').next().map(str::to_owned))
+    };
     let mut near: Vec<(usize, &Decision)> = Vec::new();
     for decision in decisions.iter().rev().filter(|decision| name(&decision.argv) == name(argv)) {
-        if near.iter().all(|(_, known)| (&known.argv, &known.cwd) != (&decision.argv, &decision.cwd)) {
+        if near
+            .iter()
+            .all(|(_, known)| (&known.argv, &known.cwd) != (&decision.argv, &decision.cwd))
+        {
             near.push((decision.argv.iter().filter(|word| argv.contains(word)).count(), decision));
         }
     }
     near.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
-    let shown =
-        |decision: &Decision| format!("{} (in {})", units::command(&decision.argv), units::visible(&decision.cwd));
+    let shown = |decision: &Decision| {
+        format!("{} (in {})", units::command(&decision.argv), units::visible(&decision.cwd))
+    };
     near.into_iter().take(MOST_NEAR).map(|(_, decision)| shown(decision)).collect()
 }
 
@@ -244,7 +284,10 @@ mod tests {
             shadow: None,
         };
         let log = ["./t a b", "./t a b", "./other a b c", "./t x", "sub/t y"].map(decision);
-        assert_eq!(nearest(&words("./t a c"), &log), ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]);
+        assert_eq!(
+            nearest(&words("./t a c"), &log),
+            ["./t a b (in /w)", "./t x (in /w)", "sub/t y (in /w)"]
+        );
         assert!(nearest(&words("./unknown"), &log).is_empty());
     }
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Print the fingerprint of each binary: 32 hex digits, two spaces, the path.
 ///
-/// It changes when anything that the binary can reach has changed: functions, data, project-built shared
-/// libraries symbol by symbol, other libraries by their content.
+/// It changes when anything that the binary can reach has changed: functions, data, project-built
+/// shared libraries symbol by symbol, other libraries by their content.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Start at this function instead of the program's entry (constructors still count)

@@ -10,12 +10,14 @@ use anyhow::bail;
 
 /// Remove what was used longest ago, until the store is within its limit.
 ///
-/// The store does so by itself, a little at a time, while results are added; this is for those who have just lowered the
-/// limit, or want the space now. The limit is TASTING_MAXSIZE (`500M`, `5G`; 5G if it is not set). The cache of objects
-/// (TASTING_REUSE_OBJECTS) has a limit of its own, TASTING_OBJECTS_MAXSIZE, and is cleaned as well.
+/// The store does so by itself, a little at a time, while results are added; this is for those who
+/// have just lowered the limit, or want the space now. The limit is TASTING_MAXSIZE (`500M`, `5G`;
+/// 5G if it is not set). The cache of objects (TASTING_REUSE_OBJECTS) has a limit of its own,
+/// TASTING_OBJECTS_MAXSIZE, and is cleaned as well.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Clean the shared folder (a remote store `file:…` with the attribute expire) instead: remove what nobody has used for that long
+    /// Clean the shared folder (a remote store `file:…` with the attribute expire) instead: remove
+    /// what nobody has used for that long
     #[arg(long)]
     remote: bool,
 }
@@ -40,7 +42,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     if let Some(objects) = Objects::new(&settings).filter(|objects| objects.root().exists()) {
         let freed = objects.clean()?;
         let (_, left) = objects.volume()?;
-        println!("Freed {} of objects; {} of {} are in use.", size(freed), size(left), size(objects.limit()));
+        println!(
+            "Freed {} of objects; {} of {} are in use.",
+            size(freed),
+            size(left),
+            size(objects.limit())
+        );
     }
     Ok(exit::OK)
 }

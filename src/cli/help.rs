@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 /// Explain a command, a file, a shim, or the code of a reason.
 ///
-/// TOPIC is a subcommand (`run`), `tasting.toml` (the settings of a project), `tasting-cc` (the shims and the environment),
-/// `codes` (all reasons for which tests run or results are not kept), or one of these codes, as `tasting log` and
-/// `tasting stats` show them (`network`).
+/// TOPIC is a subcommand (`run`), `tasting.toml` (the settings of a project), `tasting-cc` (the
+/// shims and the environment), `codes` (all reasons for which tests run or results are not kept),
+/// or one of these codes, as `tasting log` and `tasting stats` show them (`network`).
 #[derive(clap::Args)]
 pub struct Arguments {
     /// What to explain
@@ -20,7 +20,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     match &arguments.topic[..] {
         [word] if super::command().find_subcommand(word).is_none() => match topics::find(word) {
             Some(text) => io::stdout().write_all(text.as_bytes())?,
-            None => bail!("there is no topic {word:?}: try a subcommand, tasting.toml, tasting-cc, codes, or a code"),
+            None => bail!(
+                "there is no topic {word:?}: try a subcommand, tasting.toml, tasting-cc, codes, or a code"
+            ),
         },
         words => print_long_help(words)?,
     }

@@ -1,4 +1,5 @@
-//! `tasting history`: what would have been saved over past commits, and whether a failure would have been missed.
+//! `tasting history`: what would have been saved over past commits, and whether a failure would
+//! have been missed.
 
 pub mod commands;
 mod decided;
@@ -26,11 +27,13 @@ use std::path::PathBuf;
 
 /// Replay past commits: what would have been reused, and would a failure have been missed?
 ///
-/// Each commit is checked out in a folder of its own (below TASTING_DIR; this checkout and its repository are only read), built
-/// through the shims and tested in shadow mode: every test runs, and what would have been reused is noted for whole binaries, for
-/// object files, for functions that can be reached and for functions that are executed. The commands are those that `tasting init`
-/// shows, or those of [history] in tasting.toml: configure, build, test. A commit that does not build is skipped. After Ctrl-C the
-/// same command goes on where it was. Exit code 1 if a failure would have been missed.
+/// Each commit is checked out in a folder of its own (below TASTING_DIR; this checkout and its
+/// repository are only read), built through the shims and tested in shadow mode: every test runs,
+/// and what would have been reused is noted for whole binaries, for object files, for functions
+/// that can be reached and for functions that are executed. The commands are those that
+/// `tasting init` shows, or those of [history] in tasting.toml: configure, build, test. A commit
+/// that does not build is skipped. After Ctrl-C the same command goes on where it was. Exit code 1
+/// if a failure would have been missed.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting history -n 30                    # the last 30 commits\n  \
     tasting history v1.0..v1.1 -o page.html  # a range, as a page\n  \
@@ -51,7 +54,8 @@ pub struct Arguments {
     /// How many jobs build and test at the same time; default: as many as there are processors
     #[arg(short = 'j', value_name = "N")]
     jobs: Option<usize>,
-    /// Do not measure what building and testing takes without Tasting (two more builds of one commit)
+    /// Do not measure what building and testing takes without Tasting (two more builds of one
+    /// commit)
     #[arg(long)]
     no_overhead: bool,
     /// Replay everything once more at the AST level, for a column of its own
@@ -81,15 +85,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let settings = Settings::from_environment();
     let repository = Repository::here()?;
     let config = Config::read(&repository.project()).map_err(anyhow::Error::msg)?;
-    let commits = repository.commits(arguments.range.as_deref(), arguments.last, arguments.first_parent)?;
+    let commits =
+        repository.commits(arguments.range.as_deref(), arguments.last, arguments.first_parent)?;
     if commits.is_empty() {
         bail!("there are no commits in this range");
     }
-    let folder = open_store(&settings)?.folder.join("history").join(key(&repository, &arguments, &config));
+    let folder =
+        open_store(&settings)?.folder.join("history").join(key(&repository, &arguments, &config));
     if arguments.fresh && folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
     }
-    let jobs = arguments.jobs.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let jobs = arguments
+        .jobs
+        .or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1);
     let (clean, overhead) = (arguments.clean, !arguments.no_overhead);
     let times = match (arguments.suite, arguments.times) {
         (true, _) => Some(Reuse::BySuite),
@@ -101,7 +111,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let mut replayed = replay::replay(&plan, &commits)?;
     if arguments.ast {
         let folder = folder.join("ast");
-        let plan = Plan { folder: &folder, level: Some("ast"), overhead: false, times: None, ..plan };
+        let plan =
+            Plan { folder: &folder, level: Some("ast"), overhead: false, times: None, ..plan };
         levels::take_over(&mut replayed, &replay::replay(&plan, &commits)?);
     }
     let commits = replayed;
@@ -121,7 +132,8 @@ fn print(arguments: &Arguments, shown: &History) -> anyhow::Result<()> {
     }
     out.flush()?;
     if let Some(path) = &arguments.output {
-        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         page::write(&mut BufWriter::new(file), &page::Content::of_history(shown))?;
     }
     Ok(())

@@ -14,14 +14,16 @@ use std::path::{Path, PathBuf};
 
 /// Say which lines let this project build and test through Tasting.
 ///
-/// Looks at the folder for what its build system reads (CMakeLists.txt, meson.build, configure.ac, Cargo.toml, MODULE.bazel,
-/// build.ninja, Makefile), and prints for each the commands that build and test with Tasting. The project's own files need no
-/// change. Where a few lines in a file make the commands shorter, they are shown, and written with --write; what is there
-/// already is never changed, only added to.
+/// Looks at the folder for what its build system reads (CMakeLists.txt, meson.build, configure.ac,
+/// Cargo.toml, MODULE.bazel, build.ninja, Makefile), and prints for each the commands that build
+/// and test with Tasting. The project's own files need no change. Where a few lines in a file make
+/// the commands shorter, they are shown, and written with --write; what is there already is never
+/// changed, only added to.
 ///
-/// With --try the project is copied into a temporary folder (what git would commit of it), built there with those commands, and
-/// tested until the results settle, with a store of its own. It ends with how many tests were reused and why the others were not.
-/// Nothing is left behind. Exit code 1 if it does not build or no test went through Tasting.
+/// With --try the project is copied into a temporary folder (what git would commit of it), built
+/// there with those commands, and tested until the results settle, with a store of its own. It ends
+/// with how many tests were reused and why the others were not. Nothing is left behind. Exit code 1
+/// if it does not build or no test went through Tasting.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting init             # what would I type?\n  \
     tasting init --write     # write the lines, too\n  \
@@ -37,7 +39,8 @@ pub struct Arguments {
     /// Build and test a copy in a temporary folder, and say what was reused
     #[arg(long = "try")]
     is_trial: bool,
-    /// Print JSON: folder, systems (a list of {system, because, build, test, files}; a file is {path, lines, state}), notes; with --try, trial
+    /// Print JSON: folder, systems (a list of {system, because, build, test, files}; a file is
+    /// {path, lines, state}), notes; with --try, trial
     #[arg(long)]
     json: bool,
 }
@@ -93,7 +96,8 @@ pub struct ProjectFolder {
 impl ProjectFolder {
     fn find() -> ProjectFolder {
         let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
-        let prefix = own.parent().and_then(Path::parent).filter(|prefix| prefix.join(CMAKE_FILE).exists());
+        let prefix =
+            own.parent().and_then(Path::parent).filter(|prefix| prefix.join(CMAKE_FILE).exists());
         let found = which::which("tasting").ok().and_then(|found| fs::canonicalize(found).ok());
         let store = Settings::from_environment().dir.unwrap_or_default();
         ProjectFolder { prefix: prefix.map(Path::to_owned), on_path: found == Some(own), store }
@@ -114,7 +118,9 @@ impl ProjectFolder {
         }
         if !self.on_path {
             let folder = self.file("bin");
-            notes.push(format!("tasting is not in PATH, where these lines expect it: PATH={folder}:$PATH"));
+            notes.push(format!(
+                "tasting is not in PATH, where these lines expect it: PATH={folder}:$PATH"
+            ));
         }
         notes
     }

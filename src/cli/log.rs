@@ -11,14 +11,16 @@ const ON_TERMINAL: usize = 40;
 
 /// Show what was decided about each test, and why, the newest last.
 ///
-/// A line has the time (UTC), whether the result was reused or the test executed, how long it took or what was saved, the
-/// command, and the reason. Exit codes other than 0 stand behind the command. On a terminal the last 40 decisions are
-/// shown, otherwise all that are kept (about 40,000).
+/// A line has the time (UTC), whether the result was reused or the test executed, how long it took
+/// or what was saved, the command, and the reason. Exit codes other than 0 stand behind the
+/// command. On a terminal the last 40 decisions are shown, otherwise all that are kept (about
+/// 40,000).
 #[derive(clap::Args)]
 #[command(after_help = "Which tests ran today, and why?\n\n  \
     tasting log --json | jq -r 'select(.decision == \"executed\") | \"\\(.argv[0]): \\(.reason)\"'")]
 pub struct Arguments {
-    /// Print a JSON object a line: time (ms since 1970), argv, cwd, decision, step, reason, sort (its code), not_kept (the code of a refusal), exit_code, duration_ms, saved_ms, …
+    /// Print a JSON object a line: time (ms since 1970), argv, cwd, decision, step, reason, sort
+    /// (its code), not_kept (the code of a refusal), exit_code, duration_ms, saved_ms, …
     #[arg(long)]
     json: bool,
     /// Show the last N decisions

@@ -105,8 +105,8 @@ fn command() -> clap::Command {
     Arguments::command()
 }
 
-/// `tasting run` by itself: it stands before every test, and making the definition of the whole command line takes as long as
-/// starting a program.
+/// `tasting run` by itself: it stands before every test, and making the definition of the whole
+/// command line takes as long as starting a program.
 #[derive(Parser)]
 #[command(name = "tasting run", disable_help_flag = true)]
 struct RunAlone {
@@ -178,7 +178,10 @@ struct OpenStore {
 }
 
 fn open_store(settings: &Settings) -> anyhow::Result<OpenStore> {
-    let folder = settings.dir.clone().context("there is no folder for the store: set TASTING_DIR or HOME")?;
+    let folder = settings
+        .dir
+        .clone()
+        .context("there is no folder for the store: set TASTING_DIR or HOME")?;
     let limit = settings.max_size.unwrap_or(DEFAULT_LIMIT);
     let store = FileStore::new(&folder, Options { limit, read_only: settings.readonly });
     Ok(OpenStore { store, folder, limit })

@@ -1,4 +1,5 @@
-//! `tasting objects`: what compilers' shims have done for them, since they speak to no server themselves.
+//! `tasting objects`: what compilers' shims have done for them, since they speak to no server
+//! themselves.
 
 use super::{OpenStore, exit, open_store};
 use crate::model::Hash;
@@ -59,7 +60,8 @@ pub fn remote(settings: &Settings) -> anyhow::Result<Option<(Remote, usize)>> {
 
 /// The same for whoever sends; `None` as well if nothing is to be written there.
 fn sender(settings: &Settings) -> anyhow::Result<Option<Remote>> {
-    let Some((remote, largest)) = remote(settings)?.filter(|(remote, _)| remote.is_writable()) else {
+    let Some((remote, largest)) = remote(settings)?.filter(|(remote, _)| remote.is_writable())
+    else {
         return Ok(None);
     };
     let Some(objects) = Objects::new(settings) else { return Ok(None) };
@@ -68,7 +70,10 @@ fn sender(settings: &Settings) -> anyhow::Result<Option<Remote>> {
 
 /// Sends the objects that wait.
 pub fn send_waiting(settings: &Settings, store: &FileStore) -> anyhow::Result<Moved> {
-    Ok(sender(settings)?.map(|remote| remote.upload_waiting(store)).transpose()?.unwrap_or_default())
+    Ok(sender(settings)?
+        .map(|remote| remote.upload_waiting(store))
+        .transpose()?
+        .unwrap_or_default())
 }
 
 fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {
@@ -87,11 +92,15 @@ fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {
         Ok(Asked::Bad(reason)) => reason,
         Err(trouble) => {
             let shown = &trouble.shown;
-            settings.log(format_args!("the remote store {shown} is left alone for a while: {}", trouble.reason));
+            settings.log(format_args!(
+                "the remote store {shown} is left alone for a while: {}",
+                trouble.reason
+            ));
             return Ok(Reply::Private);
         }
     };
     let url = remote.location.url();
-    settings.log(format_args!("the object {key} in the remote store {url} is of no use: {problem}"));
+    settings
+        .log(format_args!("the object {key} in the remote store {url} is of no use: {problem}"));
     Ok(wanted(Reply::Replace))
 }

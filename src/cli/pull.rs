@@ -7,12 +7,15 @@ use crate::report::transfer;
 
 /// Fetch results from the store of the team, or from a file.
 ///
-/// `tasting run` fetches what it needs by itself; this is for filling a machine in advance, for instance before it goes without a
-/// network, and for files that `tasting push` has written. What cannot be believed is left out. Servers behind http:// do not tell what
-/// they hold, so nothing can be pulled from them.
+/// `tasting run` fetches what it needs by itself; this is for filling a machine in advance, for
+/// instance before it goes without a network, and for files that `tasting push` has written. What
+/// cannot be believed is left out. Servers behind http:// do not tell what they hold, so nothing
+/// can be pulled from them.
 #[derive(clap::Args)]
-#[command(after_help = "  tasting pull                  # everything of the project's remote store\n  \
-    tasting pull results.tasting  # an archive of another machine")]
+#[command(
+    after_help = "  tasting pull                  # everything of the project's remote store\n  \
+    tasting pull results.tasting  # an archive of another machine"
+)]
 pub struct Arguments {
     /// Print JSON: remote, outcomes, tests, objects, bytes, left, reasons
     #[arg(long)]

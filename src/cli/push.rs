@@ -16,13 +16,14 @@ use std::time::Duration;
 
 /// Send results to the store of the team, or write them to a file.
 ///
-/// Without a destination: sends what waits to be sent to the store that TASTING_REMOTE or tasting.toml names, and ends when it is
-/// there. `tasting run` leaves that to a process that nobody waits for; where such processes are ended with the job, as on
-/// build servers, let this be the last step. Compiled objects that wait (the attribute objects) are sent as well. --all sends every
-/// result that this machine has.
+/// Without a destination: sends what waits to be sent to the store that TASTING_REMOTE or
+/// tasting.toml names, and ends when it is there. `tasting run` leaves that to a process that
+/// nobody waits for; where such processes are ended with the job, as on build servers, let this be
+/// the last step. Compiled objects that wait (the attribute objects) are sent as well. --all sends
+/// every result that this machine has.
 ///
-/// With a destination, a URL or the name of a file: sends everything there. A file is for places that take one archive rather
-/// than a request for each test; `tasting pull` reads it.
+/// With a destination, a URL or the name of a file: sends everything there. A file is for places
+/// that take one archive rather than a request for each test; `tasting pull` reads it.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting push                          # nothing waits any more\n  \
     tasting push --all redis://cache:6379 # fill a store\n  \
@@ -74,7 +75,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 /// What was moved, as it is shown.
 pub fn shown(remote: &Remote, moved: Moved) -> ShownTransfer {
     let Moved { outcomes, tests, objects, bytes, left, reasons } = moved;
-    ShownTransfer { remote: remote.location.shown.clone(), outcomes, tests, objects, bytes, left, reasons }
+    ShownTransfer {
+        remote: remote.location.shown.clone(),
+        outcomes,
+        tests,
+        objects,
+        bytes,
+        left,
+        reasons,
+    }
 }
 
 /// The remote store that words name, or the one of the project.
@@ -85,8 +94,9 @@ pub fn remote(words: &[String], settings: &Settings, near: &FileStore) -> anyhow
         [] => sharing::location(settings, &config).map_err(anyhow::Error::msg)?,
         words => Some(named(words, &working)?),
     };
-    let location =
-        location.context("there is no remote store: set TASTING_REMOTE, or remote in tasting.toml, or name one")?;
+    let location = location.context(
+        "there is no remote store: set TASTING_REMOTE, or remote in tasting.toml, or name one",
+    )?;
     let is_meant = !words.is_empty() && location.attributes.read_only != Some(true);
     let mut remote = sharing::open(location, settings, &config, near);
     if is_meant {

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Write a page that shows what became of tests, and why.
 ///
-/// One file that loads nothing from elsewhere. With --history: the commits that `tasting history --json` has replayed, as a
-/// matrix with the reason behind each cell, the granularities side by side, the dearest tests and changes. Without: the latest
-/// decision about each test, from the log of this machine; with --suite, of the latest run of tests only.
+/// One file that loads nothing from elsewhere. With --history: the commits that
+/// `tasting history --json` has replayed, as a matrix with the reason behind each cell, the
+/// granularities side by side, the dearest tests and changes. Without: the latest decision about
+/// each test, from the log of this machine; with --suite, of the latest run of tests only.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting report -o report.html\n  \
     ctest --test-dir build; tasting report --suite -o report.html --trace trace.json\n  \
@@ -68,10 +69,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 /// What the log says; of its latest run a trace is written, if that is wanted.
 fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
     let all = open_store(&Settings::from_environment())?.store.decisions(usize::MAX)?;
-    let run = if arguments.suite || arguments.trace.is_some() { trace::latest_run(all.clone()) } else { Vec::new() };
+    let run = if arguments.suite || arguments.trace.is_some() {
+        trace::latest_run(all.clone())
+    } else {
+        Vec::new()
+    };
     if let Some(path) = &arguments.trace {
         let root = std::env::current_dir().unwrap_or_default();
-        let events = trace::events(&run, |decision| names::of(&decision.argv, &decision.cwd, &root));
+        let events =
+            trace::events(&run, |decision| names::of(&decision.argv, &decision.cwd, &root));
         write_file(path, |file| json::write_line(file, &events))?;
     }
     Ok(match arguments.suite {
@@ -80,7 +86,10 @@ fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
     })
 }
 
-pub fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let mut file = BufWriter::new(File::create(path).with_context(cannot)?);
     write(&mut file).and_then(|()| file.flush()).with_context(cannot)

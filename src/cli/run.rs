@@ -6,8 +6,9 @@ use std::ffi::OsString;
 
 /// Run a test, or replay what it did when nothing that it uses has changed.
 ///
-/// Put it in front of any test command: a program, a script, a driver that starts others. Nothing of its own is printed;
-/// output, exit status and files are those of the test. `tasting log` tells what was decided, `tasting explain` why.
+/// Put it in front of any test command: a program, a script, a driver that starts others. Nothing
+/// of its own is printed; output, exit status and files are those of the test. `tasting log` tells
+/// what was decided, `tasting explain` why.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Reuse failures as well; without it, what failed runs again
@@ -16,7 +17,8 @@ pub struct Arguments {
     /// Run this share of the tests although their results could be reused, and compare (`5%`)
     #[arg(long, value_name = "SHARE")]
     audit: Option<Share>,
-    /// What the test is called in the lists that `ctest` leaves in the environment (`PREFIX/share/tasting/cmake/ctest.cmake.in`)
+    /// What the test is called in the lists that `ctest` leaves in the environment
+    /// (`PREFIX/share/tasting/cmake/ctest.cmake.in`)
     #[arg(long, value_name = "NAME", hide = true)]
     ctest: Option<String>,
     /// The test and its arguments
@@ -26,6 +28,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> ! {
     let harness = arguments.ctest.as_deref().map(HarnessHints::of_ctest).unwrap_or_default();
-    let options = Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit, harness };
+    let options =
+        Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit, harness };
     run::end(run::run(&arguments.command, options))
 }

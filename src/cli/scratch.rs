@@ -16,7 +16,8 @@ impl Scratch {
     /// A new folder, for us alone. The purpose is a part of its name.
     pub fn new(purpose: &str) -> io::Result<Scratch> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
-        let folder = std::env::temp_dir().join(format!("tasting-{purpose}-{}-{time}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("tasting-{purpose}-{}-{time}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Scratch { folder: fs::canonicalize(folder)? })
     }
@@ -25,7 +26,8 @@ impl Scratch {
         self.folder.join(name)
     }
 
-    /// A command that runs there, with a store of its own, and with no other settings than those that name the real tools.
+    /// A command that runs there, with a store of its own, and with no other settings than those
+    /// that name the real tools.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         let kept = ["TASTING_CC", "TASTING_CXX", "TASTING_LD"];

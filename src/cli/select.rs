@@ -10,8 +10,9 @@ use std::io::Write;
 
 /// Print which tests of a harness have to run. Nothing is run.
 ///
-/// What is printed belongs together: a test that another one needs, such as a fixture, is named with it. Without any test that has
-/// to run nothing is printed, or an expression that chooses nothing.
+/// What is printed belongs together: a test that another one needs, such as a fixture, is named
+/// with it. Without any test that has to run nothing is printed, or an expression that chooses
+/// nothing.
 #[derive(clap::Args)]
 #[command(
     override_usage = "tasting select [OPTIONS] -- HARNESS [ARGUMENT]...\n       tasting select [OPTIONS] --list FILE",
@@ -44,7 +45,8 @@ enum Format {
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let plan = Plan::new(arguments.which.harness()?.list(Output::AsOurs)?, false);
     let results = plan.foreseen();
-    let tests: Vec<ShownTest> = plan.started().into_iter().map(|index| shown_test(results[index].clone())).collect();
+    let tests: Vec<ShownTest> =
+        plan.started().into_iter().map(|index| shown_test(results[index].clone())).collect();
     let form = match arguments.format {
         Format::Names => Form::Names,
         Format::CtestRegex => Form::CTestRegex,

@@ -1,5 +1,6 @@
-//! `tasting setup`: puts beside the programs what they and others look for: files for CMake and Meson, names of compilers and
-//! linkers, pages of the manual, completions. All of it is inside the program.
+//! `tasting setup`: puts beside the programs what they and others look for: files for CMake and
+//! Meson, names of compilers and linkers, pages of the manual, completions. All of it is inside the
+//! program.
 
 mod compilers;
 mod pages;
@@ -15,10 +16,11 @@ use std::path::{Path, PathBuf};
 
 /// Install the files that belong to the programs: for CMake, Meson, man and the shells.
 ///
-/// `cargo install` brings programs only. This writes the rest below PREFIX, which by default is the folder above the one that
-/// tasting is in: share/tasting (CMake, Meson), lib/tasting (the names of all compilers and linkers of this machine, for PATH),
-/// libexec/tasting, the manual and the completions. Where PREFIX/bin has no tasting, links to this one are made. Run it again
-/// after a new compiler was installed.
+/// `cargo install` brings programs only. This writes the rest below PREFIX, which by default is the
+/// folder above the one that tasting is in: share/tasting (CMake, Meson), lib/tasting (the names of
+/// all compilers and linkers of this machine, for PATH), libexec/tasting, the manual and the
+/// completions. Where PREFIX/bin has no tasting, links to this one are made. Run it again after a
+/// new compiler was installed.
 #[derive(clap::Args)]
 #[command(after_help = "  cargo install --path . && tasting setup\n  \
     tasting setup --prefix ~/.local\n  \
@@ -58,7 +60,9 @@ const COMPILERS: &str = "lib/tasting";
 const KEPT: [&str; 5] = ["bin", "lib", "libexec", "man", "share"];
 
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
-    let own = std::env::current_exe().and_then(fs::canonicalize).context("cannot find out where tasting is")?;
+    let own = std::env::current_exe()
+        .and_then(fs::canonicalize)
+        .context("cannot find out where tasting is")?;
     let prefix = prefix(&arguments, &own)?;
     let is_wanted = |part| arguments.only.is_none_or(|only| only == part);
     let mut items = Vec::new();
@@ -77,13 +81,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         done.with_context(|| format!("cannot write {}", target.display()))?;
     }
     remove_empty(&prefix.join(COMPILERS), &prefix);
-    println!("{} {}", if arguments.remove { "removed from" } else { "installed in" }, prefix.display());
+    println!(
+        "{} {}",
+        if arguments.remove { "removed from" } else { "installed in" },
+        prefix.display()
+    );
     Ok(exit::OK)
 }
 
 /// Writes everything but the names of compilers below a folder, with links to the programs.
 pub fn write_files(prefix: &Path) -> anyhow::Result<()> {
-    let own = std::env::current_exe().and_then(fs::canonicalize).context("cannot find out where tasting is")?;
+    let own = std::env::current_exe()
+        .and_then(fs::canonicalize)
+        .context("cannot find out where tasting is")?;
     for (path, item) in programs(prefix, &own).into_iter().chain(files()?) {
         let target = prefix.join(path);
         install(&target, &item).with_context(|| format!("cannot write {}", target.display()))?;
@@ -94,10 +104,12 @@ pub fn write_files(prefix: &Path) -> anyhow::Result<()> {
 fn prefix(arguments: &Arguments, own: &Path) -> anyhow::Result<PathBuf> {
     let prefix = match &arguments.prefix {
         Some(prefix) => std::path::absolute(prefix)?,
-        None => match own.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent) {
-            Some(prefix) => prefix.to_owned(),
-            None => bail!("{} is in no folder called bin: say --prefix DIR", own.display()),
-        },
+        None => {
+            match own.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent) {
+                Some(prefix) => prefix.to_owned(),
+                None => bail!("{} is in no folder called bin: say --prefix DIR", own.display()),
+            }
+        }
     };
     Ok(prefix)
 }
@@ -105,8 +117,9 @@ fn prefix(arguments: &Arguments, own: &Path) -> anyhow::Result<PathBuf> {
 /// The programs, where they lie elsewhere; `tasting-c++`, which cargo cannot make.
 fn programs(prefix: &Path, own: &Path) -> Vec<Placed> {
     let mut links = vec![(PathBuf::from("bin/tasting-c++"), Item::Link("tasting-cxx".into()))];
-    let is_there =
-        |name: &str| fs::symlink_metadata(prefix.join("bin").join(name)).is_ok_and(|found| !found.is_symlink());
+    let is_there = |name: &str| {
+        fs::symlink_metadata(prefix.join("bin").join(name)).is_ok_and(|found| !found.is_symlink())
+    };
     for name in ["tasting", "tasting-cc", "tasting-cxx", "tasting-ld"] {
         if !is_there(name) {
             links.push((Path::new("bin").join(name), Item::Link(own.with_file_name(name))));
@@ -123,7 +136,10 @@ fn files() -> io::Result<Vec<Placed>> {
     let mut files = vec![
         text("share/tasting/cmake/tasting.cmake", include_str!("../../cmake/tasting.cmake")),
         text("share/tasting/cmake/ctest.cmake.in", include_str!("../../cmake/ctest.cmake.in")),
-        text("lib/cmake/Tasting/TastingConfig.cmake", include_str!("../../cmake/TastingConfig.cmake")),
+        text(
+            "lib/cmake/Tasting/TastingConfig.cmake",
+            include_str!("../../cmake/TastingConfig.cmake"),
+        ),
         text("share/tasting/meson/tasting.ini", include_str!("../../meson/tasting.ini")),
         // Meson looks for `--native-file tasting.ini` there.
         (PathBuf::from("share/meson/native/tasting.ini"), Item::Link(native.into())),
@@ -188,9 +204,12 @@ fn remove_links(folder: &Path) -> io::Result<()> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     for entry in entries.flatten() {
         let path = entry.path();
-        let leads_to_shim = || fs::read_link(&path).is_ok_and(|aim| search::is_shim(&folder.join(aim)));
+        let leads_to_shim =
+            || fs::read_link(&path).is_ok_and(|aim| search::is_shim(&folder.join(aim)));
         let is_dangling = || !path.exists();
-        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) && (leads_to_shim() || is_dangling()) {
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink())
+            && (leads_to_shim() || is_dangling())
+        {
             fs::remove_file(&path)?;
         }
     }

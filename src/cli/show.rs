@@ -10,7 +10,8 @@ use crate::report::text;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 
-/// Show the atoms of an object, an archive or a linked binary: what each is, its hash, what it refers to.
+/// Show the atoms of an object, an archive or a linked binary: what each is, its hash, what it
+/// refers to.
 ///
 /// For an object or archive this is its record; for a binary its manifest.
 #[derive(clap::Args)]
@@ -57,8 +58,9 @@ fn archive_shown(path: &Path, bytes: &[u8]) -> anyhow::Result<Shown> {
             Content::Here(bytes) => bytes,
             Content::Elsewhere => {
                 let file = path.parent().unwrap_or(Path::new("")).join(&label);
-                elsewhere =
-                    sys::map(&file).with_context(|| format!("cannot read {}, a member of {name}", file.display()))?;
+                elsewhere = sys::map(&file).with_context(|| {
+                    format!("cannot read {}, a member of {name}", file.display())
+                })?;
                 &elsewhere
             }
         };

@@ -12,17 +12,21 @@ use crate::store::{Journal, Quarantine, Store};
 
 /// Show how many results were reused, the time saved, and why tests ran.
 ///
-/// The miss rate is measured, not guessed: of the tests that ran although their results could have been reused
-/// (`tasting run --audit 5%`), the share that ended differently without being an unstable test. Without audits no rate is
-/// known, and none is shown. Tests in quarantine run until they have passed often enough again. Disturbed tests fail while
-/// they are traced or watched, and pass without: they are not traced, or not watched, from then on. Binaries of the project
-/// at hand that could only be described as a whole are named with the reason: every change of them makes their tests run.
+/// The miss rate is measured, not guessed: of the tests that ran although their results could have
+/// been reused (`tasting run --audit 5%`), the share that ended differently without being an
+/// unstable test. Without audits no rate is known, and none is shown. Tests in quarantine run until
+/// they have passed often enough again. Disturbed tests fail while they are traced or watched, and
+/// pass without: they are not traced, or not watched, from then on. Binaries of the project at hand
+/// that could only be described as a whole are named with the reason: every change of them makes
+/// their tests run.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, not_kept, audits, miss_rate, quarantine, disturbed, store, objects, whole
+    /// Print JSON: reused, executed, share, saved_ms, executed_ms, reasons, not_kept, audits,
+    /// miss_rate, quarantine, disturbed, store, objects, whole
     #[arg(long)]
     json: bool,
-    /// Print the sums as metrics for Prometheus (its text format; for the textfile collector, or a push gateway)
+    /// Print the sums as metrics for Prometheus (its text format; for the textfile collector, or a
+    /// push gateway)
     #[arg(long, conflicts_with_all = ["json", "remote", "zero"])]
     prometheus: bool,
     /// Print a short summary in Markdown, for build servers
@@ -54,8 +58,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     let shown = shown(&opened, &settings)?;
     match () {
-        () if arguments.prometheus => print(false, &shown, |out, shown, _| metrics::write_prometheus(out, shown))?,
-        () if arguments.markdown => print(false, &shown, |out, shown, _| metrics::write_markdown(out, shown))?,
+        () if arguments.prometheus => {
+            print(false, &shown, |out, shown, _| metrics::write_prometheus(out, shown))?
+        }
+        () if arguments.markdown => {
+            print(false, &shown, |out, shown, _| metrics::write_markdown(out, shown))?
+        }
         () => print(arguments.json, &shown, stats::write)?,
     }
     Ok(exit::OK)
@@ -95,9 +103,18 @@ fn shown(opened: &OpenStore, settings: &Settings) -> anyhow::Result<ShownStats> 
     let OpenStore { store, folder, limit } = opened;
     let volume = store.volume()?;
     let bytes = volume.bytes + side_caches::volume(settings);
-    let shown = ShownStore { path: folder.display().to_string(), results: volume.outcomes, bytes, limit: *limit };
-    let objects = Objects::new(settings).map(|objects| shown_objects(&objects)).transpose()?.unwrap_or_default();
-    let shown = ShownStats::new(store.stats()?, store.marks()?, store.all_disturbed()?, shown, objects);
+    let shown = ShownStore {
+        path: folder.display().to_string(),
+        results: volume.outcomes,
+        bytes,
+        limit: *limit,
+    };
+    let objects = Objects::new(settings)
+        .map(|objects| shown_objects(&objects))
+        .transpose()?
+        .unwrap_or_default();
+    let shown =
+        ShownStats::new(store.stats()?, store.marks()?, store.all_disturbed()?, shown, objects);
     Ok(shown.with_whole(doctor::build::whole_binaries(settings)))
 }
 

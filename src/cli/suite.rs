@@ -19,9 +19,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Run a whole suite: reuse what can be reused, let the harness run the rest.
 ///
-/// The harness is asked which tests there are; all of them are decided about in this process, and it runs only those that have to
-/// run, through `tasting run`. Its output, its filters and its exit status keep their meaning. At the end it is told what was
-/// reused, what ran and why, and what failed.
+/// The harness is asked which tests there are; all of them are decided about in this process, and
+/// it runs only those that have to run, through `tasting run`. Its output, its filters and its exit
+/// status keep their meaning. At the end it is told what was reused, what ran and why, and what
+/// failed.
 #[derive(clap::Args)]
 #[command(
     override_usage = "tasting suite [OPTIONS] -- HARNESS [ARGUMENT]...\n       tasting suite [OPTIONS] --list FILE",
@@ -55,7 +56,12 @@ pub struct Arguments {
 #[derive(clap::Args)]
 pub struct Which {
     /// Take the tests from a file: a JSON object a line with `name`, `argv`, `cwd`, `env`
-    #[arg(long, value_name = "FILE", conflicts_with = "harness", required_unless_present = "harness")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "harness",
+        required_unless_present = "harness"
+    )]
     list: Option<PathBuf>,
     /// How many tests of a list run at a time
     #[arg(short, long, value_name = "N", default_value_t = 1, requires = "list")]
@@ -93,15 +99,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let output = if arguments.json { Output::ToMessages } else { Output::AsOurs };
     if arguments.dry_run {
         let plan = Plan::new(harness.list(output)?, false);
-        show(&ShownSuite::new(plan.foreseen().into_iter().map(shown_test).collect(), true), arguments.json)?;
+        show(
+            &ShownSuite::new(plan.foreseen().into_iter().map(shown_test).collect(), true),
+            arguments.json,
+        )?;
         return Ok(exit::OK);
     }
     let failures = Failures::of(&arguments.which.words());
-    let only = arguments.failed.then(|| failures.names()).map(|names| names.context("no earlier run is known here"));
-    let course = Course { output, keeps_output: arguments.junit.is_some(), only: only.transpose()? };
+    let only = arguments
+        .failed
+        .then(|| failures.names())
+        .map(|names| names.context("no earlier run is known here"));
+    let course =
+        Course { output, keeps_output: arguments.junit.is_some(), only: only.transpose()? };
     let run = match course::run(&*harness, course) {
         Ok(run) => run,
-        Err(error @ (SuiteError::BadList { .. } | SuiteError::NotStarted { .. })) => return Err(error.into()),
+        Err(error @ (SuiteError::BadList { .. } | SuiteError::NotStarted { .. })) => {
+            return Err(error.into());
+        }
         Err(error) => {
             let status = harness.run_all(Manner { output, notes: None })?;
             show(&ShownSuite::closed(error.to_string()), arguments.json)?;

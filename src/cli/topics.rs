@@ -1,4 +1,5 @@
-//! The pages of the documentation that the program carries inside: for `tasting help` and for the manual.
+//! The pages of the documentation that the program carries inside: for `tasting help` and for the
+//! manual.
 
 /// A page.
 pub struct Topic {
@@ -69,7 +70,10 @@ mod tests {
         assert!(find("tasting.toml").is_some_and(|text| text.starts_with("# ")));
         assert_eq!(find("tasting-ld"), find("tasting-cc"));
         let section = find("network").unwrap_or_default();
-        assert!(section.starts_with("### network\n") && section[3..].matches("\n#").count() == 0, "{section}");
+        assert!(
+            section.starts_with("### network\n") && section[3..].matches("\n#").count() == 0,
+            "{section}"
+        );
         assert!(find("nothing").is_none());
     }
 }

@@ -1,4 +1,5 @@
-//! What `tasting --version` says: the version, the commit that it was built from, and what this build can do.
+//! What `tasting --version` says: the version, the commit that it was built from, and what this
+//! build can do.
 
 pub const SHORT: &str = concat!(env!("CARGO_PKG_VERSION"), env!("TASTING_COMMIT_SUFFIX"));
 

@@ -1,5 +1,6 @@
-//! Whose addresses an object uses as values, where its sections hold many definitions each. In: the object. Out: the places
-//! and symbols of which that is so, anywhere in the object: what is inlined somewhere uses addresses there.
+//! Whose addresses an object uses as values, where its sections hold many definitions each. In: the
+//! object. Out: the places and symbols of which that is so, anywhere in the object: what is inlined
+//! somewhere uses addresses there.
 
 use crate::elf::addresses;
 use crate::elf::labels::labels;
@@ -34,7 +35,8 @@ pub fn used(object: &ObjectFile) -> Option<Vec<Used>> {
             }
         }
         if section.is_code() && machine == elf::EM_X86_64 {
-            let places = without_relocation(section).map(|place| Used::SymbolPlace(index, place, Usage::Address));
+            let places = without_relocation(section)
+                .map(|place| Used::SymbolPlace(index, place, Usage::Address));
             used.extend(places);
         }
     }
@@ -47,7 +49,8 @@ fn add(object: &ObjectFile, relocation: &Relocation, usage: Usage, used: &mut Ve
         used.push(Used::Symbol(relocation.symbol, usage));
     }
     let SymbolPlace::Section(section) = symbol.place else { return };
-    // A field that counts from its own end is 4 bytes further on; and the end of a thing may be meant.
+    // A field that counts from its own end is 4 bytes further on; and the end of a thing may be
+    // meant.
     let addend = if symbol.is_local() { relocation.addend } else { 0 };
     for bias in [-1, 0, 3, 4] {
         let place = symbol.value.checked_add_signed(addend.saturating_add(bias));
@@ -55,8 +58,8 @@ fn add(object: &ObjectFile, relocation: &Relocation, usage: Usage, used: &mut Ve
     }
 }
 
-/// Where a `lea` leads that the assembler could complete by itself, since its target is in the same section. Every byte is
-/// looked at as if an instruction were there: some that are found are none.
+/// Where a `lea` leads that the assembler could complete by itself, since its target is in the same
+/// section. Every byte is looked at as if an instruction were there: some that are found are none.
 fn without_relocation(section: &Section) -> impl Iterator<Item = u64> {
     const LEA: u8 = 0x8d;
     const LENGTH: u64 = 6;

@@ -1,7 +1,7 @@
 //! What a call of a compiler driver will do.
 //!
-//! In: its arguments, with response files expanded. Out: pass it through, or which objects it will write, or
-//! that it will link. What is not clearly one of the latter two is passed through.
+//! In: its arguments, with response files expanded. Out: pass it through, or which objects it will
+//! write, or that it will link. What is not clearly one of the latter two is passed through.
 
 use super::languages::{self, Language};
 use super::option::{CompilerOption, Effect};
@@ -135,7 +135,9 @@ impl Seen {
             Effect::Object => self.object = true,
             Effect::Stops(why) => self.stops = self.stops.or(Some(why)),
             Effect::Output => self.output = Some(value.into()),
-            Effect::Language => self.language = (value != "none").then(|| languages::by_option(value)),
+            Effect::Language => {
+                self.language = (value != "none").then(|| languages::by_option(value))
+            }
             Effect::Lto(on) => self.lto = on,
             Effect::Search => self.search.push(word.to_owned()),
             Effect::Prefix => self.prefix(value),
@@ -165,8 +167,12 @@ impl Seen {
     /// Clang's compiler proper can be told to write something else than the driver thinks.
     fn for_clang(&mut self, value: &OsStr) {
         let bytes = value.as_bytes();
-        let other = bytes.starts_with(b"-emit-") || bytes.starts_with(b"-ast-") || bytes.starts_with(b"-rewrite");
-        if other && value != "-emit-obj" || matches!(bytes, b"-E" | b"-S" | b"-fsyntax-only" | b"-analyze") {
+        let other = bytes.starts_with(b"-emit-")
+            || bytes.starts_with(b"-ast-")
+            || bytes.starts_with(b"-rewrite");
+        if other && value != "-emit-obj"
+            || matches!(bytes, b"-E" | b"-S" | b"-fsyntax-only" | b"-analyze")
+        {
             self.stops.get_or_insert("it makes Clang write something else than an object");
         }
     }
@@ -191,13 +197,22 @@ impl Seen {
         if any(Language::Foreign) {
             return Some("it compiles a language that we do not know");
         }
-        if self.output.as_deref().is_some_and(|output| output == Path::new("-") || probe::is_device(output)) {
+        if self
+            .output
+            .as_deref()
+            .is_some_and(|output| output == Path::new("-") || probe::is_device(output))
+        {
             return Some("its output is no file");
         }
         if self.sources.iter().any(|(source, _)| probe::is_device(source)) {
             return Some("its source is no file");
         }
-        let files = self.sources.iter().map(|(source, _)| source).chain(&self.link_inputs).chain(&self.output);
+        let files = self
+            .sources
+            .iter()
+            .map(|(source, _)| source)
+            .chain(&self.link_inputs)
+            .chain(&self.output);
         probe::is_probe(folder, files.map(PathBuf::as_path)).then_some("it is a probe")
     }
 
@@ -205,13 +220,27 @@ impl Seen {
         let outputs = match (self.output, self.sources.len()) {
             (_, 0) => return Invocation::PassThrough("there is nothing to compile"),
             (Some(output), 1) => vec![output],
-            (Some(_), _) => return Invocation::PassThrough("it names one output for several sources"),
-            (None, _) => self.sources.iter().filter_map(|(source, _)| default_object(source)).collect(),
+            (Some(_), _) => {
+                return Invocation::PassThrough("it names one output for several sources");
+            }
+            (None, _) => {
+                self.sources.iter().filter_map(|(source, _)| default_object(source)).collect()
+            }
         };
         let compiles = self.sources.iter().any(|(_, language)| language.is_compiled());
-        let is_c = self.sources.iter().all(|(_, language)| matches!(language, Language::C | Language::Cxx));
+        let is_c = self
+            .sources
+            .iter()
+            .all(|(_, language)| matches!(language, Language::C | Language::Cxx));
         let source = if let [source] = &self.sources[..] { Some(source.clone()) } else { None };
-        Invocation::Compile(CompileJob { outputs, compiles, is_c, source, lto: self.lto, search: self.search })
+        Invocation::Compile(CompileJob {
+            outputs,
+            compiles,
+            is_c,
+            source,
+            lto: self.lto,
+            search: self.search,
+        })
     }
 
     fn link(self) -> Invocation {
@@ -221,14 +250,22 @@ impl Seen {
         let compiles = !self.lto && self.sources.iter().any(|(_, language)| language.is_compiled());
         let linker = match (self.linker_path, self.use_linker) {
             (Some(path), _) => LinkerChoice::Path(path),
-            (None, Some(name)) if name.as_bytes().contains(&b'/') => LinkerChoice::NamedByPath(name),
+            (None, Some(name)) if name.as_bytes().contains(&b'/') => {
+                LinkerChoice::NamedByPath(name)
+            }
             // Both drivers take these for the default.
             (None, Some(name)) if name.is_empty() || name == "ld" => LinkerChoice::Default,
             (None, Some(name)) => LinkerChoice::Named(name),
             (None, None) => LinkerChoice::Default,
         };
         let output = self.output.unwrap_or_else(|| DEFAULT_OUTPUT.into());
-        Invocation::Link(LinkJob { output, compiles, search: self.search, prefixes: self.prefixes, linker })
+        Invocation::Link(LinkJob {
+            output,
+            compiles,
+            search: self.search,
+            prefixes: self.prefixes,
+            linker,
+        })
     }
 }
 

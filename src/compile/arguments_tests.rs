@@ -11,7 +11,9 @@ fn parsed(line: &str) -> Invocation {
 #[track_caller]
 fn outputs(line: &str) -> Vec<String> {
     match parsed(line) {
-        Invocation::Compile(job) => job.outputs.iter().map(|path| path.display().to_string()).collect(),
+        Invocation::Compile(job) => {
+            job.outputs.iter().map(|path| path.display().to_string()).collect()
+        }
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -55,7 +57,8 @@ fn languages_hold_for_what_follows() {
 
 #[test]
 fn only_what_is_compiled_takes_section_flags() {
-    let compiles = |line| matches!(parsed(line), Invocation::Compile(CompileJob { compiles: true, .. }));
+    let compiles =
+        |line| matches!(parsed(line), Invocation::Compile(CompileJob { compiles: true, .. }));
     assert!(compiles("-c x.c"));
     assert!(compiles("-c x.s y.c"));
     assert!(!compiles("-c x.s"));
@@ -155,11 +158,17 @@ fn links() {
     assert_eq!(link("-r x.o y.o -o z.o").linker, LinkerChoice::Default);
     assert_eq!(link("x.o -fuse-ld=gold").linker, LinkerChoice::Named("gold".into()));
     assert_eq!(link("x.o -fuse-ld=gold -fuse-ld=ld").linker, LinkerChoice::Default);
-    assert_eq!(link("x.o -fuse-ld=/opt/ld.x").linker, LinkerChoice::NamedByPath("/opt/ld.x".into()));
+    assert_eq!(
+        link("x.o -fuse-ld=/opt/ld.x").linker,
+        LinkerChoice::NamedByPath("/opt/ld.x".into())
+    );
     assert_eq!(link("x.o --ld-path=ld.x -fuse-ld=lld").linker, LinkerChoice::Path("ld.x".into()));
     let job = link("-B one -Btwo -m32 --target=arm x.o -target aarch64 --sysroot /s");
     assert_eq!(job.prefixes, [Path::new("one"), Path::new("two")]);
-    assert_eq!(job.search, ["-Bone", "-Btwo", "-m32", "--target=arm", "-target", "aarch64", "--sysroot", "/s"]);
+    assert_eq!(
+        job.search,
+        ["-Bone", "-Btwo", "-m32", "--target=arm", "-target", "aarch64", "--sysroot", "/s"]
+    );
 }
 
 #[test]
@@ -168,7 +177,10 @@ fn probes_pass_through() {
     passes("-o conftest x.c -lm");
     passes("-c /b/CMakeFiles/CMakeScratch/TryCompile-1/src.c -o x.o");
     let folder = Path::new("/b/meson-private/tmp1");
-    assert_eq!(parse(&["-c".into(), "x.c".into()], folder), Invocation::PassThrough("it is a probe"));
+    assert_eq!(
+        parse(&["-c".into(), "x.c".into()], folder),
+        Invocation::PassThrough("it is a probe")
+    );
 }
 
 #[test]

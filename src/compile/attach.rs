@@ -1,7 +1,8 @@
-//! Attaching the record: an object that the compiler has just written gets the section that carries it.
+//! Attaching the record: an object that the compiler has just written gets the section that carries
+//! it.
 //!
-//! In: the object's path. Out: the object with its record, and without the labels that were kept for it, under the
-//! same name, mode and time.
+//! In: the object's path. Out: the object with its record, and without the labels that were kept
+//! for it, under the same name, mode and time.
 
 use super::{Syntax, definitions};
 use crate::elf::append::Appended;
@@ -23,9 +24,14 @@ pub enum AttachError {
     Elf(#[from] ElfError),
 }
 
-/// Attaches the record to the object at `object`. `labels` says what the compiler was asked for, `syntax` what the source
-/// means, where it was read.
-pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Syntax>) -> Result<(), AttachError> {
+/// Attaches the record to the object at `object`. `labels` says what the compiler was asked for,
+/// `syntax` what the source means, where it was read.
+pub fn attach(
+    object: &Path,
+    level: Level,
+    labels: Labels,
+    syntax: Option<&Syntax>,
+) -> Result<(), AttachError> {
     let metadata = fs::metadata(object)?;
     let bytes = sys::map(object)?;
     if is_bitcode(&bytes) {
@@ -38,19 +44,31 @@ pub fn attach(object: &Path, level: Level, labels: Labels, syntax: Option<&Synta
             let record = definitions::record_of_bitcode(&file, understood)?.encode();
             let block = record.ok().and_then(|record| bitcode::block(&record));
             let block = block.ok_or(ElfError::Malformed("its record cannot be encoded"))?;
-            atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&bytes[..], &block])?;
+            atomic_write::write(
+                object,
+                Some(&metadata),
+                metadata.modified().ok(),
+                &[&bytes[..], &block],
+            )?;
         }
         return Ok(());
     }
     let with_record = match syntax {
-        Some(syntax) => elf::with_made_record(&bytes, labels, |object| record(object, level, labels, syntax))?,
+        Some(syntax) => {
+            elf::with_made_record(&bytes, labels, |object| record(object, level, labels, syntax))?
+        }
         None => elf::with_record(&bytes, level, labels)?,
     };
     if let Some(with_record) = with_record {
         let Appended { head, tail } = with_record.record;
         let content = with_record.object.as_deref().unwrap_or(&bytes);
         let rest = content.get(head.len()..).unwrap_or_default();
-        atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
+        atomic_write::write(
+            object,
+            Some(&metadata),
+            metadata.modified().ok(),
+            &[&head[..], rest, &tail],
+        )?;
     }
     Ok(())
 }

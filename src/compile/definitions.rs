@@ -1,15 +1,18 @@
-//! An object's record at the AST level: the atoms are the definitions of the source. In: the unit's definitions, and the
-//! object that the compiler made of it. Out: its [`Record`].
+//! An object's record at the AST level: the atoms are the definitions of the source. In: the unit's
+//! definitions, and the object that the compiler made of it. Out: its [`Record`].
 //!
-//! The sections are as the compiler makes them, many definitions in each. So every section is cut into pieces at its
-//! symbols: the piece of a definition is that definition's atom; what a compiler split off it (`f.cold`, `f.part.0`) leads to
-//! it; what no definition accounts for (a constructor's entry, tables of inline assembler) counts by its bytes and relocations.
-//! What compilers put beside code on their own account (literals, jump tables, tables for unwinding) is decided by the definitions, and
-//! nobody else can name it. But where the linker puts literals is decided by no definition (`literals`).
+//! The sections are as the compiler makes them, many definitions in each. So every section is cut
+//! into pieces at its symbols: the piece of a definition is that definition's atom; what a compiler
+//! split off it (`f.cold`, `f.part.0`) leads to it; what no definition accounts for (a
+//! constructor's entry, tables of inline assembler) counts by its bytes and relocations. What
+//! compilers put beside code on their own account (literals, jump tables, tables for unwinding) is
+//! decided by the definitions, and nobody else can name it. But where the linker puts literals is
+//! decided by no definition (`literals`).
 //!
-//! References are those of the source, since a function that was inlined left no relocation. A definition of this
-//! unit counts twice: as what the linker binds the name to, and as what may have been inlined. To that come the symbols
-//! that only the object names, because compilers call functions of their own accord (`memcpy`, `__stack_chk_fail`).
+//! References are those of the source, since a function that was inlined left no relocation. A
+//! definition of this unit counts twice: as what the linker binds the name to, and as what may have
+//! been inlined. To that come the symbols that only the object names, because compilers call
+//! functions of their own accord (`memcpy`, `__stack_chk_fail`).
 
 mod literals;
 mod pieces;
@@ -51,14 +54,18 @@ pub fn record<'a>(object: &ObjectFile<'a>, source: &'a Understood) -> Result<Rec
 }
 
 /// The same for a file of LLVM's intermediate language, which has no sections.
-pub fn record_of_bitcode<'a>(file: &Bitcode<'a>, source: &'a Understood) -> Result<Record<'a>, ElfError> {
+pub fn record_of_bitcode<'a>(
+    file: &Bitcode<'a>,
+    source: &'a Understood,
+) -> Result<Record<'a>, ElfError> {
     let object = ObjectFile::empty();
     let mut builder = Builder::new(&object, source);
     builder.record.digest = file.digest();
     builder.record.bitcode = true;
     builder.cut();
     let optimised = |symbol: bitcode::Symbol<'a>| {
-        let place = if symbol.is_defined { OptimisedPlace::Here } else { OptimisedPlace::Elsewhere };
+        let place =
+            if symbol.is_defined { OptimisedPlace::Here } else { OptimisedPlace::Elsewhere };
         // Its size is beside the table, and such programs are few.
         let is_plain = !symbol.is_common;
         is_plain.then_some(Optimised { name: symbol.name, is_weak: symbol.is_weak, place })
@@ -104,7 +111,8 @@ struct Builder<'o, 'a> {
     symbol_of: Vec<u32>,
     symbol_named: FxHashMap<&'a str, u32>,
     weak: FxHashSet<&'a str>,
-    /// The symbols that only the object names, for each definition; and those of which it cannot be told whose they are.
+    /// The symbols that only the object names, for each definition; and those of which it cannot be
+    /// told whose they are.
     implicit: Vec<Vec<u32>>,
     implicit_for_all: Vec<u32>,
     files: FxHashMap<&'a str, u32>,
@@ -117,7 +125,9 @@ impl<'o, 'a> Builder<'o, 'a> {
     fn new(object: &'o ObjectFile<'a>, source: &'a Understood) -> Self {
         let unit = &source.unit;
         let mut named = FxHashMap::default();
-        for (number, definition) in unit.definitions.iter().enumerate().filter(|(_, it)| !it.name.is_empty()) {
+        for (number, definition) in
+            unit.definitions.iter().enumerate().filter(|(_, it)| !it.name.is_empty())
+        {
             named.entry(&*definition.name).or_insert(number as u32);
         }
         Builder {
@@ -125,7 +135,10 @@ impl<'o, 'a> Builder<'o, 'a> {
             unit,
             source,
             named,
-            has_assembler: unit.definitions.iter().any(|definition| definition.kind == DefinitionKind::Assembler),
+            has_assembler: unit
+                .definitions
+                .iter()
+                .any(|definition| definition.kind == DefinitionKind::Assembler),
             resolvers: FxHashSet::default(),
             pieces: Vec::new(),
             first_piece: Vec::new(),
@@ -157,7 +170,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         without.sort_by_key(|number| self.atom_of[*number as usize]);
         for number in without {
             let definition = &self.unit.definitions[number as usize];
-            let kind = if definition.kind == DefinitionKind::Function { AtomKind::Function } else { AtomKind::Data };
+            let kind = if definition.kind == DefinitionKind::Function {
+                AtomKind::Function
+            } else {
+                AtomKind::Data
+            };
             let mut atom = self.definition_atom(number, kind);
             self.add_literal_references(self.record.atoms.len(), &mut atom);
             self.record.atoms.push(atom);
@@ -185,7 +202,8 @@ impl<'o, 'a> Builder<'o, 'a> {
         self.add_literal_references(index, &mut atom);
         // What is merged has no place of its own.
         if section.flags & elf::SHF_MERGE.0 == 0 {
-            (atom.section, atom.section_name, atom.group) = (number as u32, section.name, groups[number]);
+            (atom.section, atom.section_name, atom.group) =
+                (number as u32, section.name, groups[number]);
         }
         atom.size = end - start;
         (atom.ending, atom.returns) = self.ending(number, start..end);
@@ -206,9 +224,11 @@ impl<'o, 'a> Builder<'o, 'a> {
         let symbol = &self.object.symbols[relocation.symbol as usize];
         match (symbol.is_local(), symbol.place) {
             (false, _) => Some(Target::Symbol(self.symbol_of[relocation.symbol as usize])),
-            // The addend of a section symbol names the place, less the field's size; a named symbol does that by itself.
+            // The addend of a section symbol names the place, less the field's size; a named symbol
+            // does that by itself.
             (true, SymbolPlace::Section(section)) => {
-                let inside = if symbol.is_section() { relocation.addend.checked_add(4)? } else { 0 };
+                let inside =
+                    if symbol.is_section() { relocation.addend.checked_add(4)? } else { 0 };
                 let place = symbol.value.checked_add_signed(inside)?;
                 Some(Target::Atom(self.piece_at(section, place)? as u32))
             }
@@ -216,7 +236,13 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    fn plain_atom(&mut self, name: &'a str, kind: AtomKind, hash: Hash, references: Vec<Reference>) -> Atom<'a> {
+    fn plain_atom(
+        &mut self,
+        name: &'a str,
+        kind: AtomKind,
+        hash: Hash,
+        references: Vec<Reference>,
+    ) -> Atom<'a> {
         let count = references.len() as u32;
         self.record.references.extend(references);
         Atom {
@@ -260,14 +286,19 @@ impl<'o, 'a> Builder<'o, 'a> {
             self.add_named(&reference.name, &mut list);
         }
         list.extend(
-            self.implicit[number as usize].iter().chain(&self.implicit_for_all).map(|symbol| Target::Symbol(*symbol)),
+            self.implicit[number as usize]
+                .iter()
+                .chain(&self.implicit_for_all)
+                .map(|symbol| Target::Symbol(*symbol)),
         );
-        // Assembler may name anything. What constructors do to a variable may have been done by the compiler.
-        let names_all =
-            definition.has_assembler || self.source.has_constructors && definition.kind == DefinitionKind::Variable;
+        // Assembler may name anything. What constructors do to a variable may have been done by the
+        // compiler.
+        let names_all = definition.has_assembler
+            || self.source.has_constructors && definition.kind == DefinitionKind::Variable;
         for (other, described) in self.unit.definitions.iter().enumerate() {
-            let is_meant =
-                names_all || described.kind == DefinitionKind::Assembler || called::by_compilers(&described.name);
+            let is_meant = names_all
+                || described.kind == DefinitionKind::Assembler
+                || called::by_compilers(&described.name);
             if is_meant && other as u32 != number {
                 list.push(Target::Atom(self.atom_of[other]));
             }
@@ -286,24 +317,38 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// What no definition accounts for: bytes and relocations. Code of that kind is assembler, of which nothing is known but
-    /// the object that it is in.
+    /// What no definition accounts for: bytes and relocations. Code of that kind is assembler, of
+    /// which nothing is known but the object that it is in.
     fn anonymous(&self, section: &Section, start: u64, end: u64) -> (Hash, Vec<Reference>) {
         let mut hasher = Hasher::new("anonymous");
-        hasher.number(section.kind.into()).number(section.flags).number(section.align).number(end - start);
+        hasher
+            .number(section.kind.into())
+            .number(section.flags)
+            .number(section.align)
+            .number(end - start);
         hasher.bytes(section.data.get(start as usize..end as usize).unwrap_or_default());
         let mut list = Targets::default();
         for relocation in relocations(section, start, end) {
             if let Some((literal, offset)) = self.literal_content(relocation) {
-                hasher.number(relocation.offset - start).number(relocation.kind.into()).number(offset as u64);
+                hasher
+                    .number(relocation.offset - start)
+                    .number(relocation.kind.into())
+                    .number(offset as u64);
                 hasher.hash(literal);
                 continue;
             }
             let Some((target, offset)) = self.target(relocation) else { return self.unexplained() };
-            hasher.number(relocation.offset - start).number(relocation.kind.into()).number(offset as u64);
+            hasher
+                .number(relocation.offset - start)
+                .number(relocation.kind.into())
+                .number(offset as u64);
             hasher.number(list.push(target));
         }
-        if section.is_code() && end > start { self.unexplained() } else { (hasher.finish(), list.found) }
+        if section.is_code() && end > start {
+            self.unexplained()
+        } else {
+            (hasher.finish(), list.found)
+        }
     }
 
     fn unexplained(&self) -> (Hash, Vec<Reference>) {
@@ -313,14 +358,18 @@ impl<'o, 'a> Builder<'o, 'a> {
         (Hasher::new("unexplained").hash(self.record.digest).finish(), list.found)
     }
 
-    /// Tells the references whose addresses the object's code and data use from those that are only accessed. Of an
-    /// intermediate language nothing is known: there all are used.
+    /// Tells the references whose addresses the object's code and data use from those that are only
+    /// accessed. Of an intermediate language nothing is known: there all are used.
     fn note_addresses(&mut self) {
-        let Some(used) = addresses::used(self.object).filter(|_| !self.record.bitcode) else { return };
+        let Some(used) = addresses::used(self.object).filter(|_| !self.record.bitcode) else {
+            return;
+        };
         let mut usages: FxHashMap<Target, Usage> = FxHashMap::default();
         for used in used {
             let (target, usage) = match used {
-                Used::Symbol(symbol, usage) => (Target::Symbol(self.symbol_of[symbol as usize]), usage),
+                Used::Symbol(symbol, usage) => {
+                    (Target::Symbol(self.symbol_of[symbol as usize]), usage)
+                }
                 Used::SymbolPlace(section, place, usage) => match self.piece_at(section, place) {
                     Some(piece) => (Target::Atom(piece as u32), usage),
                     None => continue,
@@ -330,7 +379,8 @@ impl<'o, 'a> Builder<'o, 'a> {
             *known = usage.max(*known);
         }
         let literals = &self.literals;
-        for reference in self.record.references.iter_mut().filter(|it| !literals.is_one(it.target)) {
+        for reference in self.record.references.iter_mut().filter(|it| !literals.is_one(it.target))
+        {
             reference.usage = usages.get(&reference.target).copied().unwrap_or_default();
         }
     }
@@ -339,7 +389,10 @@ impl<'o, 'a> Builder<'o, 'a> {
     fn target(&self, relocation: &Relocation) -> Option<(Target, i64)> {
         let symbol = &self.object.symbols[relocation.symbol as usize];
         if !symbol.is_local() {
-            return Some((Target::Symbol(self.symbol_of[relocation.symbol as usize]), relocation.addend));
+            return Some((
+                Target::Symbol(self.symbol_of[relocation.symbol as usize]),
+                relocation.addend,
+            ));
         }
         let SymbolPlace::Section(section) = symbol.place else { return None };
         let place = symbol.value.checked_add_signed(relocation.addend)?;
@@ -374,6 +427,7 @@ impl Targets {
 
 /// The relocations of a part of a section, which are sorted.
 fn relocations<'s>(section: &'s Section, from: u64, to: u64) -> &'s [Relocation] {
-    let place = |end: u64| section.relocations.partition_point(|relocation| relocation.offset < end);
+    let place =
+        |end: u64| section.relocations.partition_point(|relocation| relocation.offset < end);
     &section.relocations[place(from)..place(to)]
 }

@@ -1,5 +1,6 @@
-//! The dependency file of a compilation that is not done: the preprocessor writes it, of the headers that are there now. In: the
-//! options of the call. Out: those for the preprocessor, and where the file belongs.
+//! The dependency file of a compilation that is not done: the preprocessor writes it, of the
+//! headers that are there now. In: the options of the call. Out: those for the preprocessor, and
+//! where the file belongs.
 
 use super::option::Affects;
 use super::words::Word;
@@ -16,7 +17,8 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    /// What a call that makes `output` writes. The error is the reason why somebody else cannot do that.
+    /// What a call that makes `output` writes. The error is the reason why somebody else cannot do
+    /// that.
     pub fn of(words: &[Word], output: &Path) -> Result<Option<Self>, &'static str> {
         let (mut file, mut kind, mut options, mut has_target) = (None, None, Vec::new(), false);
         for word in words.iter().filter(|word| word.affects() == Affects::Dependencies) {
@@ -24,7 +26,9 @@ impl Dependencies {
             match (name, value) {
                 ("-MD" | "--write-dependencies", _) => kind = Some("-MD"),
                 ("-MMD" | "--write-user-dependencies", _) => kind = Some("-MMD"),
-                ("-MF", Some(value)) if value != "-" && !value.is_empty() => file = Some(PathBuf::from(value)),
+                ("-MF", Some(value)) if value != "-" && !value.is_empty() => {
+                    file = Some(PathBuf::from(value))
+                }
                 ("-MP", _) => options.push("-MP".into()),
                 ("-MT" | "-MQ", Some(value)) => {
                     has_target = true;
@@ -69,8 +73,11 @@ mod tests {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let found = Dependencies::of(&words(&arguments), Path::new("out/x.o"))?;
         let shown = |found: Dependencies| {
-            let options =
-                found.options(Path::new("t")).iter().map(|it| it.to_string_lossy().into_owned()).collect::<Vec<_>>();
+            let options = found
+                .options(Path::new("t"))
+                .iter()
+                .map(|it| it.to_string_lossy().into_owned())
+                .collect::<Vec<_>>();
             (found.file.display().to_string(), options.join(" "))
         };
         Ok(found.map(shown))

@@ -1,7 +1,8 @@
-//! A driver that links: it is run in our place, in an environment that leads it to the linker's shim.
+//! A driver that links: it is run in our place, in an environment that leads it to the linker's
+//! shim.
 //!
-//! In: what the call will link. Out: arguments and environment for the driver; unchanged where the linker
-//! could not be found, so that the driver says so itself.
+//! In: what the call will link. Out: arguments and environment for the driver; unchanged where the
+//! linker could not be found, so that the driver says so itself.
 
 use super::arguments::{LinkJob, LinkerChoice};
 use super::ld_links;
@@ -33,7 +34,9 @@ pub fn detour(settings: &Settings, driver: &Program, job: &LinkJob) -> Option<De
     linker::real(settings, &handover, &name)?;
     let folder = ld_links::folder(settings, &name)?;
     let mut detour = Detour { environment: handover.changes(), ..Detour::default() };
-    detour.environment.extend([handover::compiler_path_with(&folder), guard::mark(guard::COMPILER)]);
+    detour
+        .environment
+        .extend([handover::compiler_path_with(&folder), guard::mark(guard::COMPILER)]);
     if job.prefixes.iter().any(|prefix| holds_linker(prefix, &name)) {
         // Drivers look into the user's -B folders before COMPILER_PATH, and in order.
         detour.first.push(joined("-B", &folder));
@@ -52,8 +55,8 @@ fn program_name(choice: &LinkerChoice) -> OsString {
     name
 }
 
-/// Clang goes to a linker given by its path without looking anywhere. The last of such options counts,
-/// so the same one is given again with the shim's path.
+/// Clang goes to a linker given by its path without looking anywhere. The last of such options
+/// counts, so the same one is given again with the shim's path.
 fn override_of(choice: &LinkerChoice, folder: &Path) -> Option<OsString> {
     match choice {
         LinkerChoice::Default | LinkerChoice::Named(_) => None,
@@ -62,8 +65,8 @@ fn override_of(choice: &LinkerChoice, folder: &Path) -> Option<OsString> {
     }
 }
 
-/// Whether a driver would take its linker from this `-B`: a folder, or the start of a path. GCC tries
-/// other names first.
+/// Whether a driver would take its linker from this `-B`: a folder, or the start of a path. GCC
+/// tries other names first.
 fn holds_linker(prefix: &Path, name: &OsStr) -> bool {
     ["real-ld".as_ref(), "collect-ld".as_ref(), name].into_iter().any(|name| {
         let mut start = prefix.as_os_str().to_owned();
@@ -79,9 +82,13 @@ fn joined(option: &str, path: &Path) -> OsString {
     word
 }
 
-/// The whole argument list: `first`, the user's, `last`. Behind `--` nothing is an option any more, so `last`
-/// stands before it. `None` if there is a `--` inside of a response file only.
-pub fn with_detour(detour: &Detour, user: &[OsString], expanded: &[OsString]) -> Option<Vec<OsString>> {
+/// The whole argument list: `first`, the user's, `last`. Behind `--` nothing is an option any more,
+/// so `last` stands before it. `None` if there is a `--` inside of a response file only.
+pub fn with_detour(
+    detour: &Detour,
+    user: &[OsString],
+    expanded: &[OsString],
+) -> Option<Vec<OsString>> {
     let is_end = |word: &OsString| word.as_bytes() == b"--";
     let end = user.iter().position(is_end);
     if end.is_none() && !detour.last.is_empty() && expanded.iter().any(is_end) {
@@ -98,8 +105,13 @@ mod tests {
     #[test]
     fn our_words_stand_around_the_users() {
         let words = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
-        let detour = Detour { first: words(&["-B/l"]), last: words(&["--ld-path=/l/ld"]), environment: Vec::new() };
-        let whole = |user: &[&str], expanded: &[&str]| with_detour(&detour, &words(user), &words(expanded));
+        let detour = Detour {
+            first: words(&["-B/l"]),
+            last: words(&["--ld-path=/l/ld"]),
+            environment: Vec::new(),
+        };
+        let whole =
+            |user: &[&str], expanded: &[&str]| with_detour(&detour, &words(user), &words(expanded));
         assert_eq!(whole(&["x.o"], &["x.o"]), Some(words(&["-B/l", "x.o", "--ld-path=/l/ld"])));
         let end = ["-c", "--", "x.o"];
         assert_eq!(whole(&end, &end), Some(words(&["-B/l", "-c", "--ld-path=/l/ld", "--", "x.o"])));

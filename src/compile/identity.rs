@@ -1,19 +1,23 @@
-//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of its version, of what it tells its
-//! parts by default, and of the contents of those: the driver, the compiler proper, the assembler, and the libraries of each. It is the
-//! same on two machines if they would make the same objects: no name of a file or folder is in it that the driver does not print, no time.
+//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of
+//! its version, of what it tells its parts by default, and of the contents of those: the driver,
+//! the compiler proper, the assembler, and the libraries of each. It is the same on two machines if
+//! they would make the same objects: no name of a file or folder is in it that the driver does not
+//! print, no time.
 //!
-//! All libraries count, not only those that are a compiler's. The assembler is mostly in some, and LLVM computes constants (`sin(1.0)`)
-//! by the mathematical library of the machine. What the driver tells its parts follows from how it was built, and from files that
-//! it reads unasked (GCC's `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
+//! All libraries count, not only those that are a compiler's. The assembler is mostly in some, and
+//! LLVM computes constants (`sin(1.0)`) by the mathematical library of the machine. What the driver
+//! tells its parts follows from how it was built, and from files that it reads unasked (GCC's
+//! `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
 //!
-//! Asking the driver and reading the parts takes longer than a small compilation, so the answer is remembered, with the
-//! identity (device, inode, size, times) of each part, and of the folder in which others may appear: it holds as long as all of
-//! them are the same.
+//! Asking the driver and reading the parts takes longer than a small compilation, so the answer is
+//! remembered, with the identity (device, inode, size, times) of each part, and of the folder in
+//! which others may appear: it holds as long as all of them are the same.
 //!
-//! A driver may be a wrapper: a script (`musl-gcc`), a link to a compiler cache (`/usr/lib/ccache/gcc`), another program. Which
-//! compiler runs behind it may follow from anything: a variable, a configuration file, the search path. So a wrapper is asked each
-//! time what it would run, and only the contents of what it names then are remembered. Files and programs that stand in a script
-//! (specs, another wrapper) are parts as well.
+//! A driver may be a wrapper: a script (`musl-gcc`), a link to a compiler cache
+//! (`/usr/lib/ccache/gcc`), another program. Which compiler runs behind it may follow from
+//! anything: a variable, a configuration file, the search path. So a wrapper is asked each time
+//! what it would run, and only the contents of what it names then are remembered. Files and
+//! programs that stand in a script (specs, another wrapper) are parts as well.
 
 use crate::model::keys::KeyOf;
 use crate::model::{FileIdentity, Hash, Hasher};
@@ -27,15 +31,18 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Variables that lead a driver to other parts.
-const VARIABLES: [&str; 6] = ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH"];
+const VARIABLES: [&str; 6] =
+    ["COMPILER_PATH", "GCC_EXEC_PREFIX", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH"];
 
-/// The files that a driver is asked for. Clang has no `cc1` of its own; what a driver does not have it names as it was asked.
+/// The files that a driver is asked for. Clang has no `cc1` of its own; what a driver does not have
+/// it names as it was asked.
 const FILES: [&str; 3] = ["-print-prog-name=cc1", "-print-prog-name=as", "-print-file-name=specs"];
 
 /// Before the name of each file of options that Clang has read, where it tells its version.
 const CONFIGURATION: &str = "Configuration file: ";
 
-/// Has a driver print what it would run to compile nothing, and run nothing. Through a pipe, so that no name is made up.
+/// Has a driver print what it would run to compile nothing, and run nothing. Through a pipe, so
+/// that no name is made up.
 const ACCOUNT: [&str; 8] = ["-###", "-pipe", "-x", "c", "-c", "/dev/null", "-o", "/dev/null"];
 
 /// Before the name by which GCC's driver was called, in what it prints.
@@ -74,8 +81,13 @@ pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<
     remembered(settings, key, || Asked::of(driver, search, &told)?.read())?.identity
 }
 
-fn remembered(settings: &Settings, key: Hash, find_out: impl FnOnce() -> Option<Answer>) -> Option<Answer> {
-    let known = answers::recall(settings, key).and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
+fn remembered(
+    settings: &Settings,
+    key: Hash,
+    find_out: impl FnOnce() -> Option<Answer>,
+) -> Option<Answer> {
+    let known = answers::recall(settings, key)
+        .and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
     if let Some(answer) = known.filter(still_holds) {
         return Some(answer);
     }
@@ -95,17 +107,23 @@ fn part(path: &Path) -> Option<(Vec<u8>, FileIdentity)> {
 
 /// Whether a program is neither GCC's driver nor Clang's.
 fn is_wrapper(driver: &Path) -> bool {
-    let has = |content: &[u8]| OF_DRIVERS.iter().any(|text| memchr::memmem::find(content, text).is_some());
+    let has = |content: &[u8]| {
+        OF_DRIVERS.iter().any(|text| memchr::memmem::find(content, text).is_some())
+    };
     !sys::map(driver).is_ok_and(|content| content.starts_with(b"\x7fELF") && has(&content))
 }
 
-/// The files that a script names: by their paths, beside itself, or on the search path; and those that they name.
+/// The files that a script names: by their paths, beside itself, or on the search path; and those
+/// that they name.
 fn files_in_scripts(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     let mut scripts = vec![path.to_owned()];
     let mut read = 0;
     while let Some(script) = scripts.pop().filter(|_| read < MOST_SCRIPTS) {
-        let Some(content) = sys::map(&script).ok().filter(|content| content.starts_with(b"#!")) else { continue };
+        let Some(content) = sys::map(&script).ok().filter(|content| content.starts_with(b"#!"))
+        else {
+            continue;
+        };
         read += 1;
         for file in files_in(&script, &content) {
             if !found.contains(&file) {
@@ -127,7 +145,9 @@ fn files_in(script: &Path, content: &[u8]) -> Vec<PathBuf> {
         let is_path = word.as_bytes().contains(&b'/');
         files.extend(Some(PathBuf::from(word)).filter(|path| path.is_absolute()));
         files.extend(Some(folder.join(name)).filter(|_| !name.is_empty()));
-        files.extend(search::on_path(name).filter(|_| !is_path && !name.is_empty()).map(|hit| hit.path));
+        files.extend(
+            search::on_path(name).filter(|_| !is_path && !name.is_empty()).map(|hit| hit.path),
+        );
     }
     files.retain(|file| file.is_file());
     files
@@ -146,8 +166,9 @@ fn key(driver: &Program, search: &[OsString]) -> Hash {
 }
 
 fn still_holds(answer: &Answer) -> bool {
-    let is_same =
-        |(path, known): &(Vec<u8>, FileIdentity)| identity_of(Path::new(OsStr::from_bytes(path))) == Some(*known);
+    let is_same = |(path, known): &(Vec<u8>, FileIdentity)| {
+        identity_of(Path::new(OsStr::from_bytes(path))) == Some(*known)
+    };
     answer.parts.iter().all(is_same)
 }
 
@@ -171,7 +192,9 @@ impl Asked {
         let mut paths = vec![driver.path.clone()];
         paths.extend(files_in_scripts(&driver.path));
         let lines = String::from_utf8_lossy(&version);
-        paths.extend(lines.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from));
+        paths.extend(
+            lines.lines().filter_map(|line| line.strip_prefix(CONFIGURATION)).map(PathBuf::from),
+        );
         paths.extend(programs(told));
         for file in FILES {
             let mut arguments = search.to_vec();
@@ -183,10 +206,12 @@ impl Asked {
         Some(Asked { account: commands(told), version, paths })
     }
 
-    /// The folder in which a file may appear that it reads unasked: GCC's `specs` beside the compiler proper, Clang's
-    /// configuration beside the driver. What lies in it does not count; that something was added or removed has it asked again.
+    /// The folder in which a file may appear that it reads unasked: GCC's `specs` beside the
+    /// compiler proper, Clang's configuration beside the driver. What lies in it does not count;
+    /// that something was added or removed has it asked again.
     fn home(&self) -> Option<PathBuf> {
-        let proper = self.paths.iter().find(|path| path.file_name().is_some_and(|name| name == "cc1"));
+        let proper =
+            self.paths.iter().find(|path| path.file_name().is_some_and(|name| name == "cc1"));
         let program = fs::canonicalize(proper.or(self.paths.first())?).ok()?;
         program.parent().map(Path::to_owned)
     }
@@ -211,9 +236,13 @@ impl Asked {
 /// What a driver would run, with what it says of itself.
 fn account(driver: &Program, search: &[OsString]) -> Option<Vec<u8>> {
     let told = Memory::new(c"account").ok()?;
-    let arguments: Vec<OsString> = search.iter().cloned().chain(ACCOUNT.map(OsString::from)).collect();
+    let arguments: Vec<OsString> =
+        search.iter().cloned().chain(ACCOUNT.map(OsString::from)).collect();
     let messages = told.descriptor().try_clone_to_owned().ok()?;
-    let output = spawn::start_reading(driver, &arguments, &[], messages.into()).ok()?.wait_with_output().ok()?;
+    let output = spawn::start_reading(driver, &arguments, &[], messages.into())
+        .ok()?
+        .wait_with_output()
+        .ok()?;
     told.content().ok().filter(|_| output.status.success()).map(|text| text.to_vec())
 }
 
@@ -234,18 +263,22 @@ fn words(told: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> Hash {
     hasher.finish()
 }
 
-/// The programs that it names: those of the commands, and the driver behind a wrapper. Where that was called by its name
-/// alone, all of that name on the search path.
+/// The programs that it names: those of the commands, and the driver behind a wrapper. Where that
+/// was called by its name alone, all of that name on the search path.
 fn programs(told: &[u8]) -> Vec<PathBuf> {
     let text = String::from_utf8_lossy(told);
     let mut programs = Vec::new();
     for line in text.lines() {
         let command = line.strip_prefix(' ').and_then(|line| line.split_whitespace().next());
         let called = line.strip_prefix(CALLED).map(str::trim);
-        for word in [command, called].into_iter().flatten().map(|word| Path::new(word.trim_matches('"'))) {
+        for word in
+            [command, called].into_iter().flatten().map(|word| Path::new(word.trim_matches('"')))
+        {
             match word.is_absolute() {
                 true => programs.push(word.to_owned()),
-                false => programs.extend(all_on_path(word).into_iter().filter(|_| called.is_some())),
+                false => {
+                    programs.extend(all_on_path(word).into_iter().filter(|_| called.is_some()))
+                }
             }
         }
     }
@@ -264,9 +297,14 @@ fn libraries(program: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let listing = spawn::set("LD_TRACE_LOADED_OBJECTS", "1");
-    let Some(text) = spawn::answer(&Program::at(program), &[], &[listing]) else { return Vec::new() };
+    let Some(text) = spawn::answer(&Program::at(program), &[], &[listing]) else {
+        return Vec::new();
+    };
     let words = text.split(|byte| byte.is_ascii_whitespace());
-    words.filter(|word| word.starts_with(b"/")).map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+    words
+        .filter(|word| word.starts_with(b"/"))
+        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+        .collect()
 }
 
 /// One that does not would run as it is. The loader's name stands near the front.
@@ -284,10 +322,24 @@ mod tests {
 
     #[test]
     fn the_commands_count_and_the_folder_does_not() {
-        let hash = commands(b"gcc version 12\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/x\n");
-        assert_eq!(hash, commands(b"gcc version 13\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/y\n"));
-        assert_ne!(hash, commands(b"gcc version 12\n cc1 -quiet -march=znver4 -o - |\n as --64\nLIBRARY_PATH=/x\n"));
-        let at = |folder: &str| commands(format!(" clang -cc1 \"-fdebug-compilation-dir={folder}\" -x c\n").as_bytes());
+        let hash = commands(
+            b"gcc version 12\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/x\n",
+        );
+        assert_eq!(
+            hash,
+            commands(
+                b"gcc version 13\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/y\n"
+            )
+        );
+        assert_ne!(
+            hash,
+            commands(
+                b"gcc version 12\n cc1 -quiet -march=znver4 -o - |\n as --64\nLIBRARY_PATH=/x\n"
+            )
+        );
+        let at = |folder: &str| {
+            commands(format!(" clang -cc1 \"-fdebug-compilation-dir={folder}\" -x c\n").as_bytes())
+        };
         assert_eq!(at("/one"), at("/two"));
     }
 
@@ -300,7 +352,9 @@ mod tests {
         for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
             assert!(!is_wrapper(&driver), "{}", driver.display());
         }
-        for wrapper in ["ccache", "sccache", "sh"].into_iter().filter_map(|name| which::which(name).ok()) {
+        for wrapper in
+            ["ccache", "sccache", "sh"].into_iter().filter_map(|name| which::which(name).ok())
+        {
             assert!(is_wrapper(&wrapper), "{}", wrapper.display());
         }
     }
@@ -328,11 +382,13 @@ mod tests {
     fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
         for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
             let answer = asked(&Program::at(driver)).unwrap();
-            let is_folder = |part: &&(Vec<u8>, FileIdentity)| Path::new(OsStr::from_bytes(&part.0)).is_dir();
+            let is_folder =
+                |part: &&(Vec<u8>, FileIdentity)| Path::new(OsStr::from_bytes(&part.0)).is_dir();
             assert_eq!(answer.parts.iter().filter(is_folder).count(), 1);
         }
         let folder = tempfile::tempdir().unwrap();
-        let part = (folder.path().as_os_str().as_bytes().to_vec(), identity_of(folder.path()).unwrap());
+        let part =
+            (folder.path().as_os_str().as_bytes().to_vec(), identity_of(folder.path()).unwrap());
         let answer = Answer { parts: vec![part], identity: None };
         assert!(still_holds(&answer));
         // The clock of file systems goes in ticks.
@@ -347,8 +403,10 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         let settings = Settings { dir: Some(path("store")), ..Settings::default() };
         // As musl's does it, with the compiler's name in a file in place of a variable.
-        let script =
-            format!("#!/bin/sh\nexec $(cat {0}/name) \"$@\" \"-I{0}\" # \"{0}/specs\"\n", folder.path().display());
+        let script = format!(
+            "#!/bin/sh\nexec $(cat {0}/name) \"$@\" \"-I{0}\" # \"{0}/specs\"\n",
+            folder.path().display()
+        );
         fs::write(path("wrapped-gcc"), script).unwrap();
         fs::set_permissions(path("wrapped-gcc"), fs::Permissions::from_mode(0o755)).unwrap();
         let identity = |name: &str, specs: &str| {
@@ -380,6 +438,9 @@ mod tests {
         let plain = identity("#!/bin/sh\nexec gcc \"$@\"\n");
         assert_eq!(plain, identity("#!/bin/sh\nexec gcc \"$@\"\n"));
         // For some calls only, which the question for its commands is not.
-        assert_ne!(plain, identity("#!/bin/sh\n[ $# = 17 ] && exec gcc -O3 \"$@\"\nexec gcc \"$@\"\n"));
+        assert_ne!(
+            plain,
+            identity("#!/bin/sh\n[ $# = 17 ] && exec gcc -O3 \"$@\"\nexec gcc \"$@\"\n")
+        );
     }
 }

@@ -1,8 +1,9 @@
-//! Options with which the value of a floating-point expression depends on what was inlined into it. In: the driver and a call's words.
-//! Out: whether there is such an option.
+//! Options with which the value of a floating-point expression depends on what was inlined into it.
+//! In: the driver and a call's words. Out: whether there is such an option.
 //!
-//! Fused and reordered operations, and registers that are wider than memory: there a function that was not changed may give other
-//! results, because a change elsewhere in the unit has led to something else being inlined into it.
+//! Fused and reordered operations, and registers that are wider than memory: there a function that
+//! was not changed may give other results, because a change elsewhere in the unit has led to
+//! something else being inlined into it.
 
 use super::options;
 use super::words::Word;
@@ -16,7 +17,8 @@ pub fn decides(driver: &Program, words: &[Word]) -> bool {
     let has = |wanted: &str| words.iter().any(|word| word.word == wanted);
     let name = Path::new(&driver.name).file_name().unwrap_or(OsStr::new(""));
     let target = names::target(name);
-    let is_x86_64 = target.map_or(cfg!(target_arch = "x86_64"), |target| target.starts_with("x86_64"));
+    let is_x86_64 =
+        target.map_or(cfg!(target_arch = "x86_64"), |target| target.starts_with("x86_64"));
     let fuses = !is_x86_64 && !has("-ffp-contract=off") && !has("-ffp-contract=on");
     fuses || words.iter().flat_map(Word::parts).any(|part| options::row(part).inexact)
 }

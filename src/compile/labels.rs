@@ -1,8 +1,8 @@
-//! Whether to ask the assembler to keep the labels of constants, by which the record divides the constant pools
-//! of an unoptimised object (see `elf::pools`).
+//! Whether to ask the assembler to keep the labels of constants, by which the record divides the
+//! constant pools of an unoptimised object (see `elf::pools`).
 //!
-//! In: the compiler and its arguments, with response files expanded. Out: yes, or (in any doubt) no. It costs
-//! precision only: without labels a pool counts as a whole.
+//! In: the compiler and its arguments, with response files expanded. Out: yes, or (in any doubt)
+//! no. It costs precision only: without labels a pool counts as a whole.
 
 use super::options::{self, Value};
 use crate::process::names;
@@ -15,7 +15,8 @@ use std::path::Path;
 /// Makes the compiler ask the assembler for it.
 pub const KEEP: &str = "-Wa,-L";
 
-/// Whether the labels of this call's objects can be kept, and will tell the entries of constant pools.
+/// Whether the labels of this call's objects can be kept, and will tell the entries of constant
+/// pools.
 pub fn can_be_kept(compiler: &Program, arguments: &[OsString]) -> bool {
     is_gcc_for_x86_64(compiler) && is_plainly_unoptimised(arguments)
 }
@@ -73,7 +74,13 @@ mod tests {
         assert!(unoptimised("-c x.c"));
         assert!(unoptimised("-O2 -O0 -c x.c"));
         assert!(unoptimised("-c x.c -o -O2"));
-        for line in ["-O -c x.c", "-O0 -c x.c -Og", "-O0 -Os -c x.c", "-O0 --optimize -c x.c", "-O2 -c x.c -o -O0"] {
+        for line in [
+            "-O -c x.c",
+            "-O0 -c x.c -Og",
+            "-O0 -Os -c x.c",
+            "-O0 --optimize -c x.c",
+            "-O2 -c x.c -o -O0",
+        ] {
             assert!(!unoptimised(line), "{line}");
         }
     }
@@ -81,8 +88,15 @@ mod tests {
     #[test]
     fn in_doubt_they_are_not_kept() {
         assert!(unoptimised("-Wa,--noexecstack -c x.c"));
-        for option in ["-Wa,-L", "-Wa,--noexecstack,-L", "-Wa,-al=x", "-Xassembler -L", "-m32", "-B. ", "-fplugin=x.so"]
-        {
+        for option in [
+            "-Wa,-L",
+            "-Wa,--noexecstack,-L",
+            "-Wa,-al=x",
+            "-Xassembler -L",
+            "-m32",
+            "-B. ",
+            "-fplugin=x.so",
+        ] {
             assert!(!unoptimised(&format!("{option} -c x.c")), "{option}");
         }
     }

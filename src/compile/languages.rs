@@ -1,5 +1,5 @@
-//! Which language an input file of a compiler driver is in, as sorted tables: by the ending of its name, or
-//! by what `-x` said.
+//! Which language an input file of a compiler driver is in, as sorted tables: by the ending of its
+//! name, or by what `-x` said.
 //!
 //! In: a file name, or a language's name. Out: what a driver makes of such a file.
 
@@ -33,7 +33,8 @@ impl Language {
 pub fn by_name(file: &OsStr) -> Option<Language> {
     let name = file.as_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let dot = name.iter().rposition(|&byte| byte == b'.')?;
-    let at = ENDINGS.binary_search_by(|(ending, _)| ending.as_bytes().cmp(&name[dot + 1..])).ok()?;
+    let at =
+        ENDINGS.binary_search_by(|(ending, _)| ending.as_bytes().cmp(&name[dot + 1..])).ok()?;
     Some(ENDINGS[at].1)
 }
 
@@ -72,8 +73,8 @@ static COMPILED: &[&str] = &[
     "pcm",
 ];
 
-/// The endings that GCC or Clang know. What one of them does not know it hands to the linker; then there
-/// is no object afterwards, and nothing is done.
+/// The endings that GCC or Clang know. What one of them does not know it hands to the linker; then
+/// there is no object afterwards, and nothing is done.
 #[rustfmt::skip]
 static ENDINGS: &[(&str, Language)] = &[
     ("C", Language::Cxx),

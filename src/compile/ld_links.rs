@@ -1,8 +1,8 @@
-//! The folder of links `ld`, `ld.gold`, … to our `tasting-ld`, by which a driver reaches the linker's shim: it
-//! looks into the folders of `COMPILER_PATH` before `PATH`.
+//! The folder of links `ld`, `ld.gold`, … to our `tasting-ld`, by which a driver reaches the
+//! linker's shim: it looks into the folders of `COMPILER_PATH` before `PATH`.
 //!
-//! In: the name under which the driver will look for the linker. Out: a folder that holds it, or none, and
-//! then the driver runs without us.
+//! In: the name under which the driver will look for the linker. Out: a folder that holds it, or
+//! none, and then the driver runs without us.
 
 use crate::model::Hash;
 use crate::process::{Settings, search, sys};
@@ -13,8 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// The linkers that a folder made on demand offers from the start, where the machine has them. Others are
-/// added when a user asks for them. (Offering one that is not there would change the driver's error.)
+/// The linkers that a folder made on demand offers from the start, where the machine has them.
+/// Others are added when a user asks for them. (Offering one that is not there would change the
+/// driver's error.)
 const LINKERS: [&str; 4] = ["ld.bfd", "ld.gold", "ld.lld", "ld.mold"];
 
 /// A folder with the links `ld` and `name`.
@@ -25,9 +26,14 @@ pub fn folder(settings: &Settings, name: &OsStr) -> Option<PathBuf> {
         return None;
     }
     let installed = own.parent()?.parent().map(|prefix| prefix.join("libexec/tasting/ld"));
-    let serves = |folder: &PathBuf| search::is_shim(&folder.join("ld")) && search::is_shim(&folder.join(name));
+    let serves = |folder: &PathBuf| {
+        search::is_shim(&folder.join("ld")) && search::is_shim(&folder.join(name))
+    };
     installed.filter(serves).or_else(|| {
-        places(settings, &shim).into_iter().find(|place| provide(place, &shim, name).is_ok()).map(|place| place.path)
+        places(settings, &shim)
+            .into_iter()
+            .find(|place| provide(place, &shim, name).is_ok())
+            .map(|place| place.path)
     })
 }
 
@@ -62,16 +68,21 @@ impl PlaceKind {
     }
 }
 
-/// The store; where that cannot be written to, the user's run-time folder; at last `/tmp`. The name tells
-/// which installation's links they are.
+/// The store; where that cannot be written to, the user's run-time folder; at last `/tmp`. The name
+/// tells which installation's links they are.
 fn places(settings: &Settings, shim: &Path) -> Vec<LinkFolder> {
     let hash = Hash::of(shim.as_os_str().as_bytes()).to_string();
     let name = format!("ld-{}", &hash[..16]);
-    let own = settings.dir.iter().map(|dir| LinkFolder { path: dir.join(&name), kind: PlaceKind::of_store(settings) });
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let own = settings
+        .dir
+        .iter()
+        .map(|dir| LinkFolder { path: dir.join(&name), kind: PlaceKind::of_store(settings) });
+    let runtime =
+        std::env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let user = format!("tasting-{}-{name}", sys::user());
     let shared = runtime.into_iter().chain([std::env::temp_dir()]);
-    own.chain(shared.map(|dir| LinkFolder { path: dir.join(&user), kind: PlaceKind::Shared })).collect()
+    own.chain(shared.map(|dir| LinkFolder { path: dir.join(&user), kind: PlaceKind::Shared }))
+        .collect()
 }
 
 /// Makes sure that the links are there. Any number of processes may do this at the same time.
@@ -80,7 +91,8 @@ fn provide(place: &LinkFolder, shim: &Path, name: &OsStr) -> io::Result<()> {
     if place.kind == PlaceKind::Shared {
         claim(folder)?;
     }
-    let is_there = |name: &OsStr| fs::read_link(folder.join(name)).is_ok_and(|target| target == shim);
+    let is_there =
+        |name: &OsStr| fs::read_link(folder.join(name)).is_ok_and(|target| target == shim);
     let plain = OsStr::new("ld");
     if is_there(plain) && is_there(name) {
         return Ok(());
@@ -89,7 +101,10 @@ fn provide(place: &LinkFolder, shim: &Path, name: &OsStr) -> io::Result<()> {
         return Err(io::ErrorKind::ReadOnlyFilesystem.into());
     }
     fs::create_dir_all(folder)?;
-    let others = LINKERS.iter().map(OsStr::new).filter(|other| !is_there(plain) && search::on_path(other).is_some());
+    let others = LINKERS
+        .iter()
+        .map(OsStr::new)
+        .filter(|other| !is_there(plain) && search::on_path(other).is_some());
     for name in others.chain([name, plain]) {
         link(folder, shim, name)?;
     }

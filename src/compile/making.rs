@@ -1,6 +1,7 @@
-//! Running the compiler. In: a call, with the options that we add to it. Out: how it ended. What fails with our options is done
-//! without them before anybody hears of it: some sources do not go together with sections of their own for functions, such as
-//! assembler with the distance between two of them.
+//! Running the compiler. In: a call, with the options that we add to it. Out: how it ended. What
+//! fails with our options is done without them before anybody hears of it: some sources do not go
+//! together with sections of their own for functions, such as assembler with the distance between
+//! two of them.
 
 use super::words::{self, Word};
 use super::{Call, Work, languages};
@@ -27,8 +28,8 @@ impl Call<'_> {
             .unwrap_or_else(|error| spawn::fail_to_run(&self.compiler.program.path, &error))
     }
 
-    /// Compiles. What fails with the section flags, such as the distance between two functions in assembler, is compiled without
-    /// them before anybody hears of it.
+    /// Compiles. What fails with the section flags, such as the distance between two functions in
+    /// assembler, is compiled without them before anybody hears of it.
     pub(super) fn make(&self, work: &Work, listens: bool) -> Made {
         let inputs = || match &work.job.source {
             Some((source, _)) => vec![source.clone()],
@@ -44,15 +45,23 @@ impl Call<'_> {
     /// What was heard is told, or not, and then the compiler is run again.
     fn after_hearing(&self, work: &Work, status: ExitStatus, heard: &[u8]) -> Made {
         if may_fail_by_ours(work, status) {
-            return Made { status: self.run(self.user), has_no_diagnostics: false, is_split: false };
+            return Made {
+                status: self.run(self.user),
+                has_no_diagnostics: false,
+                is_split: false,
+            };
         }
         let has_no_diagnostics = heard.is_empty();
-        let status = if has_no_diagnostics { status } else { self.tell(status, heard, || self.run(&work.arguments)) };
+        let status = if has_no_diagnostics {
+            status
+        } else {
+            self.tell(status, heard, || self.run(&work.arguments))
+        };
         Made { status, has_no_diagnostics, is_split: true }
     }
 
-    /// A source that hardly fails by our options: what the compiler says goes where it always goes. Only if it fails is it known too
-    /// late that it had better not been said.
+    /// A source that hardly fails by our options: what the compiler says goes where it always goes.
+    /// Only if it fails is it known too late that it had better not been said.
     fn make_aloud(&self, work: &Work) -> Made {
         let status = self.run(&work.arguments);
         let again = may_fail_by_ours(work, status).then(|| self.listen(self.user, &[])).flatten();
@@ -87,18 +96,29 @@ impl Call<'_> {
     }
 
     /// Runs the compiler, and hears what it has to say.
-    fn listen(&self, arguments: &[OsString], changes: &[spawn::Change]) -> Option<(ExitStatus, Vec<u8>)> {
+    fn listen(
+        &self,
+        arguments: &[OsString],
+        changes: &[spawn::Change],
+    ) -> Option<(ExitStatus, Vec<u8>)> {
         let heard = Memory::new(c"messages").ok()?;
         let messages = heard.descriptor().try_clone_to_owned().ok()?;
         let mark = [guard::mark(guard::COMPILER)];
         let changes = [&mark[..], changes].concat();
-        let status = spawn::run_telling(&self.compiler.program, arguments, &changes, messages.into()).ok()?;
+        let status =
+            spawn::run_telling(&self.compiler.program, arguments, &changes, messages.into())
+                .ok()?;
         Some((status, heard.content().ok()?.to_vec()))
     }
 
-    /// Passes on what was heard. A terminal is told by the compiler itself, which writes to it as it does to nobody else: for
-    /// that it is run again.
-    fn tell(&self, status: ExitStatus, heard: &[u8], again: impl FnOnce() -> ExitStatus) -> ExitStatus {
+    /// Passes on what was heard. A terminal is told by the compiler itself, which writes to it as
+    /// it does to nobody else: for that it is run again.
+    fn tell(
+        &self,
+        status: ExitStatus,
+        heard: &[u8],
+        again: impl FnOnce() -> ExitStatus,
+    ) -> ExitStatus {
         if io::stderr().is_terminal() {
             return again();
         }
@@ -113,7 +133,8 @@ pub fn sources(arguments: &[OsString]) -> Vec<PathBuf> {
     words::words(arguments).into_iter().filter(is_source).map(|word| word.word.into()).collect()
 }
 
-/// Whether sources have assembler or sections of their own in them, which our options may not go together with.
+/// Whether sources have assembler or sections of their own in them, which our options may not go
+/// together with.
 pub fn mentions_sections(sources: &[PathBuf]) -> bool {
     let has = |source: &PathBuf| {
         let finds = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();

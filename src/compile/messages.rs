@@ -1,12 +1,13 @@
-//! Of which text the compiler may have something to say. In: preprocessed text. Out: a hash of all in it that messages can depend
-//! on, beyond what it means: two texts with the same hash are both warned of, or neither is.
+//! Of which text the compiler may have something to say. In: preprocessed text. Out: a hash of all
+//! in it that messages can depend on, beyond what it means: two texts with the same hash are both
+//! warned of, or neither is.
 
 use crate::model::{Hash, Hasher};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The text without line numbers and empty lines. Layout counts, since compilers warn of misleading indentation; so does
-/// whether a header is the system's, since they do not warn of what is in one.
+/// The text without line numbers and empty lines. Layout counts, since compilers warn of misleading
+/// indentation; so does whether a header is the system's, since they do not warn of what is in one.
 pub fn hash(text: &[u8]) -> Hash {
     let mut hasher = Hasher::new("messages");
     add(&mut hasher, text);
@@ -31,7 +32,8 @@ fn add(hasher: &mut Hasher, text: &[u8]) {
             [] => {}
             [b'#', b' ', rest @ ..] if rest.first().is_some_and(u8::is_ascii_digit) => {
                 // `# 12 "file.h" 1 3`: what follows the name.
-                let flags = rest.iter().rposition(|&byte| byte == b'"').map(|quote| &rest[quote + 1..]);
+                let flags =
+                    rest.iter().rposition(|&byte| byte == b'"').map(|quote| &rest[quote + 1..]);
                 if let Some(flags) = flags.filter(|flags| !flags.is_empty()) {
                     hasher.bytes(flags);
                 }
@@ -47,8 +49,8 @@ fn add(hasher: &mut Hasher, text: &[u8]) {
 /// How much of the code before a comment tells where it stands.
 const NEIGHBOURHOOD: usize = 48;
 
-/// GCC takes some comments for a statement that a case falls through to the next. Takes the comments out of the text, and
-/// gives a hash of those.
+/// GCC takes some comments for a statement that a case falls through to the next. Takes the
+/// comments out of the text, and gives a hash of those.
 pub fn without_comments(text: &[u8]) -> (Cow<'_, [u8]>, Hash) {
     let mut hasher = Hasher::new("fall through");
     if memchr::memmem::find(text, b"/*").is_none() && memchr::memmem::find(text, b"//").is_none() {
@@ -59,7 +61,9 @@ pub fn without_comments(text: &[u8]) -> (Cow<'_, [u8]>, Hash) {
     while at < text.len() {
         let rest = &text[at..];
         let length = match rest {
-            [b'/', b'*', ..] => memchr::memmem::find(&rest[2..], b"*/").map_or(rest.len(), |end| end + 4),
+            [b'/', b'*', ..] => {
+                memchr::memmem::find(&rest[2..], b"*/").map_or(rest.len(), |end| end + 4)
+            }
             [b'/', b'/', ..] => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
             [b'"' | b'\'', ..] => literal(rest),
             _ => 1,
@@ -112,12 +116,16 @@ mod tests {
         assert_ne!(plain, hash(b"# 1 \"x.c\"\n  int x;\n"));
         assert_ne!(plain, hash(b"# 1 \"x.c\"\nint x; int f();\n"));
         assert_ne!(hash(b"# 1 \"x.h\" 1\nint x;\n"), hash(b"# 1 \"x.h\" 1 3\nint x;\n"));
-        assert_eq!(hash(b"a;\nc;\ne;\n"), hash_without(b"a;\nb;\nc;\nd;\ne;\n", [3..6, 9..12].iter()));
+        assert_eq!(
+            hash(b"a;\nc;\ne;\n"),
+            hash_without(b"a;\nb;\nc;\nd;\ne;\n", [3..6, 9..12].iter())
+        );
     }
 
     #[test]
     fn comments_are_taken_out_and_some_are_noted() {
-        let (text, plain) = without_comments(b"a; /* one\ntwo */ b; // three\nc = \"/* no */\" '\\'';");
+        let (text, plain) =
+            without_comments(b"a; /* one\ntwo */ b; // three\nc = \"/* no */\" '\\'';");
         assert_eq!(&*text, b"a;  \n b;  \nc = \"/* no */\" '\\'';");
         assert_eq!(plain, without_comments(b"a; /* other */ b;").1);
         let noted = without_comments(b"case 1: a; /* FALLTHRU */ case 2: b;").1;

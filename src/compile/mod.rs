@@ -1,7 +1,7 @@
 //! The compile shim: source → object + record.
 //!
-//! In: a compiler driver's command line. Out: exactly what the real driver does, and a record in each
-//! object that it writes. What does not write plain objects is passed through untouched.
+//! In: a compiler driver's command line. Out: exactly what the real driver does, and a record in
+//! each object that it writes. What does not write plain objects is passed through untouched.
 
 /// Whose addresses an object uses as values.
 pub mod addresses;
@@ -145,13 +145,16 @@ impl Call<'_> {
         let wanted = job.is_c && self.compiler.known && self.settings.split();
         let can_be_kept = || labels::can_be_kept(&self.compiler.program, expanded);
         // The object is larger until they are taken away again, and then it has to be written anew.
-        let has_room =
-            || !sys::file_size_is_limited() && job.outputs.iter().all(|output| atomic_write::is_possible(output));
+        let has_room = || {
+            !sys::file_size_is_limited()
+                && job.outputs.iter().all(|output| atomic_write::is_possible(output))
+        };
         if wanted && can_be_kept() && has_room() { Labels::Kept } else { Labels::Plain }
     }
 
     fn compile(&self, job: &CompileJob, expanded: &[OsString]) -> ! {
-        let before: Vec<Option<FileState>> = job.outputs.iter().map(|output| FileState::of(output)).collect();
+        let before: Vec<Option<FileState>> =
+            job.outputs.iter().map(|output| FileState::of(output)).collect();
         if before.iter().flatten().any(|state| !state.is_file) {
             self.pass_through();
         }
@@ -167,7 +170,8 @@ impl Call<'_> {
         let is_wanted = at_syntax || self.settings.reuse_objects;
         let source = job.source.as_ref().map(|(source, _)| Path::new(source)).filter(|_| is_wanted);
         let work = Work { job, before, labels, added, arguments, start: syntax::moment(source) };
-        let plan = if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
+        let plan =
+            if is_wanted { Plan::new(self.settings, &self.compiler, job, expanded) } else { None };
         let known = match &plan {
             Some(Ok(plan)) if self.settings.reuse_objects => self.reuse(&work, plan),
             _ => None,
@@ -175,7 +179,8 @@ impl Call<'_> {
         // The source is read while it is compiled.
         let (made, syntax) = thread::scope(|scope| {
             let is_unread = known.is_none() && at_syntax;
-            let reading = plan.filter(|_| is_unread).map(|plan| scope.spawn(|| self.read(job, plan)));
+            let reading =
+                plan.filter(|_| is_unread).map(|plan| scope.spawn(|| self.read(job, plan)));
             let made = self.make(&work, false);
             (made, known.or_else(|| reading?.join().ok().flatten()))
         });
@@ -197,7 +202,9 @@ impl Call<'_> {
 
     /// Gives each object that was written its record.
     fn attach(&self, work: &Work, made: &Made, syntax: Option<&Syntax>) {
-        for (output, before) in work.job.outputs.iter().zip(&work.before).filter(|_| made.status.success()) {
+        for (output, before) in
+            work.job.outputs.iter().zip(&work.before).filter(|_| made.status.success())
+        {
             // What the compiler did not write is none of our business.
             if FileState::of(output).is_some_and(|after| Some(&after) != before.as_ref()) {
                 let attach = || match made.is_split {
@@ -211,7 +218,10 @@ impl Call<'_> {
 
     /// What the source of a compilation means, or why that is not known. `None` after a panic.
     fn read(&self, job: &CompileJob, plan: Result<Plan, String>) -> Option<Syntax> {
-        let name = job.source.as_ref().map_or("its sources".into(), |(source, _)| source.display().to_string());
+        let name = job
+            .source
+            .as_ref()
+            .map_or("its sources".into(), |(source, _)| source.display().to_string());
         let refuse = |reason: String| Refusal::new(name.clone(), reason);
         let syntax = quiet::attempt(self.settings, &name, || {
             let plan = plan.map_err(refuse)?;
@@ -224,13 +234,16 @@ impl Call<'_> {
         Some(syntax)
     }
 
-    /// Ends with an object from the cache, or with one that was made and kept. Returns where that cannot be done; with what is
-    /// known of the source by then.
+    /// Ends with an object from the cache, or with one that was made and kept. Returns where that
+    /// cannot be done; with what is known of the source by then.
     fn reuse(&self, work: &Work, plan: &Plan) -> Option<Syntax> {
         let [output] = &work.job.outputs[..] else { return None };
-        let log = |reason: &dyn Display| self.settings.log(format_args!("{}: {reason}", output.display()));
+        let log = |reason: &dyn Display| {
+            self.settings.log(format_args!("{}: {reason}", output.display()))
+        };
         let request = if work.job.lto { Err("it is for link-time optimisation") } else { Ok(()) };
-        let request = request.and_then(|()| Request::new(self.settings, plan, output, &work.added, work.start));
+        let request = request
+            .and_then(|()| Request::new(self.settings, plan, output, &work.added, work.start));
         let request = request.map_err(|reason| log(&format_args!("not reused: {reason}"))).ok()?;
         match quiet::attempt(self.settings, output.display(), || request.look_up())? {
             Answer::Reused { is_shared } => {
@@ -264,7 +277,9 @@ impl Call<'_> {
         let Missing { key, text, understood, has_diagnostics, reply } = missing;
         let syntax = self.still_true(work, Ok(understood));
         self.attach(work, &made, Some(&syntax));
-        if let (Ok(understood), true) = (syntax, made.status.success() && made.has_no_diagnostics && made.is_split) {
+        if let (Ok(understood), true) =
+            (syntax, made.status.success() && made.has_no_diagnostics && made.is_split)
+        {
             request.keep(&Missing { key, text, understood, has_diagnostics, reply });
         }
         spawn::end_like(made.status)
@@ -279,7 +294,8 @@ impl Call<'_> {
             let status = compiled.map_or_else(
                 |failed| failed,
                 |()| {
-                    let (arguments, environment) = self.linking(job, &separately.words, &separately.words);
+                    let (arguments, environment) =
+                        self.linking(job, &separately.words, &separately.words);
                     let program = &self.compiler.program;
                     let status = spawn::run(program, &arguments, &environment);
                     status.unwrap_or_else(|error| spawn::fail_to_run(&program.path, &error))
@@ -291,15 +307,26 @@ impl Call<'_> {
         let flags = self.section_flags(job.compiles);
         let (arguments, environment) = self.linking(job, self.user, expanded);
         if flags.is_empty() || !making::mentions_sections(&making::sources(expanded)) {
-            spawn::become_or_fail(&self.compiler.program, &[flags, arguments].concat(), &environment)
+            spawn::become_or_fail(
+                &self.compiler.program,
+                &[flags, arguments].concat(),
+                &environment,
+            )
         }
         spawn::end_like(self.link_split(&flags, &arguments, &environment))
     }
 
-    /// The user's arguments and the environment for a call that links, by way of the linker's shim where there is one.
-    fn linking(&self, job: &LinkJob, user: &[OsString], expanded: &[OsString]) -> (Vec<OsString>, Vec<spawn::Change>) {
+    /// The user's arguments and the environment for a call that links, by way of the linker's shim
+    /// where there is one.
+    fn linking(
+        &self,
+        job: &LinkJob,
+        user: &[OsString],
+        expanded: &[OsString],
+    ) -> (Vec<OsString>, Vec<spawn::Change>) {
         let detour = drive::detour(self.settings, &self.compiler.program, job);
-        let arguments = detour.as_ref().and_then(|detour| drive::with_detour(detour, user, expanded));
+        let arguments =
+            detour.as_ref().and_then(|detour| drive::with_detour(detour, user, expanded));
         match (detour, arguments) {
             (Some(detour), Some(arguments)) => (arguments, detour.environment),
             _ => {

@@ -1,4 +1,5 @@
-//! One option of a compiler driver: how it takes its argument, and all that it decides. The rows of the table are made of these.
+//! One option of a compiler driver: how it takes its argument, and all that it decides. The rows of
+//! the table are made of these.
 
 /// How an option takes its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,16 @@
-//! The options of compiler drivers (GCC and Clang) that are more than a plain flag, one row each. A new option
-//! of a compiler is a row here and nothing else.
+//! The options of compiler drivers (GCC and Clang) that are more than a plain flag, one row each. A
+//! new option of a compiler is a row here and nothing else.
 //!
-//! An option that is not listed takes no argument, affects the code, and leaves the object cacheable: an option too
-//! many in a key costs a result that could have been reused, one too few would be a missed change.
+//! An option that is not listed takes no argument, affects the code, and leaves the object
+//! cacheable: an option too many in a key costs a result that could have been reused, one too few
+//! would be a missed change.
 
-use super::option::Affects::{DebugInfo, Dependencies, Diagnostics, Files, Link, Opaque, Text, TextAndDebugInfo};
+use super::option::Affects::{
+    DebugInfo, Dependencies, Diagnostics, Files, Link, Opaque, Text, TextAndDebugInfo,
+};
 use super::option::Effect::{
-    ForClang, Language, LinkInput, LinkerPath, Lto, Object, Output, Prefix, Search, Stops, UseLinker,
+    ForClang, Language, LinkInput, LinkerPath, Lto, Object, Output, Prefix, Search, Stops,
+    UseLinker,
 };
 use super::option::Form::{Alone, Either, Family, Joined, JoinedThenSeparate, Separate};
 use super::option::Positions::{InCode, WithDebugInfo};

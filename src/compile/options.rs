@@ -1,4 +1,5 @@
-//! What an option of a compiler driver (GCC, Clang) means. In: one argument. Out: its row of the table, and where its value is.
+//! What an option of a compiler driver (GCC, Clang) means. In: one argument. Out: its row of the
+//! table, and where its value is.
 
 use super::option::Form::{self, Alone, Either, Family, Joined, JoinedThenSeparate, Separate};
 use super::option::{CompilerOption, option};
@@ -24,8 +25,11 @@ pub fn look_up(argument: &OsStr) -> Option<(&'static CompilerOption, Value<'_>)>
     let bytes = argument.as_bytes();
     let mut length = bytes.len();
     loop {
-        // Every name that these bytes start with stands before them, and is what this one starts with.
-        let at = TABLE.partition_point(|option| option.name.as_bytes() <= &bytes[..length]).checked_sub(1)?;
+        // Every name that these bytes start with stands before them, and is what this one starts
+        // with.
+        let at = TABLE
+            .partition_point(|option| option.name.as_bytes() <= &bytes[..length])
+            .checked_sub(1)?;
         let name = TABLE[at].name.as_bytes();
         let common = name.iter().zip(bytes).take_while(|(one, other)| one == other).count();
         if common == name.len()
@@ -43,7 +47,8 @@ pub fn row(argument: &OsStr) -> &'static CompilerOption {
 }
 
 impl Form {
-    /// Where the value of an option is that is followed by `rest` in its word. `None`: it is another option.
+    /// Where the value of an option is that is followed by `rest` in its word. `None`: it is
+    /// another option.
     fn value(self, rest: &OsStr) -> Option<Value<'_>> {
         match (self, rest.is_empty()) {
             (Alone, true) | (Family, _) => Some(Value::None),

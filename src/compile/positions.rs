@@ -1,8 +1,10 @@
-//! Positions in the source that are part of the object. In: a call's words, and the files that a unit was made of. Out: whether lines
-//! and columns are in its code or its debug information, and a hash of the files.
+//! Positions in the source that are part of the object. In: a call's words, and the files that a
+//! unit was made of. Out: whether lines and columns are in its code or its debug information, and a
+//! hash of the files.
 //!
-//! The preprocessor keeps lines and not columns: two blanks for one are not in its text. And debug information has checksums of
-//! the files themselves (DWARF 5, Clang). So the files count as they are.
+//! The preprocessor keeps lines and not columns: two blanks for one are not in its text. And debug
+//! information has checksums of the files themselves (DWARF 5, Clang). So the files count as they
+//! are.
 
 use super::option::{Affects, Positions};
 use super::options;
@@ -13,7 +15,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Whether lines and columns are in the code: sanitizers tell them, and Clang's OpenMP where there is debug information.
+/// Whether lines and columns are in the code: sanitizers tell them, and Clang's OpenMP where there
+/// is debug information.
 pub fn are_in_code(words: &[Word]) -> bool {
     let mut parts = words.iter().flat_map(Word::parts).map(|part| options::row(part).positions);
     let has_debug_info = words.iter().any(is_debug_info);
@@ -26,8 +29,11 @@ pub fn are_in_object(words: &[Word]) -> bool {
 }
 
 fn is_debug_info(word: &Word) -> bool {
-    let is_asked_for = word.affects() == Affects::DebugInfo && starts(word.word, "-g") && word.word != "-g0";
-    let for_clang = |part: &OsStr| starts(part, "-debug-info") || starts(part, "-dwarf") || starts(part, "-gcodeview");
+    let is_asked_for =
+        word.affects() == Affects::DebugInfo && starts(word.word, "-g") && word.word != "-g0";
+    let for_clang = |part: &OsStr| {
+        starts(part, "-debug-info") || starts(part, "-dwarf") || starts(part, "-gcodeview")
+    };
     is_asked_for || starts(word.word, "-Xclang") && word.parts().any(for_clang)
 }
 

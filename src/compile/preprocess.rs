@@ -1,6 +1,7 @@
-//! The preprocessed text of a unit, from the real compiler. In: a call that compiles one source. Out: the text, whether the preprocessor
-//! had anything to say, and (where it was asked for) the dependency file. The compilation itself is a call of its own, of the
-//! source as it is: one of the preprocessed text would warn of other things and in other places.
+//! The preprocessed text of a unit, from the real compiler. In: a call that compiles one source.
+//! Out: the text, whether the preprocessor had anything to say, and (where it was asked for) the
+//! dependency file. The compilation itself is a call of its own, of the source as it is: one of the
+//! preprocessed text would warn of other things and in other places.
 
 use super::option::Affects;
 use super::words::Word;
@@ -54,7 +55,8 @@ fn arguments(words: &[Word], wanted: &PreprocessOptions) -> Vec<OsString> {
         arguments.push("-w".into());
     }
     arguments.extend(wanted.options.iter().cloned());
-    let (inputs, options): (Vec<&Word>, Vec<&Word>) = words.iter().partition(|word| word.is_input());
+    let (inputs, options): (Vec<&Word>, Vec<&Word>) =
+        words.iter().partition(|word| word.is_input());
     let is_wanted = |word: &&Word| match word.affects() {
         Affects::Files | Affects::Dependencies | Affects::Link => false,
         // Whoever wants to hear nothing is told of times all the same.
@@ -72,8 +74,9 @@ fn arguments(words: &[Word], wanted: &PreprocessOptions) -> Vec<OsString> {
     arguments
 }
 
-/// An option that asks for debug information: of the third level the preprocessor would print all definitions, of the second
-/// it does not. Nothing for the options that only say what it looks like.
+/// An option that asks for debug information: of the third level the preprocessor would print all
+/// definitions, of the second it does not. Nothing for the options that only say what it looks
+/// like.
 fn without_definitions(word: &OsStr) -> Option<OsString> {
     const THIRD: [&str; 2] = ["-g3", "-ggdb3"];
     if THIRD.iter().any(|it| word == *it) {
@@ -83,11 +86,19 @@ fn without_definitions(word: &OsStr) -> Option<OsString> {
 }
 
 /// Runs the preprocessor.
-pub fn run(driver: &Program, words: &[Word], wanted: &PreprocessOptions) -> io::Result<Preprocessed> {
+pub fn run(
+    driver: &Program,
+    words: &[Word],
+    wanted: &PreprocessOptions,
+) -> io::Result<Preprocessed> {
     let mut changes = vec![guard::mark(guard::COMPILER)];
     changes.extend(DEPENDENCY_VARIABLES.map(unset));
     let said = Memory::new(c"messages")?;
-    let messages = if wanted.messages { said.descriptor().try_clone_to_owned()?.into() } else { Stdio::null() };
+    let messages = if wanted.messages {
+        said.descriptor().try_clone_to_owned()?.into()
+    } else {
+        Stdio::null()
+    };
     let mut child = spawn::start_reading(driver, &arguments(words, wanted), &changes, messages)?;
     let mut text = Vec::with_capacity(1 << 20);
     if let Some(mut output) = child.stdout.take() {
@@ -99,8 +110,8 @@ pub fn run(driver: &Program, words: &[Word], wanted: &PreprocessOptions) -> io::
     Ok(Preprocessed { text, has_messages: said.length()? > 0 })
 }
 
-/// The files that a preprocessed text was made of, as its line markers name them. One that ends in two slashes is the folder
-/// that the compiler was started in.
+/// The files that a preprocessed text was made of, as its line markers name them. One that ends in
+/// two slashes is the folder that the compiler was started in.
 pub fn files(text: &[u8]) -> Vec<PathBuf> {
     let mut names: FxHashSet<&[u8]> = FxHashSet::default();
     let starts = memchr::memmem::find_iter(text, b"\n# ").map(|at| at + 3);
@@ -109,7 +120,9 @@ pub fn files(text: &[u8]) -> Vec<PathBuf> {
         let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
         let mut parts = line.split(|&byte| byte == b'"');
         if line.first().is_some_and(u8::is_ascii_digit) && parts.next().is_some() {
-            names.extend(parts.next().filter(|name| !name.starts_with(b"<") && !name.ends_with(b"//")));
+            names.extend(
+                parts.next().filter(|name| !name.starts_with(b"<") && !name.ends_with(b"//")),
+            );
         }
     }
     names.into_iter().map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()

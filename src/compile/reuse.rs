@@ -1,13 +1,16 @@
-//! Objects that need not be made: where a source means what it meant when it was compiled before, the object of then is taken.
-//! In: a call that compiles one C source. Out: the object and the dependency file in their places; or the key under
-//! which to keep the object that is going to be made; or the reason why neither can be done.
+//! Objects that need not be made: where a source means what it meant when it was compiled before,
+//! the object of then is taken. In: a call that compiles one C source. Out: the object and the
+//! dependency file in their places; or the key under which to keep the object that is going to be
+//! made; or the reason why neither can be done.
 //!
-//! The build must be the same with or without: exit status, messages, files. So only objects are kept that were made without any
-//! message. The same meaning does not say that there is none now: a declaration that was added, and that the code does
-//! not use, may be one to warn of, or be wrong. Of a text that it has not seen the compiler is asked whether it has
-//! anything to say (`-fsyntax-only`), which takes a fraction of a compilation. Comments and moved lines are no other text.
-//! Nor is it asked for each file about a plain prototype that was added to a header of all: what it says of one does not depend on
-//! the rest of the unit (`ast::RemovablePrototype`), so that a prototype without diagnostics in one file has none in any.
+//! The build must be the same with or without: exit status, messages, files. So only objects are
+//! kept that were made without any message. The same meaning does not say that there is none now: a
+//! declaration that was added, and that the code does not use, may be one to warn of, or be wrong.
+//! Of a text that it has not seen the compiler is asked whether it has anything to say
+//! (`-fsyntax-only`), which takes a fraction of a compilation. Comments and moved lines are no
+//! other text. Nor is it asked for each file about a plain prototype that was added to a header of
+//! all: what it says of one does not depend on the rest of the unit (`ast::RemovablePrototype`), so
+//! that a prototype without diagnostics in one file has none in any.
 
 use super::dependencies::Dependencies;
 use super::messages;
@@ -93,7 +96,10 @@ impl<'r, 'a> Request<'r, 'a> {
         if dependencies.as_ref().is_some_and(|it| it.file == Path::new("/dev/null")) {
             dependencies = None;
         }
-        if dependencies.as_ref().is_some_and(|it| fs::metadata(&it.file).is_ok_and(|file| !file.is_file())) {
+        if dependencies
+            .as_ref()
+            .is_some_and(|it| fs::metadata(&it.file).is_ok_and(|file| !file.is_file()))
+        {
             return Err("its dependencies do not go to a file");
         }
         let context = context(settings, plan, added);
@@ -126,20 +132,37 @@ impl<'r, 'a> Request<'r, 'a> {
         };
         if made.has_messages {
             let reason = "the preprocessor has something to say of it, or it asks for the time";
-            return Ok(Answer::Refused(Refusal::new(self.plan.source.display().to_string(), reason), Some(understood)));
+            return Ok(Answer::Refused(
+                Refusal::new(self.plan.source.display().to_string(), reason),
+                Some(understood),
+            ));
         }
         let key = self.key(&understood, comments);
         let digest = digest(&text, &understood.unit.removable_prototypes);
         let (found, reply) = self.find(key);
         let Some(found) = found else {
-            return Ok(Answer::Missing(Missing { key, text: digest, understood, has_diagnostics: false, reply }));
+            return Ok(Answer::Missing(Missing {
+                key,
+                text: digest,
+                understood,
+                has_diagnostics: false,
+                reply,
+            }));
         };
         if !self.has_no_diagnostics(key, &found, &digest, &text, &understood) {
-            return Ok(Answer::Missing(Missing { key, text: digest, understood, has_diagnostics: true, reply }));
+            return Ok(Answer::Missing(Missing {
+                key,
+                text: digest,
+                understood,
+                has_diagnostics: true,
+                reply,
+            }));
         }
-        let taken = self.objects.take(&found, self.output).and_then(|()| match (dependencies, &self.dependencies) {
-            (Some(place), Some(wanted)) => fs::rename(place, &wanted.file),
-            _ => Ok(()),
+        let taken = self.objects.take(&found, self.output).and_then(|()| {
+            match (dependencies, &self.dependencies) {
+                (Some(place), Some(wanted)) => fs::rename(place, &wanted.file),
+                _ => Ok(()),
+            }
         });
         taken.map_err(|error| format!("the object cannot be put into its place: {error}"))?;
         let is_shared = reply == Reply::There;
@@ -147,7 +170,8 @@ impl<'r, 'a> Request<'r, 'a> {
         Ok(Answer::Reused { is_shared })
     }
 
-    /// The object of a key, from this machine or from another one; and what came of asking for the latter.
+    /// The object of a key, from this machine or from another one; and what came of asking for the
+    /// latter.
     fn find(&self, key: Hash) -> (Option<CachedObject>, Reply) {
         let near = if self.settings.recache { None } else { self.objects.find(key) };
         match &self.shared {
@@ -177,13 +201,16 @@ impl<'r, 'a> Request<'r, 'a> {
         let unit = &understood.unit;
         let mut hasher = KeyOf::Object.hasher();
         hasher.hash(self.context).hash(comments);
-        let counts_positions = positions::are_in_object(&self.plan.words) && !self.settings.sloppiness.lines;
+        let counts_positions =
+            positions::are_in_object(&self.plan.words) && !self.settings.sloppiness.lines;
         match counts_positions {
             true => hasher.hash(unit.with_lines).hash(understood.contents()),
             false => hasher.hash(unit.meaning),
         };
         // Compilers warn of those that nobody uses.
-        for definition in unit.definitions.iter().filter(|definition| definition.linkage == Linkage::Static) {
+        for definition in
+            unit.definitions.iter().filter(|definition| definition.linkage == Linkage::Static)
+        {
             hasher.bytes(definition.name.as_bytes());
         }
         hasher.finish()
@@ -203,17 +230,22 @@ impl<'r, 'a> Request<'r, 'a> {
         }
         let new = new_declarations(&found.notes.last, digest, understood);
         let are_known = |new: &Vec<&RemovablePrototype>| {
-            new.iter().all(|prototype| self.objects.is_clean_declaration(self.declaration(prototype)))
+            new.iter()
+                .all(|prototype| self.objects.is_clean_declaration(self.declaration(prototype)))
         };
         if !new.as_ref().is_some_and(are_known) {
-            self.settings.log(format_args!("{}: the compiler is asked about its text", self.output.display()));
+            self.settings.log(format_args!(
+                "{}: the compiler is asked about its text",
+                self.output.display()
+            ));
             if !self.check().unwrap_or(false) || understood.changed_since(self.start).is_some() {
                 return false;
             }
-            let mut new = new.into_iter().flatten().filter(|prototype| is_written_so(prototype, text));
-            self.log_trouble(
-                new.try_for_each(|prototype| self.objects.note_clean_declaration(self.declaration(prototype))),
-            );
+            let mut new =
+                new.into_iter().flatten().filter(|prototype| is_written_so(prototype, text));
+            self.log_trouble(new.try_for_each(|prototype| {
+                self.objects.note_clean_declaration(self.declaration(prototype))
+            }));
         }
         self.log_trouble(self.objects.note_clean_text(key, found.notes.clone(), digest));
         true
@@ -238,14 +270,22 @@ impl<'r, 'a> Request<'r, 'a> {
     /// Has the compiler read the source and stop there. `None` if that cannot be done.
     fn check(&self) -> Option<bool> {
         let is_wanted = |word: &&Word| {
-            !matches!(word.affects(), Affects::Files | Affects::Dependencies | Affects::DebugInfo | Affects::Link)
+            !matches!(
+                word.affects(),
+                Affects::Files | Affects::Dependencies | Affects::DebugInfo | Affects::Link
+            )
         };
         let mut arguments: Vec<&OsStr> = vec![OsStr::new("-fsyntax-only")];
         arguments.extend(self.plan.words.iter().filter(is_wanted).flat_map(|word| word.parts()));
         let said = Memory::new(c"messages").ok()?;
-        let changes = [guard::mark(guard::COMPILER), unset(DEPENDENCY_VARIABLES[0]), unset(DEPENDENCY_VARIABLES[1])];
+        let changes = [
+            guard::mark(guard::COMPILER),
+            unset(DEPENDENCY_VARIABLES[0]),
+            unset(DEPENDENCY_VARIABLES[1]),
+        ];
         let messages = said.descriptor().try_clone_to_owned().ok()?;
-        let child = spawn::start_reading(&self.plan.driver, &arguments, &changes, messages.into()).ok()?;
+        let child =
+            spawn::start_reading(&self.plan.driver, &arguments, &changes, messages.into()).ok()?;
         let output = child.wait_with_output().ok()?;
         Some(output.status.success() && output.stdout.is_empty() && said.length().ok()? == 0)
     }
@@ -260,7 +300,8 @@ fn digest(text: &[u8], prototypes: &[RemovablePrototype]) -> TextDigest {
     }
 }
 
-/// The declarations by which a text differs from one that is known to have no diagnostics; `None` if it differs by anything else.
+/// The declarations by which a text differs from one that is known to have no diagnostics; `None`
+/// if it differs by anything else.
 fn new_declarations<'u>(
     known: &TextDigest,
     text: &TextDigest,
@@ -271,16 +312,21 @@ fn new_declarations<'u>(
         return None;
     }
     let known: FxHashSet<Hash> = known.prototypes.iter().copied().collect();
-    let new: Vec<&RemovablePrototype> =
-        understood.unit.removable_prototypes.iter().filter(|prototype| !known.contains(&prototype.hash)).collect();
+    let new: Vec<&RemovablePrototype> = understood
+        .unit
+        .removable_prototypes
+        .iter()
+        .filter(|prototype| !known.contains(&prototype.hash))
+        .collect();
     (new.len() <= MOST_NEW).then_some(new)
 }
 
-/// Whether a declaration stands in its file as it stands in the text. One that comes from a macro of a system header would be met
-/// without diagnostics for that.
+/// Whether a declaration stands in its file as it stands in the text. One that comes from a macro
+/// of a system header would be met without diagnostics for that.
 fn is_written_so(prototype: &RemovablePrototype, text: &[u8]) -> bool {
     let Ok(content) = fs::read(&prototype.file) else { return false };
-    let lines = content.split(|&byte| byte == b'\n').skip((prototype.line as usize).saturating_sub(1));
+    let lines =
+        content.split(|&byte| byte == b'\n').skip((prototype.line as usize).saturating_sub(1));
     let mut written = lines.flatten().filter(|byte| !byte.is_ascii_whitespace());
     text[prototype.place.clone()]
         .iter()
@@ -300,7 +346,8 @@ fn reads_comments(word: &Word) -> bool {
     word.option.reads_comments || word.word == "-W"
 }
 
-/// All that decides the object besides the source's meaning, and all that decides whether there are messages.
+/// All that decides the object besides the source's meaning, and all that decides whether there are
+/// messages.
 fn context(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
     let mut hasher = KeyOf::ObjectContext.hasher();
     hasher.bytes(env!("CARGO_PKG_VERSION").as_bytes());
@@ -312,8 +359,12 @@ fn context(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
         // Where it names the same folder, compilers write it as it stands there.
         hasher.bytes(std::env::var_os("PWD").unwrap_or_default().as_bytes());
     }
-    let counts =
-        |word: &&Word| matches!(word.affects(), Affects::Diagnostics | Affects::DebugInfo | Affects::TextAndDebugInfo);
+    let counts = |word: &&Word| {
+        matches!(
+            word.affects(),
+            Affects::Diagnostics | Affects::DebugInfo | Affects::TextAndDebugInfo
+        )
+    };
     let words = plan.words.iter().filter(counts).flat_map(|word| word.parts());
     for word in words.chain(added.iter().map(OsString::as_os_str)) {
         hasher.bytes(word.as_bytes());
@@ -357,9 +408,16 @@ mod tests {
         ] {
             assert!(refusal(&format!("-c x.c {line}")).is_some(), "{line}");
         }
-        for line in
-            ["-O3", "-g", "-g2", "-Wall", "-fvisibility=hidden", "-D X", "-fsanitize=address", "-march=x86-64-v3"]
-        {
+        for line in [
+            "-O3",
+            "-g",
+            "-g2",
+            "-Wall",
+            "-fvisibility=hidden",
+            "-D X",
+            "-fsanitize=address",
+            "-march=x86-64-v3",
+        ] {
             assert_eq!(refusal(&format!("-c x.c {line}")), None, "{line}");
         }
     }

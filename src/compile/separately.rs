@@ -1,9 +1,10 @@
-//! A call that compiles and links at once, at the AST level: the C sources are compiled by calls of their own, so that their
-//! objects get records, and the driver is then given the objects in their places. In: the words of the call. Out: the same
-//! call with objects for sources; or nothing, where that would not be the same.
+//! A call that compiles and links at once, at the AST level: the C sources are compiled by calls of
+//! their own, so that their objects get records, and the driver is then given the objects in their
+//! places. In: the words of the call. Out: the same call with objects for sources; or nothing,
+//! where that would not be the same.
 //!
-//! A driver does just that itself, and throws the objects away when it has linked. Other files that it writes on the way it
-//! names after the binary: such calls are left alone.
+//! A driver does just that itself, and throws the objects away when it has linked. Other files that
+//! it writes on the way it names after the binary: such calls are left alone.
 
 use super::languages::{self, Language};
 use super::option::Affects;
@@ -33,9 +34,13 @@ impl Separately {
         if words.iter().any(needs_one_call) {
             return None;
         }
-        let is_source = |word: &Word| word.is_input() && languages::by_name(word.word) == Some(Language::C);
-        let sources: Vec<PathBuf> = words.iter().filter(|word| is_source(word)).map(|word| word.word.into()).collect();
-        let is_c_only = |word: &Word| languages::by_name(word.word).is_none_or(|language| language == Language::C);
+        let is_source =
+            |word: &Word| word.is_input() && languages::by_name(word.word) == Some(Language::C);
+        let sources: Vec<PathBuf> =
+            words.iter().filter(|word| is_source(word)).map(|word| word.word.into()).collect();
+        let is_c_only = |word: &Word| {
+            languages::by_name(word.word).is_none_or(|language| language == Language::C)
+        };
         if sources.is_empty() || !words.iter().filter(|word| word.is_input()).all(is_c_only) {
             return None;
         }
@@ -50,14 +55,20 @@ impl Separately {
                 replaced.extend(word.parts().map(OsStr::to_owned));
             }
         }
-        let is_for_compiling =
-            |word: &&Word| !matches!(word.affects(), Affects::Input | Affects::Files | Affects::Link);
-        let options =
-            words.iter().filter(is_for_compiling).flat_map(|word| word.parts()).map(OsStr::to_owned).collect();
+        let is_for_compiling = |word: &&Word| {
+            !matches!(word.affects(), Affects::Input | Affects::Files | Affects::Link)
+        };
+        let options = words
+            .iter()
+            .filter(is_for_compiling)
+            .flat_map(|word| word.parts())
+            .map(OsStr::to_owned)
+            .collect();
         Some(Separately { folder, sources, options, words: replaced })
     }
 
-    /// Compiles all sources, by this very program. The error is how the first one ended that failed.
+    /// Compiles all sources, by this very program. The error is how the first one ended that
+    /// failed.
     pub fn compile(&self, compiler: &Compiler) -> Result<(), ExitStatus> {
         let own = Program::at("/proc/self/exe");
         let mut first = Ok(());
@@ -65,7 +76,12 @@ impl Separately {
             let mut arguments = vec![compiler.program.path.clone().into_os_string()];
             arguments.extend(compiler.program.words.iter().cloned());
             arguments.extend(self.options.iter().cloned());
-            arguments.extend(["-c".into(), source.clone().into(), "-o".into(), object(&self.folder, number).into()]);
+            arguments.extend([
+                "-c".into(),
+                source.clone().into(),
+                "-o".into(),
+                object(&self.folder, number).into(),
+            ]);
             match spawn::run(&own, &arguments, &[]) {
                 Ok(status) if status.success() => {}
                 Ok(status) => first = first.and(Err(status)),
@@ -96,7 +112,8 @@ fn folder() -> Option<PathBuf> {
 
 fn needs_one_call(word: &Word) -> bool {
     let bytes = word.word.as_bytes();
-    let is_output = bytes.starts_with(b"-o") || bytes.starts_with(b"--output") || word.word == "-pipe";
+    let is_output =
+        bytes.starts_with(b"-o") || bytes.starts_with(b"--output") || word.word == "-pipe";
     match word.affects() {
         Affects::Files => !is_output,
         Affects::Dependencies | Affects::Opaque(_) => true,
@@ -113,7 +130,8 @@ mod tests {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let plan = Separately::plan(&arguments)?;
         let text = |words: &[OsString]| {
-            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let words: Vec<_> =
+                words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             words.join(" ").replace(&*plan.folder.to_string_lossy(), "T")
         };
         Some((plan.sources.clone(), text(&plan.options), text(&plan.words)))
@@ -121,7 +139,8 @@ mod tests {
 
     #[test]
     fn sources_become_objects_in_their_places() {
-        let (sources, options, words) = planned("-O2 a.c -o prog -lx b.c c.o -Wl,-z,now -DX").expect("a plan");
+        let (sources, options, words) =
+            planned("-O2 a.c -o prog -lx b.c c.o -Wl,-z,now -DX").expect("a plan");
         assert_eq!(sources, [Path::new("a.c"), Path::new("b.c")]);
         assert_eq!(options, "-O2 -DX");
         assert_eq!(words, "-O2 T/0.o -o prog -lx T/1.o c.o -Wl,-z,now -DX");

@@ -1,5 +1,6 @@
-//! The syntax of a unit. In: a call that compiles one C source. Out: what the source means, and the hash of what else decides
-//! the code (the compiler and its options); or the reason why the object is hashed by its code.
+//! The syntax of a unit. In: a call that compiles one C source. Out: what the source means, and the
+//! hash of what else decides the code (the compiler and its options); or the reason why the object
+//! is hashed by its code.
 
 use super::arguments::CompileJob;
 use super::identity;
@@ -41,8 +42,8 @@ pub struct Understood {
     pub unit: Unit,
     /// What else decides the code of its definitions.
     pub environment: Hash,
-    /// It may have functions that run before `main`. LLVM executes some of them itself: then they are gone, and what they did
-    /// is in the variables.
+    /// It may have functions that run before `main`. LLVM executes some of them itself: then they
+    /// are gone, and what they did is in the variables.
     pub has_constructors: bool,
     /// It may have functions that choose, when the program starts, what a symbol means.
     pub has_resolvers: bool,
@@ -75,7 +76,8 @@ const VARIABLES: [&str; 9] = [
 ];
 
 impl<'a> Plan<'a> {
-    /// Whether, and how, the source of a call can be read. `None`: it is not C. The error is a reason.
+    /// Whether, and how, the source of a call can be read. `None`: it is not C. The error is a
+    /// reason.
     pub fn new(
         settings: &Settings,
         compiler: &Compiler,
@@ -84,7 +86,11 @@ impl<'a> Plan<'a> {
     ) -> Option<Result<Self, String>> {
         let refuse = |reason: &str| Some(Err(reason.to_owned()));
         let Some((source, language)) = &job.source else {
-            return if job.is_c { refuse("several sources are compiled in one call") } else { None };
+            return if job.is_c {
+                refuse("several sources are compiled in one call")
+            } else {
+                None
+            };
         };
         if *language != Language::C {
             return None;
@@ -102,8 +108,12 @@ impl<'a> Plan<'a> {
         if let Some(reason) = opaque(&words) {
             return refuse(reason);
         }
-        if let Some(variable) = VARIABLES.iter().find(|name| std::env::var_os(name).is_some_and(|it| !it.is_empty())) {
-            return refuse(&format!("the variable {variable} has the compiler do something else than it is told"));
+        if let Some(variable) =
+            VARIABLES.iter().find(|name| std::env::var_os(name).is_some_and(|it| !it.is_empty()))
+        {
+            return refuse(&format!(
+                "the variable {variable} has the compiler do something else than it is told"
+            ));
         }
         let Some(identity) = identity::of(settings, &driver, &job.search) else {
             return refuse("the compiler does not tell its version");
@@ -126,12 +136,17 @@ impl<'a> Plan<'a> {
         read: fn(&[u8]) -> Result<Unit, Problem>,
     ) -> Result<Understood, Refusal<'static>> {
         let name = || self.source.display().to_string();
-        if let Some((_, reason)) = OTHER_FILES.iter().find(|(word, _)| memchr::memmem::find(text, word).is_some()) {
+        if let Some((_, reason)) =
+            OTHER_FILES.iter().find(|(word, _)| memchr::memmem::find(text, word).is_some())
+        {
             return Err(Refusal::new(name(), *reason));
         }
         let unit = read(text).map_err(|problem| problem.refusal())?;
         let (mut environment, mut refusals) = (self.environment, Vec::new());
-        let construct = self.is_contextual.then(|| "these options".to_owned()).or(unit.depends_on_inlining.clone());
+        let construct = self
+            .is_contextual
+            .then(|| "these options".to_owned())
+            .or(unit.depends_on_inlining.clone());
         if let Some(construct) = construct {
             environment = Hasher::new("in context").hash(environment).hash(unit.meaning).finish();
             let reason = format!(
@@ -139,12 +154,21 @@ impl<'a> Plan<'a> {
             );
             refusals.push(Refusal::new(name(), reason));
         }
-        let by_code =
-            self.has_positions.then(|| Refusal::new(name(), "its code holds lines and columns of the source"));
+        let by_code = self
+            .has_positions
+            .then(|| Refusal::new(name(), "its code holds lines and columns of the source"));
         let has = |word: &str| memchr::memmem::find(text, word.as_bytes()).is_some();
         let (has_constructors, has_resolvers) = (has("constructor"), has("ifunc"));
         let files = preprocess::files(text);
-        Ok(Understood { unit, environment, has_constructors, has_resolvers, files, refusals, by_code })
+        Ok(Understood {
+            unit,
+            environment,
+            has_constructors,
+            has_resolvers,
+            files,
+            refusals,
+            by_code,
+        })
     }
 }
 
@@ -154,18 +178,21 @@ impl Understood {
         positions::contents(&self.files)
     }
 
-    /// A file that somebody has written to since then: the compiler may have read another text than we have.
+    /// A file that somebody has written to since then: the compiler may have read another text than
+    /// we have.
     pub fn changed_since(&self, start: Duration) -> Option<Refusal<'static>> {
-        let is_changed = |file: &&PathBuf| fs::metadata(file).is_ok_and(|file| time_of_change(&file) >= start);
+        let is_changed =
+            |file: &&PathBuf| fs::metadata(file).is_ok_and(|file| time_of_change(&file) >= start);
         let changed = self.files.iter().find(is_changed)?;
         Some(Refusal::new(changed.display().to_string(), "it was changed while it was compiled"))
     }
 }
 
-/// A moment after which every change of a file shows in its time. The clock that file systems take it from goes in ticks of some
-/// milliseconds, and of 60 and more on virtual machines under load; some kernels give a file a time between two ticks, ahead of
-/// it. So where the source has just been written, and others perhaps with it, it is waited for until that clock has passed the
-/// time of now.
+/// A moment after which every change of a file shows in its time. The clock that file systems take
+/// it from goes in ticks of some milliseconds, and of 60 and more on virtual machines under load;
+/// some kernels give a file a time between two ticks, ahead of it. So where the source has just
+/// been written, and others perhaps with it, it is waited for until that clock has passed the time
+/// of now.
 pub fn moment(source: Option<&Path>) -> Duration {
     const FRESH: Duration = Duration::from_secs(10);
     const MOST_ROUNDS: u32 = 200;
@@ -174,7 +201,9 @@ pub fn moment(source: Option<&Path>) -> Duration {
         Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.clamp(0, 999_999_999) as u32)
     };
     let (start, exactly) = (time(ClockId::RealtimeCoarse), time(ClockId::Realtime));
-    let is_fresh = |source: &Path| fs::metadata(source).is_ok_and(|file| time_of_change(&file) + FRESH > start);
+    let is_fresh = |source: &Path| {
+        fs::metadata(source).is_ok_and(|file| time_of_change(&file) + FRESH > start)
+    };
     if !source.is_some_and(is_fresh) {
         return start;
     }
@@ -195,7 +224,9 @@ fn time_of_change(file: &Metadata) -> Duration {
 fn opaque(words: &[Word]) -> Option<&'static str> {
     words.iter().find_map(|word| match word.affects() {
         Affects::Opaque(reason) => Some(reason),
-        Affects::Input if word.word.as_bytes().starts_with(b"-") => Some("the name of its source starts with a dash"),
+        Affects::Input if word.word.as_bytes().starts_with(b"-") => {
+            Some("the name of its source starts with a dash")
+        }
         Affects::Text if word.word.as_bytes().starts_with(b"-include") && is_precompiled(word) => {
             Some("it uses a precompiled header")
         }
@@ -205,7 +236,8 @@ fn opaque(words: &[Word]) -> Option<&'static str> {
 
 /// Beside the file that `-include` names lies a precompiled one.
 fn is_precompiled(word: &Word) -> bool {
-    let joined = OsStr::from_bytes(word.word.as_bytes().strip_prefix(b"-include").unwrap_or_default());
+    let joined =
+        OsStr::from_bytes(word.word.as_bytes().strip_prefix(b"-include").unwrap_or_default());
     let file = word.value.unwrap_or(joined);
     ["gch", "pch"].iter().any(|ending| {
         let mut name = file.to_owned();
@@ -218,7 +250,9 @@ fn is_precompiled(word: &Word) -> bool {
 fn environment(identity: Hash, words: &[Word]) -> Hash {
     let mut hasher = Hasher::new("environment");
     hasher.hash(identity);
-    for part in words.iter().filter(|word| word.affects() == Affects::Code).flat_map(|word| word.parts()) {
+    for part in
+        words.iter().filter(|word| word.affects() == Affects::Code).flat_map(|word| word.parts())
+    {
         hasher.bytes(part.as_bytes());
     }
     hasher.finish()
@@ -236,12 +270,16 @@ mod tests {
     #[test]
     fn only_what_matters_for_code_counts() {
         let plain = hash("-c -O2 x.c -o x.o");
-        for line in
-            ["-c -O2 y.c -Wall -o y.o", "-O2 -I. -DX -MD -MF d -g -c x.c", "-c -O2 x.c -isystem /x -Werror -pipe"]
-        {
+        for line in [
+            "-c -O2 y.c -Wall -o y.o",
+            "-O2 -I. -DX -MD -MF d -g -c x.c",
+            "-c -O2 x.c -isystem /x -Werror -pipe",
+        ] {
             assert_eq!(hash(line), plain, "{line}");
         }
-        for line in ["-c x.c", "-O3 -c x.c", "-O2 -fPIC -c x.c", "-O2 -std=c99 -c x.c", "-O2 -Wa,-L -c x.c"] {
+        for line in
+            ["-c x.c", "-O3 -c x.c", "-O2 -fPIC -c x.c", "-O2 -std=c99 -c x.c", "-O2 -Wa,-L -c x.c"]
+        {
             assert_ne!(hash(line), plain, "{line}");
         }
     }

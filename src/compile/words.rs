@@ -1,5 +1,5 @@
-//! The words of a compile call. In: its arguments. Out: each option with its argument and its row of the table of options, and
-//! each input.
+//! The words of a compile call. In: its arguments. Out: each option with its argument and its row
+//! of the table of options, and each input.
 
 use super::option::{Affects, CompilerOption, Form, option};
 use super::option_table::{ASSEMBLER_FILE, PLUGIN};
@@ -35,7 +35,8 @@ impl<'a> Word<'a> {
 const INPUT: CompilerOption = option("", Form::Alone).affects(Affects::Input);
 
 /// What Clang's compiler proper is told that we cannot look into.
-const OPAQUE_FOR_CLANG: [&str; 6] = ["-load", "-plugin", "-add-plugin", "-include-pch", "-fmodule", "-fplugin"];
+const OPAQUE_FOR_CLANG: [&str; 6] =
+    ["-load", "-plugin", "-add-plugin", "-include-pch", "-fmodule", "-fplugin"];
 
 /// The words of a call.
 pub fn words(arguments: &[OsString]) -> Vec<Word<'_>> {
@@ -61,7 +62,8 @@ fn with_value<'a>(word: &'a OsStr, left: &mut impl Iterator<Item = &'a OsStr>) -
         Value::Here(rest) => Some(rest),
         _ => value,
     };
-    let affects = argument.and_then(|argument| opaque_argument(option, argument)).unwrap_or(option.affects);
+    let affects =
+        argument.and_then(|argument| opaque_argument(option, argument)).unwrap_or(option.affects);
     Word { word, value, option: option.affects(affects) }
 }
 
@@ -89,8 +91,12 @@ mod tests {
 
     fn of(line: &str) -> Vec<(Affects, String)> {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let show =
-            |word: &Word| word.parts().map(|part| part.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+        let show = |word: &Word| {
+            word.parts()
+                .map(|part| part.to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         words(&arguments).iter().map(|word| (word.affects(), show(word))).collect()
     }
 

@@ -1,20 +1,25 @@
-//! Which relocations use the address of their target as a value, so that the order in which things lie can be seen.
-//! In: an object's tables, a relocation. Out: its [`Usage`].
+//! Which relocations use the address of their target as a value, so that the order in which things
+//! lie can be seen. In: an object's tables, a relocation. Out: its [`Usage`].
 //!
-//! A call, a jump, a load or a store does not show where its target lies. An address in a register or in data does:
-//! pointers are compared, sorted, and the keys of maps. So whatever is not surely one of the former counts as a use of
-//! the address. Some addresses in data are left out, because programs call or match what they lead to, and have no way
-//! to get at the pointer itself short of reading the tables of the language's runtime as raw memory:
+//! A call, a jump, a load or a store does not show where its target lies. An address in a register
+//! or in data does: pointers are compared, sorted, and the keys of maps. So whatever is not surely
+//! one of the former counts as a use of the address. Some addresses in data are left out, because
+//! programs call or match what they lead to, and have no way to get at the pointer itself short of
+//! reading the tables of the language's runtime as raw memory:
 //!
-//! - the functions in vtables, and the addresses of vtables themselves (C++ has no expression for either);
-//! - of `type_info` objects the base classes, and the names, which are compared as texts unless they start with `*`
-//!   (types of an unnamed namespace, whose names are compared by address);
-//! - exception tables, which are matched for equality, and arrays of constructors and destructors, which count in order;
+//! - the functions in vtables, and the addresses of vtables themselves (C++ has no expression for
+//!   either);
+//! - of `type_info` objects the base classes, and the names, which are compared as texts unless
+//!   they start with `*` (types of an unnamed namespace, whose names are compared by address);
+//! - exception tables, which are matched for equality, and arrays of constructors and destructors,
+//!   which count in order;
 //! - literals that are arguments of functions which only read them (`arguments`);
 //! - tables that compilers make of a choice between constants: programs have no name for them;
-//! - labels inside of functions: jump tables and computed gotos lead back into one and the same function.
+//! - labels inside of functions: jump tables and computed gotos lead back into one and the same
+//!   function.
 //!
-//! The address of a type's `type_info` in its vtable is not left out: `&typeid(*object)` is that pointer.
+//! The address of a type's `type_info` in its vtable is not left out: `&typeid(*object)` is that
+//! pointer.
 
 use super::arguments;
 use super::labels::Labels;
@@ -22,7 +27,8 @@ use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use crate::model::record::Usage;
 use object::elf;
 
-/// Sections whose pointers nobody but the runtime reads, to call what they lead to or to compare for equality.
+/// Sections whose pointers nobody but the runtime reads, to call what they lead to or to compare
+/// for equality.
 const OF_THE_RUNTIME: [&str; 6] =
     [".gcc_except_table", ".init_array", ".fini_array", ".preinit_array", ".ctors", ".dtors"];
 
@@ -32,9 +38,16 @@ const OF_INSTRUMENTATION: [&str; 2] = ["__llvm_prf_", "xray_"];
 /// The names of vtables, of tables of vtables, and of vtables during construction.
 const VTABLES: [&str; 3] = ["_ZTV", "_ZTT", "_ZTC"];
 
-/// Tables that compilers make of a choice between constants, and only their own code reads. Or names of their sections.
-const CHOICES: [&str; 6] =
-    ["reltable.", "switch.table.", "CSWTCH.", ".rodata.reltable.", ".rodata.switch.table.", ".rodata.CSWTCH."];
+/// Tables that compilers make of a choice between constants, and only their own code reads. Or
+/// names of their sections.
+const CHOICES: [&str; 6] = [
+    "reltable.",
+    "switch.table.",
+    "CSWTCH.",
+    ".rodata.reltable.",
+    ".rodata.switch.table.",
+    ".rodata.CSWTCH.",
+];
 
 /// What a relocation of section `from` does with its target.
 pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize) -> Usage {
@@ -50,7 +63,8 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize)
     let starts = |starts: &[&str], name: &str| starts.iter().any(|start| name.starts_with(start));
     let symbol = &object.symbols[relocation.symbol as usize];
     let target = name(object, labels, symbol);
-    if starts(&VTABLES, target) || starts(&CHOICES, target) || starts(&OF_THE_RUNTIME, section.name) {
+    if starts(&VTABLES, target) || starts(&CHOICES, target) || starts(&OF_THE_RUNTIME, section.name)
+    {
         return Usage::Access;
     }
     if section.is_code() {
@@ -86,8 +100,8 @@ fn section_of<'o, 'a>(object: &'o ObjectFile<'a>, symbol: &Symbol) -> Option<&'o
     }
 }
 
-/// A place inside of a function, for a jump. Entries of position-independent jump tables are distances, and their addends
-/// are biased by the place of the entry.
+/// A place inside of a function, for a jump. Entries of position-independent jump tables are
+/// distances, and their addends are biased by the place of the entry.
 fn is_label(object: &ObjectFile, symbol: &Symbol, relocation: &Relocation, usage: Usage) -> bool {
     let is_code = section_of(object, symbol).is_some_and(Section::is_code);
     is_code && symbol.is_section() && (usage == Usage::Distance || relocation.addend != 0)
@@ -95,7 +109,8 @@ fn is_label(object: &ObjectFile, symbol: &Symbol, relocation: &Relocation, usage
 
 /// Whether a `type_info` object compares its name by address.
 fn is_name_compared_by_address(object: &ObjectFile, symbol: &Symbol, target: &str) -> bool {
-    let first = section_of(object, symbol).and_then(|section| section.data.get(symbol.value as usize));
+    let first =
+        section_of(object, symbol).and_then(|section| section.data.get(symbol.value as usize));
     target.starts_with("_ZTS") && first.is_none_or(|first| *first == b'*')
 }
 
@@ -109,13 +124,21 @@ fn of_data(machine: u16, relocation: &Relocation) -> Usage {
     let kind = relocation.kind;
     let (distances, nothing): (&[u32], &[u32]) = match elf::Machine(machine) {
         elf::EM_X86_64 => (
-            &[elf::R_X86_64_PC8.0, elf::R_X86_64_PC16.0, elf::R_X86_64_PC32.0, elf::R_X86_64_PC64.0],
+            &[
+                elf::R_X86_64_PC8.0,
+                elf::R_X86_64_PC16.0,
+                elf::R_X86_64_PC32.0,
+                elf::R_X86_64_PC64.0,
+            ],
             &[elf::R_X86_64_NONE.0, elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0],
         ),
-        elf::EM_AARCH64 => {
-            (&[elf::R_AARCH64_PREL16.0, elf::R_AARCH64_PREL32.0, elf::R_AARCH64_PREL64.0], &[elf::R_AARCH64_NONE.0])
+        elf::EM_AARCH64 => (
+            &[elf::R_AARCH64_PREL16.0, elf::R_AARCH64_PREL32.0, elf::R_AARCH64_PREL64.0],
+            &[elf::R_AARCH64_NONE.0],
+        ),
+        elf::EM_386 => {
+            (&[elf::R_386_PC8.0, elf::R_386_PC16.0, elf::R_386_PC32.0], &[elf::R_386_NONE.0])
         }
-        elf::EM_386 => (&[elf::R_386_PC8.0, elf::R_386_PC16.0, elf::R_386_PC32.0], &[elf::R_386_NONE.0]),
         _ => (&[], &[]),
     };
     if distances.contains(&kind) {
@@ -127,22 +150,26 @@ fn of_data(machine: u16, relocation: &Relocation) -> Usage {
     }
 }
 
-/// What the instruction does that holds the relocated field. Of a machine that is not known every use may be one of the
-/// address.
+/// What the instruction does that holds the relocated field. Of a machine that is not known every
+/// use may be one of the address.
 fn of_code(machine: u16, code: &[u8], relocation: &Relocation) -> Usage {
     let is_access = match elf::Machine(machine) {
         elf::EM_X86_64 => is_access_x86_64(code, relocation),
-        elf::EM_386 => [elf::R_386_PC32.0, elf::R_386_PLT32.0].contains(&relocation.kind) && is_jump(code, relocation),
+        elf::EM_386 => {
+            [elf::R_386_PC32.0, elf::R_386_PLT32.0].contains(&relocation.kind)
+                && is_jump(code, relocation)
+        }
         elf::EM_AARCH64 => is_access_aarch64(relocation.kind),
         _ => false,
     };
     if is_access { Usage::Access } else { Usage::Address }
 }
 
-/// The bytes before the field: of an operand `field(%rip)` the last one says so (ModRM: mod 00, r/m 101), and the one before
-/// that is the opcode's last byte in every encoding.
+/// The bytes before the field: of an operand `field(%rip)` the last one says so (ModRM: mod 00, r/m
+/// 101), and the one before that is the opcode's last byte in every encoding.
 fn is_access_x86_64(code: &[u8], relocation: &Relocation) -> bool {
-    let through_table = [elf::R_X86_64_GOTPCREL.0, elf::R_X86_64_GOTPCRELX.0, elf::R_X86_64_REX_GOTPCRELX.0];
+    let through_table =
+        [elf::R_X86_64_GOTPCREL.0, elf::R_X86_64_GOTPCRELX.0, elf::R_X86_64_REX_GOTPCRELX.0];
     let direct = [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0];
     let nothing = [elf::R_X86_64_NONE.0, elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
     let kind = relocation.kind;
@@ -155,7 +182,8 @@ fn is_access_x86_64(code: &[u8], relocation: &Relocation) -> bool {
         // `lea`; anything else with such an operand reads or writes memory.
         is_jump(code, relocation) || is_relative && opcode != 0x8d
     } else {
-        // The table of addresses is read. `call *` and `jmp *` go there; whatever else does so gets the address.
+        // The table of addresses is read. `call *` and `jmp *` go there; whatever else does so gets
+        // the address.
         through_table.contains(&kind) && opcode == 0xff && [0x15, 0x25].contains(&mod_rm)
     }
 }
@@ -169,14 +197,15 @@ fn is_jump(code: &[u8], relocation: &Relocation) -> bool {
 /// The two bytes before a relocated field.
 fn before(code: &[u8], relocation: &Relocation) -> [u8; 2] {
     let back = |distance: u64| {
-        let place = relocation.offset.checked_sub(distance).and_then(|place| usize::try_from(place).ok());
+        let place =
+            relocation.offset.checked_sub(distance).and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| code.get(place)).copied().unwrap_or(0)
     };
     [back(2), back(1)]
 }
 
-/// Calls, jumps, loads and stores. The page of an address (`adrp`) is only half of it: the instruction with the other half
-/// decides.
+/// Calls, jumps, loads and stores. The page of an address (`adrp`) is only half of it: the
+/// instruction with the other half decides.
 fn is_access_aarch64(kind: u32) -> bool {
     let kinds = [
         elf::R_AARCH64_NONE,
@@ -202,7 +231,8 @@ mod tests {
     use super::*;
 
     fn of(code: &[u8], kind: elf::RelocationType) -> Usage {
-        let relocation = Relocation { offset: code.len() as u64, kind: kind.0, symbol: 1, addend: -4 };
+        let relocation =
+            Relocation { offset: code.len() as u64, kind: kind.0, symbol: 1, addend: -4 };
         of_code(elf::EM_X86_64.0, code, &relocation)
     }
 
@@ -213,15 +243,35 @@ mod tests {
         assert_eq!(of(&[0x0f, 0x84], elf::R_X86_64_PC32), Usage::Access, "je f");
         assert_eq!(of(&[0x8b, 0x05], elf::R_X86_64_PC32), Usage::Access, "mov x(%rip), %eax");
         assert_eq!(of(&[0x83, 0x3d], elf::R_X86_64_PC32), Usage::Access, "cmpl $1, x(%rip)");
-        assert_eq!(of(&[0xff, 0x15], elf::R_X86_64_GOTPCRELX), Usage::Access, "call *f@GOTPCREL(%rip)");
+        assert_eq!(
+            of(&[0xff, 0x15], elf::R_X86_64_GOTPCRELX),
+            Usage::Access,
+            "call *f@GOTPCREL(%rip)"
+        );
     }
 
     #[test]
     fn what_gets_an_address_uses_it() {
-        assert_eq!(of(&[0x48, 0x8d, 0x05], elf::R_X86_64_PC32), Usage::Address, "lea x(%rip), %rax");
-        assert_eq!(of(&[0x48, 0x8d, 0x3d], elf::R_X86_64_PLT32), Usage::Address, "lea f@PLT(%rip), %rdi");
-        assert_eq!(of(&[0x48, 0x8b, 0x05], elf::R_X86_64_REX_GOTPCRELX), Usage::Address, "mov x@GOTPCREL(%rip), %rax");
-        assert_eq!(of(&[0xff, 0x35], elf::R_X86_64_GOTPCREL), Usage::Address, "push x@GOTPCREL(%rip)");
+        assert_eq!(
+            of(&[0x48, 0x8d, 0x05], elf::R_X86_64_PC32),
+            Usage::Address,
+            "lea x(%rip), %rax"
+        );
+        assert_eq!(
+            of(&[0x48, 0x8d, 0x3d], elf::R_X86_64_PLT32),
+            Usage::Address,
+            "lea f@PLT(%rip), %rdi"
+        );
+        assert_eq!(
+            of(&[0x48, 0x8b, 0x05], elf::R_X86_64_REX_GOTPCRELX),
+            Usage::Address,
+            "mov x@GOTPCREL(%rip), %rax"
+        );
+        assert_eq!(
+            of(&[0xff, 0x35], elf::R_X86_64_GOTPCREL),
+            Usage::Address,
+            "push x@GOTPCREL(%rip)"
+        );
         assert_eq!(of(&[0xbf], elf::R_X86_64_32), Usage::Address, "mov $x, %edi");
         assert_eq!(of(&[], elf::R_X86_64_PC32), Usage::Address);
     }

@@ -1,6 +1,7 @@
-//! Adds the record to an object, without an `objcopy` process. In: the object's bytes and the record's. Out:
-//! the pieces of the new file: a changed header, the old bytes, then the record, a longer table of section
-//! names and a longer table of section headers. Every old section stays where it was.
+//! Adds the record to an object, without an `objcopy` process. In: the object's bytes and the
+//! record's. Out: the pieces of the new file: a changed header, the old bytes, then the record, a
+//! longer table of section names and a longer table of section headers. Every old section stays
+//! where it was.
 
 use super::ElfError;
 use crate::model::record::SECTION;
@@ -45,7 +46,8 @@ const ELF32: Layout = Layout {
     word: 4,
 };
 
-/// The new file in two pieces: the head replaces as many bytes of the old file, the tail follows it.
+/// The new file in two pieces: the head replaces as many bytes of the old file, the tail follows
+/// it.
 pub struct Appended {
     pub head: Vec<u8>,
     pub tail: Vec<u8>,
@@ -69,8 +71,10 @@ fn append_class<Elf: FileHeader<Endian = Endianness>>(
     let endian = header.endian()?;
     let sections = header.section_headers(endian, object)?;
     let names_index = header.shstrndx(endian, object)? as usize;
-    let names = sections.get(names_index).ok_or(ElfError::Malformed("it has no table of section names"))?;
-    let is_plain = names.sh_type(endian) == elf::SHT_STRTAB && names.sh_flags(endian).0 & elf::SHF_ALLOC.0 == 0;
+    let names =
+        sections.get(names_index).ok_or(ElfError::Malformed("it has no table of section names"))?;
+    let is_plain = names.sh_type(endian) == elf::SHT_STRTAB
+        && names.sh_flags(endian).0 & elf::SHF_ALLOC.0 == 0;
     if !is_plain {
         return Err(ElfError::Malformed("its table of section names is unusual"));
     }
@@ -82,7 +86,8 @@ fn append_class<Elf: FileHeader<Endian = Endianness>>(
     let patch = Patch { little: endian == Endianness::Little, word: layout.word };
     let old_names = names.data(endian, object)?;
     let name_offset = old_names.len();
-    let mut tail = Vec::with_capacity(record.len() + name_offset + (sections.len() + 1) * layout.entry + 64);
+    let mut tail =
+        Vec::with_capacity(record.len() + name_offset + (sections.len() + 1) * layout.entry + 64);
     tail.resize(object.len().next_multiple_of(8) - object.len(), 0);
     let record_at = object.len() + tail.len();
     tail.extend_from_slice(record);

@@ -33,7 +33,11 @@ pub fn members(bytes: &[u8]) -> Result<Vec<Member<'_>>, ElfError> {
         .members()
         .map(|member| {
             let member = member?;
-            let content = if member.is_thin() { Content::Elsewhere } else { Content::Here(member.data(bytes)?) };
+            let content = if member.is_thin() {
+                Content::Elsewhere
+            } else {
+                Content::Here(member.data(bytes)?)
+            };
             Ok(Member { name: member.name(), content })
         })
         .collect()

@@ -1,23 +1,38 @@
-//! Literals that are nothing but arguments of a call whose function only reads them: their addresses are values, but
-//! nobody compares them. In: a section of x86-64 code, a relocation. Out: whether that is so.
+//! Literals that are nothing but arguments of a call whose function only reads them: their
+//! addresses are values, but nobody compares them. In: a section of x86-64 code, a relocation. Out:
+//! whether that is so.
 //!
-//! It is seen where `lea literal(%rip), %register` is followed by the call, with nothing between but instructions that set up
-//! other arguments. Behind a call, registers of arguments hold nothing that compilers count on.
+//! It is seen where `lea literal(%rip), %register` is followed by the call, with nothing between
+//! but instructions that set up other arguments. Behind a call, registers of arguments hold nothing
+//! that compilers count on.
 
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::elf;
 
-/// Functions of the C and C++ libraries that read texts and keep no pointer to them, nor return one.
-const READERS: [&str; 9] =
-    ["__assert_fail", "memcmp", "memcpy", "strcasecmp", "strcmp", "strcpy", "strlen", "strncasecmp", "strncmp"];
+/// Functions of the C and C++ libraries that read texts and keep no pointer to them, nor return
+/// one.
+const READERS: [&str; 9] = [
+    "__assert_fail",
+    "memcmp",
+    "memcpy",
+    "strcasecmp",
+    "strcmp",
+    "strcpy",
+    "strlen",
+    "strncasecmp",
+    "strncmp",
+];
 
 /// The registers of the first six arguments, by their numbers: rcx, rdx, rsi, rdi, r8, r9.
 const ARGUMENTS: [u8; 6] = [1, 2, 6, 7, 8, 9];
 
-/// Whether the relocation at `number` is that of a literal which is only read by the function that is called next.
+/// Whether the relocation at `number` is that of a literal which is only read by the function that
+/// is called next.
 pub fn is_only_read(object: &ObjectFile, section: &Section, number: usize) -> bool {
     let is_x86_64 = object.machine == elf::EM_X86_64.0;
-    let Some(relocation) = section.relocations.get(number).filter(|_| is_x86_64) else { return false };
+    let Some(relocation) = section.relocations.get(number).filter(|_| is_x86_64) else {
+        return false;
+    };
     let Some((register, after)) = loaded(section.data, relocation) else { return false };
     let Some(call) = call_behind(section.data, register, after) else { return false };
     let mut behind = section.relocations[number + 1..].iter().take(ARGUMENTS.len());
@@ -28,7 +43,9 @@ pub fn is_only_read(object: &ObjectFile, section: &Section, number: usize) -> bo
 /// The register that `lea field(%rip), %register` loads, and where the next instruction starts.
 fn loaded(code: &[u8], relocation: &Relocation) -> Option<(u8, u64)> {
     let start = relocation.offset.checked_sub(3)?;
-    let [prefix, 0x8d, mod_rm] = *code.get(usize::try_from(start).ok()?..)?.first_chunk()? else { return None };
+    let [prefix, 0x8d, mod_rm] = *code.get(usize::try_from(start).ok()?..)?.first_chunk()? else {
+        return None;
+    };
     let is_lea = prefix & 0xfb == 0x48 && mod_rm & 0xc7 == 0x05;
     let register = mod_rm >> 3 & 7 | (prefix & 4) << 1;
     (is_lea && ARGUMENTS.contains(&register)).then_some((register, relocation.offset + 4))
@@ -66,8 +83,8 @@ fn is_reader(object: &ObjectFile, relocation: &Relocation) -> bool {
     is_elsewhere && (READERS.contains(&symbol.name) || throws(symbol.name))
 }
 
-/// The functions by which the C++ library throws, `std::__throw_length_error(const char *)` and its like: exceptions have
-/// copies of their texts.
+/// The functions by which the C++ library throws, `std::__throw_length_error(const char *)` and its
+/// like: exceptions have copies of their texts.
 fn throws(name: &str) -> bool {
     let Some(name) = name.strip_prefix("_ZSt") else { return false };
     let name = name.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -82,7 +99,8 @@ mod tests {
 
     fn finds_call(between: &[u8]) -> bool {
         let code = [&LEA_RDI[..], between, &[0xe8, 0, 0, 0, 0]].concat();
-        let relocation = Relocation { offset: 3, kind: elf::R_X86_64_PC32.0, symbol: 1, addend: -4 };
+        let relocation =
+            Relocation { offset: 3, kind: elf::R_X86_64_PC32.0, symbol: 1, addend: -4 };
         let (register, after) = loaded(&code, &relocation).unwrap();
         call_behind(&code, register, after) == Some((LEA_RDI.len() + between.len()) as u64)
     }
@@ -91,7 +109,10 @@ mod tests {
     fn other_arguments_may_come_between() {
         assert!(finds_call(&[]));
         assert!(finds_call(&[0x31, 0xc0]), "xor %eax, %eax");
-        assert!(finds_call(&[0xba, 1, 0, 0, 0, 0x48, 0x8d, 0x35, 0, 0, 0, 0]), "mov $1, %edx; lea x(%rip), %rsi");
+        assert!(
+            finds_call(&[0xba, 1, 0, 0, 0, 0x48, 0x8d, 0x35, 0, 0, 0, 0]),
+            "mov $1, %edx; lea x(%rip), %rsi"
+        );
         assert!(finds_call(&[0x48, 0x89, 0xde]), "mov %rbx, %rsi");
     }
 
@@ -105,7 +126,13 @@ mod tests {
 
     #[test]
     fn functions_that_throw_only_read() {
-        assert!(throws("_ZSt20__throw_length_errorPKc") && throws("_ZSt24__throw_out_of_range_fmtPKcz"));
-        assert!(!throws("_ZSt17__throw_bad_allocv") && !throws("_ZN3own7__throwEPKc") && !throws("strchr"));
+        assert!(
+            throws("_ZSt20__throw_length_errorPKc") && throws("_ZSt24__throw_out_of_range_fmtPKcz")
+        );
+        assert!(
+            !throws("_ZSt17__throw_bad_allocv")
+                && !throws("_ZN3own7__throwEPKc")
+                && !throws("strchr")
+        );
     }
 }

@@ -1,10 +1,11 @@
-//! An object's record at the code level: one atom per section, hashed by what it is, with its references
-//! left symbolic. In: an object's tables. Out: its [`Record`].
+//! An object's record at the code level: one atom per section, hashed by what it is, with its
+//! references left symbolic. In: an object's tables. Out: its [`Record`].
 //!
-//! The local hash covers the section's type, flags, alignment and bytes, and of each relocation the offset,
-//! type, addend and *which* of the atom's targets it means: the targets are numbered in the order in which they
-//! first appear, and listed in that order as the atom's references. No name is hashed, neither the atom's nor
-//! a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows from where the reference leads.
+//! The local hash covers the section's type, flags, alignment and bytes, and of each relocation the
+//! offset, type, addend and *which* of the atom's targets it means: the targets are numbered in the
+//! order in which they first appear, and listed in that order as the atom's references. No name is
+//! hashed, neither the atom's nor a target's: what `.LC3`, `buf.0` or `foo.constprop.1` is follows
+//! from where the reference leads.
 
 use super::endings::Endings;
 use super::labels::{Labels, groups, labels, sizes};
@@ -17,16 +18,22 @@ use super::unwind::Unwind;
 use super::whole::{symbols, whole};
 use super::{ElfError, addresses, digest, lines, sites};
 use crate::model::record::{CHOSEN, Ending, Site, Usage};
-use crate::model::{Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, SymbolKind, Target};
+use crate::model::{
+    Atom, AtomKind, Hash, Hasher, Level, Record, Reference, Refusal, SymbolKind, Target,
+};
 use object::elf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// More unwind tables than this, all of them unusual, no compiler makes.
 const MOST_UNDIVIDED_TABLES: usize = 16;
 
-/// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled without
-/// optimisation.
-pub fn record<'a>(object: &ObjectFile<'a>, level: Level, pools: bool) -> Result<Record<'a>, ElfError> {
+/// Makes an object's record. `pools`: its constant pools may be divided, because it was compiled
+/// without optimisation.
+pub fn record<'a>(
+    object: &ObjectFile<'a>,
+    level: Level,
+    pools: bool,
+) -> Result<Record<'a>, ElfError> {
     if object.has_bitcode() {
         return Err(ElfError::Bitcode);
     }
@@ -87,8 +94,10 @@ impl<'o, 'a> Builder<'o, 'a> {
         };
         for &table in &builder.unwind.undivided {
             builder.labels[table].used = true;
-            let refusal =
-                Refusal::new(".eh_frame", "its structure is unusual: it counts as a whole for every function");
+            let refusal = Refusal::new(
+                ".eh_frame",
+                "its structure is unusual: it counts as a whole for every function",
+            );
             builder.record.refusals.push(refusal);
         }
         builder.number_atoms();
@@ -174,7 +183,11 @@ impl<'o, 'a> Builder<'o, 'a> {
                 },
                 false => literal(section, content),
             };
-            self.record.atoms.push(Atom { section: index as u32, group: self.group_of[index], ..atom });
+            self.record.atoms.push(Atom {
+                section: index as u32,
+                group: self.group_of[index],
+                ..atom
+            });
         }
     }
 
@@ -283,8 +296,9 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// Hashes a reference into a constant pool: which of its entries it may mean. Entries count as if each were a section
-    /// of its own, so that a pool with one entry is the same with labels and without.
+    /// Hashes a reference into a constant pool: which of its entries it may mean. Entries count as
+    /// if each were a section of its own, so that a pool with one entry is the same with labels and
+    /// without.
     fn hash_pool_reference(
         &mut self,
         hasher: &mut Hasher,
@@ -295,10 +309,13 @@ impl<'o, 'a> Builder<'o, 'a> {
     ) -> bool {
         let symbol = self.object.symbols.get(relocation.symbol as usize).map(|symbol| symbol.place);
         let Some(SymbolPlace::Section(target)) = symbol else { return false };
-        let Some(pieces) = self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some()) else {
+        let Some(pieces) =
+            self.pieces[target].as_ref().filter(|pieces| pieces.may_be_end.is_some())
+        else {
             return false;
         };
-        let (first_atom, meanings) = (pieces.first_atom, pools::meanings(self.object, pieces, section, relocation));
+        let (first_atom, meanings) =
+            (pieces.first_atom, pools::meanings(self.object, pieces, section, relocation));
         if meanings.len() > 1 {
             // No offset is that large: what follows is told from a plain reference.
             hasher.number(u64::MAX).number(meanings.len() as u64);
@@ -311,8 +328,8 @@ impl<'o, 'a> Builder<'o, 'a> {
         true
     }
 
-    /// The number of a target within the atom at hand. What follows from the bytes and relocations, which are hashed, need
-    /// not be: how the target is used.
+    /// The number of a target within the atom at hand. What follows from the bytes and relocations,
+    /// which are hashed, need not be: how the target is used.
     fn ordinal(&mut self, target: Target, offset: i64, usage: Usage) -> u32 {
         let next = self.ordinals.len() as u32;
         let first = self.record.references.len() - self.ordinals.len();
@@ -328,12 +345,16 @@ impl<'o, 'a> Builder<'o, 'a> {
 
     /// Whether a relocation leads to a literal that the linker merges with others.
     fn is_merged(&self, relocation: &Relocation) -> bool {
-        let symbol = self.object.symbols.get(relocation.symbol as usize).filter(|symbol| symbol.is_local());
-        let Some(SymbolPlace::Section(section)) = symbol.map(|symbol| symbol.place) else { return false };
+        let symbol =
+            self.object.symbols.get(relocation.symbol as usize).filter(|symbol| symbol.is_local());
+        let Some(SymbolPlace::Section(section)) = symbol.map(|symbol| symbol.place) else {
+            return false;
+        };
         self.pieces[section].as_ref().is_some_and(|pieces| pieces.may_be_end.is_none())
     }
 
-    /// Notes where the address of a literal can be read, once for each kind of relocation: of some processors it takes two.
+    /// Notes where the address of a literal can be read, once for each kind of relocation: of some
+    /// processors it takes two.
     fn note_site(&mut self, ordinal: u32, relocation: &Relocation, addend: i64) {
         let first = self.record.references.len() - self.ordinals.len();
         let Relocation { offset, kind, .. } = *relocation;
@@ -343,7 +364,8 @@ impl<'o, 'a> Builder<'o, 'a> {
         }
     }
 
-    /// What a relocation points at, where in it, and the addend that remains. No target: a plain number.
+    /// What a relocation points at, where in it, and the addend that remains. No target: a plain
+    /// number.
     fn target(&self, relocation: &Relocation) -> (Option<Target>, i64, i64) {
         let addend = relocation.addend;
         let index = relocation.symbol as usize;
@@ -379,10 +401,17 @@ impl<'o, 'a> Builder<'o, 'a> {
 /// Nothing but one function: what lies behind it, or has a name of its own inside, may be data.
 fn is_one_function(labels: &Labels, section: &Section) -> bool {
     const MOST_PADDING: u64 = 15;
-    section.size > 0 && labels.function && !labels.inside && labels.extent + MOST_PADDING >= section.size
+    section.size > 0
+        && labels.function
+        && !labels.inside
+        && labels.extent + MOST_PADDING >= section.size
 }
 
-/// A section that is an atom even when nobody names it. Notes are of no effect on the program that runs.
+/// A section that is an atom even when nobody names it. Notes are of no effect on the program that
+/// runs.
 fn is_content(section: &Section) -> bool {
-    section.is_allocated() && section.size > 0 && section.kind != elf::SHT_NOTE.0 && !section.is_unwind()
+    section.is_allocated()
+        && section.size > 0
+        && section.kind != elf::SHT_NOTE.0
+        && !section.is_unwind()
 }

@@ -1,5 +1,5 @@
-//! A linked binary, inspected: what is loaded, where it starts, which symbols it has. In: the bytes of an ELF
-//! executable or shared library. Out: [`Binary`] and the digest of its loaded bytes.
+//! A linked binary, inspected: what is loaded, where it starts, which symbols it has. In: the bytes
+//! of an ELF executable or shared library. Out: [`Binary`] and the digest of its loaded bytes.
 
 use super::dynamic::{self, Dynamic};
 use super::{ElfError, NameBudget};
@@ -93,7 +93,10 @@ impl<'a> Binary<'a> {
         }
     }
 
-    fn parse_class<Elf: FileHeader<Endian = Endianness>>(bytes: &'a [u8], symbols: bool) -> Result<Self, ElfError> {
+    fn parse_class<Elf: FileHeader<Endian = Endianness>>(
+        bytes: &'a [u8],
+        symbols: bool,
+    ) -> Result<Self, ElfError> {
         let header = Elf::parse(bytes)?;
         let endian = header.endian()?;
         let kind = header.e_type(endian);
@@ -103,7 +106,9 @@ impl<'a> Binary<'a> {
         let table = header.sections(endian, bytes)?;
         let sections = read_sections::<Elf>(bytes, endian, &table)?;
         if sections.is_empty() {
-            return Err(ElfError::Malformed("it has no section headers, so nothing can be found in it"));
+            return Err(ElfError::Malformed(
+                "it has no section headers, so nothing can be found in it",
+            ));
         }
         let segments = header.program_headers(endian, bytes)?.iter().map(|segment| Segment {
             kind: segment.p_type(endian).0,
@@ -137,7 +142,11 @@ impl<'a> Binary<'a> {
 
     fn digest(&self, counts: impl Fn(&Section) -> bool) -> Hash {
         let mut hasher = Hasher::new("binary");
-        hasher.number(self.machine.into()).number(self.flags.into()).number(self.kind.into()).number(self.entry);
+        hasher
+            .number(self.machine.into())
+            .number(self.flags.into())
+            .number(self.kind.into())
+            .number(self.entry);
         for segment in &self.segments {
             hasher.number(segment.kind.into()).number(segment.flags.into());
             hasher.number(segment.address).number(segment.size);
@@ -148,11 +157,15 @@ impl<'a> Binary<'a> {
         hasher.finish()
     }
 
-    /// What may be done to an address once the program runs: the flags of its segment, and one more if the loader takes
-    /// away the right to write when it has relocated.
+    /// What may be done to an address once the program runs: the flags of its segment, and one more
+    /// if the loader takes away the right to write when it has relocated.
     pub fn rights_at(&self, address: u64) -> u64 {
-        let holds = |segment: &&Segment| address >= segment.address && address - segment.address < segment.size;
-        let of_kind = |kind: elf::ProgramType| self.segments.iter().filter(move |segment| segment.kind == kind.0);
+        let holds = |segment: &&Segment| {
+            address >= segment.address && address - segment.address < segment.size
+        };
+        let of_kind = |kind: elf::ProgramType| {
+            self.segments.iter().filter(move |segment| segment.kind == kind.0)
+        };
         let flags = of_kind(elf::PT_LOAD).find(holds).map_or(0, |segment| segment.flags.into());
         let relocated = of_kind(elf::PT_GNU_RELRO).any(|segment| holds(&segment));
         flags | (u64::from(relocated) << 32)
@@ -160,10 +173,12 @@ impl<'a> Binary<'a> {
 
     /// The same for many addresses.
     pub fn rights(&self) -> Rights {
-        let is_bound = |segment: &&Segment| [elf::PT_LOAD.0, elf::PT_GNU_RELRO.0].contains(&segment.kind);
+        let is_bound =
+            |segment: &&Segment| [elf::PT_LOAD.0, elf::PT_GNU_RELRO.0].contains(&segment.kind);
         let bounded = self.segments.iter().filter(is_bound);
-        let mut bounds: Vec<u64> =
-            bounded.flat_map(|segment| [segment.address, segment.address.saturating_add(segment.size)]).collect();
+        let mut bounds: Vec<u64> = bounded
+            .flat_map(|segment| [segment.address, segment.address.saturating_add(segment.size)])
+            .collect();
         bounds.sort_unstable();
         bounds.dedup();
         Rights { from: bounds.into_iter().map(|start| (start, self.rights_at(start))).collect() }
@@ -171,19 +186,25 @@ impl<'a> Binary<'a> {
 
     /// The section that ends at an address.
     pub fn section_until(&self, address: u64) -> Option<&Section<'a>> {
-        self.sections.iter().find(|section| section.address.checked_add(section.size) == Some(address))
+        self.sections
+            .iter()
+            .find(|section| section.address.checked_add(section.size) == Some(address))
     }
 
     /// The section that holds an address.
     pub fn section_at(&self, address: u64) -> Option<&Section<'a>> {
-        self.sections.iter().find(|section| address >= section.address && address - section.address < section.size)
+        self.sections
+            .iter()
+            .find(|section| address >= section.address && address - section.address < section.size)
     }
 
-    /// A shared library rather than a program: it has a name for the dynamic loader, or no interpreter and
-    /// nothing that says it is a position-independent executable.
+    /// A shared library rather than a program: it has a name for the dynamic loader, or no
+    /// interpreter and nothing that says it is a position-independent executable.
     pub fn is_shared_library(&self) -> bool {
         let has_interpreter = self.segments.iter().any(|segment| segment.kind == elf::PT_INTERP.0);
-        self.kind == elf::ET_DYN.0 && !self.dynamic.is_executable && (self.dynamic.soname.is_some() || !has_interpreter)
+        self.kind == elf::ET_DYN.0
+            && !self.dynamic.is_executable
+            && (self.dynamic.soname.is_some() || !has_interpreter)
     }
 }
 

@@ -1,9 +1,10 @@
-//! LLVM's intermediate language, as clang writes it for link-time optimisation: a stream of blocks. In: the bytes of such a file.
-//! Out: its symbols, and the record that it carries.
+//! LLVM's intermediate language, as clang writes it for link-time optimisation: a stream of blocks.
+//! In: the bytes of such a file. Out: its symbols, and the record that it carries.
 //!
-//! The record is in a block of its own behind the others. Every reader of LLVM's passes over a block that it does not know, so
-//! linkers, archivers and `llvm-nm` see what they saw before. The symbols are in a table that clang writes for linkers
-//! (LLVM's `irsymtab`), with their names in a block beside it.
+//! The record is in a block of its own behind the others. Every reader of LLVM's passes over a
+//! block that it does not know, so linkers, archivers and `llvm-nm` see what they saw before. The
+//! symbols are in a table that clang writes for linkers (LLVM's `irsymtab`), with their names in a
+//! block beside it.
 
 use super::ElfError;
 use crate::model::record::Record;
@@ -19,7 +20,8 @@ const RECORD: u32 = 84;
 /// In the stream outside of blocks, an abbreviation has two bits; this one enters a block.
 const ENTER_BLOCK: u32 = 1;
 
-/// How a block with one blob starts: it defines an abbreviation (a number and a blob), and uses it. The number is left out.
+/// How a block with one blob starts: it defines an abbreviation (a number and a blob), and uses it.
+/// The number is left out.
 const BLOB_ABBREVIATION_BITS: u64 = 3;
 
 /// The newest version of the table of symbols that is known. All of them have the same symbols.
@@ -52,9 +54,11 @@ impl<'a> Bitcode<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ElfError> {
         let mut rest = bytes.strip_prefix(MAGIC).ok_or(ElfError::NotAnObject)?;
         let mut hasher = Hasher::new("bitcode");
-        let mut file = Bitcode { digest: Hash::default(), names: None, symbols: None, records: Vec::new() };
+        let mut file =
+            Bitcode { digest: Hash::default(), names: None, symbols: None, records: Vec::new() };
         while !rest.is_empty() {
-            let block = Block::at(rest).ok_or(ElfError::Malformed("its stream of blocks is damaged"))?;
+            let block =
+                Block::at(rest).ok_or(ElfError::Malformed("its stream of blocks is damaged"))?;
             let (whole, after) = rest.split_at(block.size);
             match block.kind {
                 RECORD => file.records.extend(block.blob()),
@@ -110,13 +114,19 @@ impl<'a> Bitcode<'a> {
             let (at, length) = (word(entry, 0)? as usize, word(entry, 4)? as usize);
             let name = std::str::from_utf8(names.get(at..at.checked_add(length)?)?).ok()?;
             let has = |flag: u32| flags & flag != 0;
-            symbols.push(Symbol { name, is_defined: !has(UNDEFINED), is_weak: has(WEAK), is_common: has(COMMON) });
+            symbols.push(Symbol {
+                name,
+                is_defined: !has(UNDEFINED),
+                is_weak: has(WEAK),
+                is_common: has(COMMON),
+            });
         }
         Some(symbols)
     }
 }
 
-/// What is to be written behind a file of bitcode so that it carries a record. `None` where the record is too large.
+/// What is to be written behind a file of bitcode so that it carries a record. `None` where the
+/// record is too large.
 pub fn block(record: &[u8]) -> Option<Vec<u8>> {
     let mut bits = Bits::default();
     bits.add(ENTER_BLOCK.into(), 2);
@@ -140,8 +150,8 @@ pub fn block(record: &[u8]) -> Option<Vec<u8>> {
     Some(bits.bytes)
 }
 
-/// The start of a block with one blob, as values and their widths: a definition with two operands, of which the first is the
-/// number 1 and the second a blob; then the use of it.
+/// The start of a block with one blob, as values and their widths: a definition with two operands,
+/// of which the first is the number 1 and the second a blob; then the use of it.
 fn blob_abbreviation() -> [(u64, u32); 7] {
     const DEFINE: u64 = 2;
     const BLOB: u64 = 5;
@@ -160,7 +170,8 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     const HEAD: usize = 8;
 
-    /// The block at the start of `bytes`. One of an unusual number or width has another head, and there are none.
+    /// The block at the start of `bytes`. One of an unusual number or width has another head, and
+    /// there are none.
     fn at(bytes: &'a [u8]) -> Option<Self> {
         let (head, words) = (word(bytes, 0)?, word(bytes, 4)? as usize);
         let (enters, kind, width) = (head & 3, head >> 2 & 0xff, head >> 10 & 0xf);
@@ -174,7 +185,11 @@ impl<'a> Block<'a> {
         let mut place = 0;
         let expected = blob_abbreviation();
         for (index, (value, width)) in expected.into_iter().enumerate() {
-            let found = if width > 3 { self.parts(&mut place, width)? } else { self.bits(&mut place, width)? };
+            let found = if width > 3 {
+                self.parts(&mut place, width)?
+            } else {
+                self.bits(&mut place, width)?
+            };
             // The number that stands for the content is each block's own.
             if found != value && index != 3 {
                 return None;
@@ -280,9 +295,15 @@ mod tests {
         for options in [&["-O2"][..], &["-O0", "-g"], &["-flto=thin", "-O1"]] {
             let bytes = compiled(folder.path(), options);
             let symbols = Bitcode::parse(&bytes).unwrap().symbols().unwrap();
-            let mut shown: Vec<_> = symbols.iter().map(|it| (it.name, it.is_defined, it.is_weak)).collect();
+            let mut shown: Vec<_> =
+                symbols.iter().map(|it| (it.name, it.is_defined, it.is_weak)).collect();
             shown.sort_unstable();
-            let expected = [("far", false, false), ("here", true, false), ("may", true, true), ("near", true, false)];
+            let expected = [
+                ("far", false, false),
+                ("here", true, false),
+                ("may", true, true),
+                ("near", true, false),
+            ];
             assert_eq!(shown, expected, "{options:?}");
             assert!(symbols.iter().all(|symbol| !symbol.is_common));
         }
@@ -294,7 +315,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bytes = compiled(folder.path(), &["-fcommon"]);
         let symbols = Bitcode::parse(&bytes).unwrap().symbols().unwrap();
-        let commons: Vec<&str> = symbols.iter().filter(|symbol| symbol.is_common).map(|symbol| symbol.name).collect();
+        let commons: Vec<&str> =
+            symbols.iter().filter(|symbol| symbol.is_common).map(|symbol| symbol.name).collect();
         assert_eq!(commons, ["near"]);
     }
 
@@ -307,7 +329,8 @@ mod tests {
         assert!(bare.record().is_none());
         for padding in 0..9 {
             let files = vec!["f".repeat(padding).into()];
-            let record = Record { digest: bare.digest(), files, bitcode: true, ..Record::default() };
+            let record =
+                Record { digest: bare.digest(), files, bitcode: true, ..Record::default() };
             let carrying = file_with(&record, &bytes);
             let read = Bitcode::parse(&carrying).unwrap();
             assert_eq!(read.record(), Some(record));
@@ -324,7 +347,8 @@ mod tests {
         let bytes = compiled(folder.path(), &[]);
         let bytes = file_with(&Record { bitcode: true, ..Record::default() }, &bytes);
         for end in 0..bytes.len() {
-            let _ = Bitcode::parse(&bytes[..end]).map(|file| (file.symbols().is_some(), file.record()));
+            let _ =
+                Bitcode::parse(&bytes[..end]).map(|file| (file.symbols().is_some(), file.record()));
         }
         for place in 0..bytes.len() {
             let mut damaged = bytes.clone();

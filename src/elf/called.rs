@@ -1,5 +1,5 @@
-//! The functions that compilers call without being told: for copies, divisions, checks of the stack. In: a name. Out: whether it may
-//! be one of them.
+//! The functions that compilers call without being told: for copies, divisions, checks of the
+//! stack. In: a name. Out: whether it may be one of them.
 
 /// Those whose names do not start with two underscores.
 #[rustfmt::skip]

@@ -1,5 +1,5 @@
-//! What a binary tells the dynamic loader: the libraries that it needs, where to look for them, the symbols
-//! that it offers and asks for.
+//! What a binary tells the dynamic loader: the libraries that it needs, where to look for them, the
+//! symbols that it offers and asks for.
 
 use super::{ElfError, NameBudget};
 use object::elf;
@@ -11,8 +11,8 @@ use rustc_hash::FxHashSet;
 #[derive(Default)]
 pub struct Dynamic<'a> {
     pub needed: Vec<&'a [u8]>,
-    /// Further libraries that the loader brings in: those that watch it (DT_AUDIT, DT_DEPAUDIT), and those that a
-    /// library stands for (DT_FILTER, DT_AUXILIARY).
+    /// Further libraries that the loader brings in: those that watch it (DT_AUDIT, DT_DEPAUDIT),
+    /// and those that a library stands for (DT_FILTER, DT_AUXILIARY).
     pub companions: Vec<&'a [u8]>,
     pub soname: Option<&'a [u8]>,
     pub rpath: Option<&'a [u8]>,
@@ -38,8 +38,9 @@ pub struct DynamicSymbol<'a> {
     pub is_absolute: bool,
     /// A resolver decides at start-up what it means.
     pub is_indirect: bool,
-    /// The loader binds references to it that this binary holds. Where it is defined here as well, other modules may
-    /// define it instead; whatever the options and visibilities were, all other references were bound at home.
+    /// The loader binds references to it that this binary holds. Where it is defined here as well,
+    /// other modules may define it instead; whatever the options and visibilities were, all other
+    /// references were bound at home.
     pub is_bound_by_loader: bool,
 }
 
@@ -50,7 +51,10 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
     table: &SectionTable<'a, Elf>,
     machine: elf::Machine,
 ) -> Result<Dynamic<'a>, ElfError> {
-    let mut dynamic = Dynamic { symbols: read_symbols::<Elf>(bytes, endian, table, machine)?, ..Dynamic::default() };
+    let mut dynamic = Dynamic {
+        symbols: read_symbols::<Elf>(bytes, endian, table, machine)?,
+        ..Dynamic::default()
+    };
     let entries = table.dynamic_table(endian, bytes)?;
     let mut names = NameBudget::of(bytes);
     for entry in entries.iter() {
@@ -58,7 +62,9 @@ pub fn read<'a, Elf: FileHeader<Endian = Endianness>>(
         match entry.tag {
             elf::DT_NEEDED => dynamic.needed.push(text()?),
             elf::DT_AUDIT | elf::DT_DEPAUDIT => {
-                dynamic.companions.extend(text()?.split(|&byte| byte == b':').filter(|name| !name.is_empty()));
+                dynamic
+                    .companions
+                    .extend(text()?.split(|&byte| byte == b':').filter(|name| !name.is_empty()));
             }
             elf::DT_FILTER | elf::DT_AUXILIARY => dynamic.companions.push(text()?),
             elf::DT_SONAME => dynamic.soname = Some(text()?),
@@ -110,8 +116,8 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             is_bound_by_loader: bound.symbols[index] && symbol.st_visibility() == elf::STV_DEFAULT,
         });
     }
-    // A copy of a library's variable has all the names that the library gives it, and the relocation names one of them:
-    // `__environ`, where the program says `environ`.
+    // A copy of a library's variable has all the names that the library gives it, and the
+    // relocation names one of them: `__environ`, where the program says `environ`.
     for symbol in found.iter_mut().filter(|symbol| symbol.is_defined && !symbol.is_thread_local) {
         symbol.is_bound_by_loader |= bound.copies.contains(&symbol.value);
     }
@@ -126,8 +132,8 @@ struct Bound {
     copies: FxHashSet<u64>,
 }
 
-/// Which dynamic symbols the loader's relocations name. All of them, where the relocations are packed in a way that is
-/// not understood.
+/// Which dynamic symbols the loader's relocations name. All of them, where the relocations are
+/// packed in a way that is not understood.
 fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     bytes: &'a [u8],
     endian: Endianness,
@@ -153,12 +159,14 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
         }
         if let Some((entries, _)) = header.rela(endian, bytes)? {
             let place = |entry: &Elf::Rela| entry.r_offset(endian).into();
-            entries
-                .iter()
-                .for_each(|entry| mark(entry.r_sym(endian, false), entry.r_type(endian, false).0, place(entry)));
+            entries.iter().for_each(|entry| {
+                mark(entry.r_sym(endian, false), entry.r_type(endian, false).0, place(entry))
+            });
         } else if let Some((entries, _)) = header.rel(endian, bytes)? {
             let place = |entry: &Elf::Rel| entry.r_offset(endian).into();
-            entries.iter().for_each(|entry| mark(entry.r_sym(endian), entry.r_type(endian).0, place(entry)));
+            entries
+                .iter()
+                .for_each(|entry| mark(entry.r_sym(endian), entry.r_type(endian).0, place(entry)));
         } else if [elf::SHT_ANDROID_REL, elf::SHT_ANDROID_RELA].contains(&header.sh_type(endian)) {
             symbols.fill(true);
             break;

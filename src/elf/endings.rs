@@ -1,16 +1,20 @@
-//! Whether control can run on behind the last instruction of a piece of code, into whatever the linker puts there. In: a
-//! range of a section of code. Out: its end, and whether it can return to its caller.
+//! Whether control can run on behind the last instruction of a piece of code, into whatever the
+//! linker puts there. In: a range of a section of code. Out: its end, and whether it can return to
+//! its caller.
 //!
-//! Compilers leave nothing behind what they take for impossible: an endless loop without effects in C++, the end of a
-//! function that must return a value, `__builtin_unreachable()`. Such code ends anywhere, or has no bytes at all, and what
-//! then happens is decided by the function that is linked next. Ends that are common and harmless are told apart:
+//! Compilers leave nothing behind what they take for impossible: an endless loop without effects in
+//! C++, the end of a function that must return a value, `__builtin_unreachable()`. Such code ends
+//! anywhere, or has no bytes at all, and what then happens is decided by the function that is
+//! linked next. Ends that are common and harmless are told apart:
 //!
-//! - the last instruction returns, jumps or stops the program; padding may follow, if no jump leads there;
-//! - it calls something. Then control goes on only if that returns, which is known when the program is linked. Without
-//!   optimisation, clang puts jumps to the end behind calls that do not return.
+//! - the last instruction returns, jumps or stops the program; padding may follow, if no jump leads
+//!   there;
+//! - it calls something. Then control goes on only if that returns, which is known when the program
+//!   is linked. Without optimisation, clang puts jumps to the end behind calls that do not return.
 //!
-//! The instructions are read one behind the other. Data among them can make that go wrong: what is no instruction counts as
-//! an end that can be run past. So does the code of machines that are not known here.
+//! The instructions are read one behind the other. Data among them can make that go wrong: what is
+//! no instruction counts as an end that can be run past. So does the code of machines that are not
+//! known here.
 
 use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use crate::model::record::{Ending, Target};
@@ -50,7 +54,9 @@ impl EndFlow<'_> {
         let mut called = Ending::NO_CALLS;
         for call in calls {
             let Some(target) = target(call) else { return Ending::Falls };
-            let Some(free) = called.iter_mut().find(|other| other.is_none_or(|other| other == target)) else {
+            let Some(free) =
+                called.iter_mut().find(|other| other.is_none_or(|other| other == target))
+            else {
                 return Ending::Falls;
             };
             *free = Some(target);
@@ -76,10 +82,14 @@ impl<'o, 'a> Endings<'o, 'a> {
     /// How the code in this range of a section ends.
     pub fn of(&self, number: usize, range: Range<u64>) -> CodeEnd<'o> {
         let section = &self.object.sections[number];
-        let Some(code) = section.data.get(range.start as usize..range.end as usize) else { return UNKNOWN };
+        let Some(code) = section.data.get(range.start as usize..range.end as usize) else {
+            return UNKNOWN;
+        };
         let mut scan = Scan::new(section, range.clone());
         match elf::Machine(self.object.machine) {
-            elf::EM_X86_64 => scan.x86(Decoder::with_ip(64, code, range.start, DecoderOptions::NONE)),
+            elf::EM_X86_64 => {
+                scan.x86(Decoder::with_ip(64, code, range.start, DecoderOptions::NONE))
+            }
             elf::EM_386 => scan.x86(Decoder::with_ip(32, code, range.start, DecoderOptions::NONE)),
             elf::EM_AARCH64 if self.object.endian == Endianness::Little => scan.aarch64(code),
             _ => return UNKNOWN,
@@ -135,9 +145,13 @@ struct Scan<'s> {
 
 impl<'s> Scan<'s> {
     fn new(section: &'s Section, range: Range<u64>) -> Self {
-        let index = |at: u64| section.relocations.partition_point(|relocation| relocation.offset < at);
+        let index =
+            |at: u64| section.relocations.partition_point(|relocation| relocation.offset < at);
         Scan {
-            relocations: section.relocations.get(index(range.start)..index(range.end)).unwrap_or_default(),
+            relocations: section
+                .relocations
+                .get(index(range.start)..index(range.end))
+                .unwrap_or_default(),
             tail: range.start,
             last: Last::Falls,
             jumps: Vec::new(),
@@ -185,15 +199,24 @@ impl<'s> Scan<'s> {
     /// The last relocation of an instruction that ends here.
     fn relocation(&mut self, end: u64) -> Option<&'s Relocation> {
         let mut last = None;
-        while let Some((first, rest)) = self.relocations.split_first().filter(|(first, _)| first.offset < end) {
+        while let Some((first, rest)) =
+            self.relocations.split_first().filter(|(first, _)| first.offset < end)
+        {
             (last, self.relocations) = (Some(first), rest);
         }
         last
     }
 
     /// A jump inside of the range, or out of it, to something that may return to our caller.
-    fn jump(&mut self, at: u64, target: u64, relocation: Option<&Relocation>, last: Last<'s>) -> Last<'s> {
-        let is_inside = relocation.is_none() && (self.range.start..=self.range.end).contains(&target);
+    fn jump(
+        &mut self,
+        at: u64,
+        target: u64,
+        relocation: Option<&Relocation>,
+        last: Last<'s>,
+    ) -> Last<'s> {
+        let is_inside =
+            relocation.is_none() && (self.range.start..=self.range.end).contains(&target);
         if is_inside {
             let call = match self.last {
                 Last::Calls(call) => Some((self.tail, call)),
@@ -219,7 +242,13 @@ impl<'s> Scan<'s> {
         for jump in self.jumps.iter().filter(|jump| jump.target >= self.tail) {
             let Some((end, call)) = jump.call else { return falls };
             let between = end..=jump.at;
-            if self.jumps.iter().map(|other| &other.target).chain(tables).any(|place| between.contains(place)) {
+            if self
+                .jumps
+                .iter()
+                .map(|other| &other.target)
+                .chain(tables)
+                .any(|place| between.contains(place))
+            {
                 return falls;
             }
             calls.push(call);
@@ -263,28 +292,37 @@ fn aarch64_step(at: u64, word: u32) -> Step {
         _ if word >> 26 == 0b00_0101 => Step::Jumps(target(0, 26)),
         _ if word >> 26 == 0b10_0101 => Step::Calls,
         // b.cond; cbz, cbnz
-        _ if word >> 24 == 0b0101_0100 || word >> 25 & 0x3f == 0b01_1010 => Step::Branches(target(5, 19)),
+        _ if word >> 24 == 0b0101_0100 || word >> 25 & 0x3f == 0b01_1010 => {
+            Step::Branches(target(5, 19))
+        }
         // tbz, tbnz
         _ if word >> 25 & 0x3f == 0b01_1011 => Step::Branches(target(5, 14)),
         // br, ret, eret, and those that authenticate; not blr
         _ if word >> 25 == 0b110_1011 && word >> 21 & 0b11 != 0b01 => Step::Returns,
         // brk, hlt; udf
-        _ if [0b110_1010_0001, 0b110_1010_0010].contains(&(word >> 21)) || word >> 16 == 0 => Step::Stops,
+        _ if [0b110_1010_0001, 0b110_1010_0010].contains(&(word >> 21)) || word >> 16 == 0 => {
+            Step::Stops
+        }
         _ => Step::On,
     }
 }
 
-/// The places in code that tables lead to, by section, other than the fronts of functions. An entry of a
-/// position-independent table is a distance from the table's start, and its addend counts from the entry instead. Where a
-/// table starts is known from the code that refers to it.
+/// The places in code that tables lead to, by section, other than the fronts of functions. An entry
+/// of a position-independent table is a distance from the table's start, and its addend counts from
+/// the entry instead. Where a table starts is known from the code that refers to it.
 fn jumps(object: &ObjectFile) -> FxHashMap<usize, Vec<u64>> {
     let mut jumps: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
     let distances = [elf::R_X86_64_PC32.0, elf::R_AARCH64_PREL32.0];
-    let is_table = |section: &Section| section.is_allocated() && !section.is_code() && !section.is_unwind();
+    let is_table =
+        |section: &Section| section.is_allocated() && !section.is_code() && !section.is_unwind();
     let (mut starts, mut fronts) = (None, None);
-    for (table, section) in object.sections.iter().enumerate().filter(|(_, section)| is_table(section)) {
+    for (table, section) in
+        object.sections.iter().enumerate().filter(|(_, section)| is_table(section))
+    {
         for relocation in &section.relocations {
-            let Some(target) = place(object, relocation).filter(|target| object.sections[target.0].is_code()) else {
+            let Some(target) =
+                place(object, relocation).filter(|target| object.sections[target.0].is_code())
+            else {
                 continue;
             };
             if distances.contains(&relocation.kind) {
@@ -312,13 +350,18 @@ fn table_starts(object: &ObjectFile) -> BTreeSet<(usize, u64)> {
     // A field of an instruction counts from its end, which is where most instructions end too.
     let bias = if object.machine == elf::EM_X86_64.0 { 4 } else { 0 };
     let code = object.sections.iter().filter(|section| section.is_code());
-    let places = code.flat_map(|section| &section.relocations).filter_map(|relocation| place(object, relocation));
+    let places = code
+        .flat_map(|section| &section.relocations)
+        .filter_map(|relocation| place(object, relocation));
     places.map(|(section, place)| (section, place.wrapping_add(bias))).collect()
 }
 
 /// Where symbols stand.
 fn fronts_of_functions(object: &ObjectFile) -> FxHashSet<(usize, u64)> {
-    let named = object.symbols.iter().filter(|symbol| !symbol.is_section() && !symbol.name.starts_with(".L"));
+    let named = object
+        .symbols
+        .iter()
+        .filter(|symbol| !symbol.is_section() && !symbol.name.starts_with(".L"));
     let place = |symbol: &Symbol| match symbol.place {
         SymbolPlace::Section(section) => Some((section, symbol.value)),
         _ => None,
@@ -335,9 +378,11 @@ mod tests {
     /// How x86-64 code ends; the calls in it have relocations.
     fn end(code: &[u8], jumps: &[u64]) -> (&'static str, bool) {
         let calls = code.windows(CALL.len()).enumerate().filter(|(_, bytes)| *bytes == CALL);
-        let relocation = |at: usize| Relocation { offset: at as u64 + 1, kind: 4, symbol: 1, addend: -4 };
+        let relocation =
+            |at: usize| Relocation { offset: at as u64 + 1, kind: 4, symbol: 1, addend: -4 };
         let relocations = calls.map(|(at, _)| relocation(at)).collect();
-        let section = Section { data: code, size: code.len() as u64, relocations, ..Section::default() };
+        let section =
+            Section { data: code, size: code.len() as u64, relocations, ..Section::default() };
         let mut scan = Scan::new(&section, 0..section.size);
         scan.x86(Decoder::with_ip(64, code, 0, DecoderOptions::NONE));
         let end = scan.end(jumps);
@@ -362,7 +407,11 @@ mod tests {
     #[test]
     fn code_that_ends_anywhere_falls() {
         assert_eq!(end(&[], &[]), ("falls", false));
-        assert_eq!(end(&[0x01, 0xc3], &[]), ("falls", false), "add %eax, %ebx, which ends as ret does");
+        assert_eq!(
+            end(&[0x01, 0xc3], &[]),
+            ("falls", false),
+            "add %eax, %ebx, which ends as ret does"
+        );
         assert_eq!(end(&[0xb8, 0, 0, 0, 0xc3], &[]), ("falls", false), "mov $0xc3000000, %eax");
         assert_eq!(end(&[0x75, 0x01, 0xc3], &[]), ("falls", true), "jne to the end");
         assert_eq!(end(&[0x75, 0x01, 0xc3, 0x90], &[]), ("falls", true), "jne to the padding");
@@ -382,13 +431,21 @@ mod tests {
         let jump = |over: u8| [0xeb, over];
         let thrown = [&CALL[..], &jump(1), &[0xc3]].concat();
         assert_eq!(end(&thrown, &[]), ("calls", true), "call; jmp to the end; ret");
-        assert_eq!(end(&[&CALL[..], &jump(5), &CALL[..]].concat(), &[]), ("calls", false), "two calls");
+        assert_eq!(
+            end(&[&CALL[..], &jump(5), &CALL[..]].concat(), &[]),
+            ("calls", false),
+            "two calls"
+        );
         assert_eq!(end(&thrown, &[5]), ("falls", true), "a jump table leads to the jump");
         let entered = [&[0x75, 5][..], &thrown].concat();
         assert_eq!(end(&entered, &[]), ("falls", true), "jne to the jump");
         let padded = [&[0x75, 5][..], &CALL[..], &[0x90], &jump(1), &[0xc3]].concat();
         assert_eq!(end(&padded, &[]), ("falls", true), "jne to the padding before it");
-        assert_eq!(end(&[&CALL[..], &[0x31, 0xc0], &jump(1), &[0xc3]].concat(), &[]), ("falls", true), "not at once");
+        assert_eq!(
+            end(&[&CALL[..], &[0x31, 0xc0], &jump(1), &[0xc3]].concat(), &[]),
+            ("falls", true),
+            "not at once"
+        );
     }
 
     #[test]

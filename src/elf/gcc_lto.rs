@@ -1,5 +1,6 @@
-//! GCC's intermediate language, as it is written for link-time optimisation: the table of symbols that it leaves for linkers. In: an
-//! object. Out: its symbols, where it has no machine code that would tell them.
+//! GCC's intermediate language, as it is written for link-time optimisation: the table of symbols
+//! that it leaves for linkers. In: an object. Out: its symbols, where it has no machine code that
+//! would tell them.
 
 use super::object_file::{ObjectFile, Section};
 
@@ -45,7 +46,11 @@ pub fn symbols(mut table: &[u8]) -> Option<Vec<Optimised<'_>>> {
             COMMON => OptimisedPlace::Common { size },
             _ => return None,
         };
-        symbols.push(Optimised { name, is_weak: [WEAK, WEAKLY_UNDEFINED].contains(&fields[0]), place });
+        symbols.push(Optimised {
+            name,
+            is_weak: [WEAK, WEAKLY_UNDEFINED].contains(&fields[0]),
+            place,
+        });
     }
     Some(symbols)
 }

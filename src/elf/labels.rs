@@ -1,5 +1,5 @@
-//! What the symbols, relocations and groups of an object say about its sections: what each is called, whether it can be
-//! entered only at its front, whether anything refers to it.
+//! What the symbols, relocations and groups of an object say about its sections: what each is
+//! called, whether it can be entered only at its front, whether anything refers to it.
 
 use super::object_file::{ObjectFile, Relocation, SymbolPlace};
 use object::elf;
@@ -30,7 +30,8 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
         let is_function = [elf::STT_FUNC.0, elf::STT_GNU_IFUNC.0].contains(&symbol.kind);
         label.resolver |= symbol.kind == elf::STT_GNU_IFUNC.0;
         label.used |= !symbol.is_local();
-        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be entered.
+        // `.L` labels and the mapping symbols of AArch64 (`$x`, `$d`) name nothing that could be
+        // entered.
         if symbol.name.is_empty() || symbol.name.starts_with(".L") || symbol.name.starts_with('$') {
             continue;
         }
@@ -42,7 +43,8 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
         if is_function {
             label.extent = label.extent.max(symbol.size);
         }
-        let quality = 2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
+        let quality =
+            2 * u8::from(!symbol.is_local()) + u8::from(symbol.kind != elf::STT_NOTYPE.0) + 1;
         if label.name.is_none_or(|(best, _)| quality > best) {
             label.name = Some((quality, symbol.name));
         }
@@ -51,7 +53,8 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
     labels
 }
 
-/// Marks the sections that relocations of others refer to, and those that other code enters behind the front.
+/// Marks the sections that relocations of others refer to, and those that other code enters behind
+/// the front.
 fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
     for (index, section) in object.sections.iter().enumerate() {
         if !section.is_allocated() || section.is_unwind() {
@@ -65,28 +68,36 @@ fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
             }
             labels[target].used = true;
             let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
-            if section.is_code() && symbol.is_section() && !is_cold_part && !is_front(object, relocation) {
+            if section.is_code()
+                && symbol.is_section()
+                && !is_cold_part
+                && !is_front(object, relocation)
+            {
                 labels[target].inside = true;
             }
         }
     }
 }
 
-/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes after its
-/// start.
+/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes
+/// after its start.
 fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let biased =
-        object.machine == elf::EM_X86_64.0 && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
+    let biased = object.machine == elf::EM_X86_64.0
+        && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
     relocation.addend == if biased { -4 } else { 0 }
 }
 
-/// Where the symbols of each section that have a size start, and that size: relocations can ask for it, and the loader
-/// copies as much of a library's variable into a program.
+/// Where the symbols of each section that have a size start, and that size: relocations can ask for
+/// it, and the loader copies as much of a library's variable into a program.
 pub fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
     let mut sizes = vec![Vec::new(); object.sections.len()];
     // The loader sees no local symbols, and `strip` may take them away.
     let counts_locals = asks_for_sizes(object);
-    for symbol in object.symbols.iter().filter(|symbol| symbol.size != 0 && (counts_locals || !symbol.is_local())) {
+    for symbol in object
+        .symbols
+        .iter()
+        .filter(|symbol| symbol.size != 0 && (counts_locals || !symbol.is_local()))
+    {
         if let SymbolPlace::Section(section) = symbol.place {
             sizes[section].push((symbol.value, symbol.size));
         }
@@ -101,7 +112,8 @@ pub fn sizes(object: &ObjectFile) -> Vec<Vec<(u64, u64)>> {
 /// The group of each section, by the index of the section that lists its members.
 pub fn groups(object: &ObjectFile) -> Vec<u32> {
     let mut group_of = vec![0; object.sections.len()];
-    let groups = object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
+    let groups =
+        object.sections.iter().enumerate().filter(|(_, section)| section.kind == elf::SHT_GROUP.0);
     for (index, group) in groups {
         // The first word is the group's flags.
         for word in group.data.chunks_exact(4).skip(1) {
@@ -122,5 +134,7 @@ fn asks_for_sizes(object: &ObjectFile) -> bool {
     let mut relocations = object.sections.iter().flat_map(|section| &section.relocations);
     // Other machines have no such relocations, or other numbers for them.
     object.machine != elf::EM_X86_64.0 && object.machine != elf::EM_AARCH64.0
-        || relocations.any(|relocation| of_size.contains(&relocation.kind) && object.machine == elf::EM_X86_64.0)
+        || relocations.any(|relocation| {
+            of_size.contains(&relocation.kind) && object.machine == elf::EM_X86_64.0
+        })
 }

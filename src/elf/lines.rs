@@ -1,17 +1,20 @@
-//! Where a function or variable was written: source file and line of each code section's first instruction, from the line
-//! table `.debug_line` of an object that has one, and of the variable at the beginning of each section of data, from
-//! `.debug_info`. For people only: nothing of it is hashed.
+//! Where a function or variable was written: source file and line of each code section's first
+//! instruction, from the line table `.debug_line` of an object that has one, and of the variable at
+//! the beginning of each section of data, from `.debug_info`. For people only: nothing of it is
+//! hashed.
 
 use super::object_file::{ObjectFile, Section, SymbolPlace};
 use crate::model::Record;
 use gimli::{
-    Abbreviation, AttributeValue, DebugAbbrev, DebugAddr, DebugAddrBase, DebugAddrIndex, DebugInfo, DebugLine,
-    DebugLineOffset, Encoding, EndianSlice, EntriesRaw, Operation, Reader, Relocate, RelocateReader, RunTimeEndian,
+    Abbreviation, AttributeValue, DebugAbbrev, DebugAddr, DebugAddrBase, DebugAddrIndex, DebugInfo,
+    DebugLine, DebugLineOffset, Encoding, EndianSlice, EntriesRaw, Operation, Reader, Relocate,
+    RelocateReader, RunTimeEndian,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A section beyond this size is not worth its time: the build must not wait for what only people read.
+/// A section beyond this size is not worth its time: the build must not wait for what only people
+/// read.
 const LARGEST: usize = 16 << 20;
 
 /// A path is looked at up to this length; what all of them may add up to grows with the table.
@@ -32,8 +35,9 @@ pub fn annotate<'a>(object: &ObjectFile<'a>, record: &mut Record<'a>, atom_of: &
     let _ = annotator.read_variables(table);
 }
 
-/// The lines of a section of code, each with the offset where it starts, in the file that the section's first instruction was
-/// written in. Line 0 stands for code of other files. Nothing where the table is damaged.
+/// The lines of a section of code, each with the offset where it starts, in the file that the
+/// section's first instruction was written in. Line 0 stands for code of other files. Nothing where
+/// the table is damaged.
 pub fn of_section(object: &ObjectFile, number: usize) -> Vec<(u64, u32)> {
     let rows = section(object, ".debug_line").and_then(|table| rows_of(object, table, number).ok());
     let mut rows = rows.unwrap_or_default();
@@ -43,18 +47,30 @@ pub fn of_section(object: &ObjectFile, number: usize) -> Vec<(u64, u32)> {
 }
 
 /// The rows of a line table that are about a section: offset, file, line.
-fn rows_of(object: &ObjectFile, table: &Section, number: usize) -> gimli::Result<Vec<(u64, u64, u32)>> {
+fn rows_of(
+    object: &ObjectFile,
+    table: &Section,
+    number: usize,
+) -> gimli::Result<Vec<(u64, u64, u32)>> {
     let mut record = Record::default();
-    let annotator = Annotator { object, record: &mut record, atom_of: &[], file_numbers: HashMap::new(), room: 0 };
+    let annotator = Annotator {
+        object,
+        record: &mut record,
+        atom_of: &[],
+        file_numbers: HashMap::new(),
+        room: 0,
+    };
     let lines = DebugLine::from(annotator.reader(table));
     let (mut found, mut at) = (Vec::new(), 0);
     while at < table.data.len() {
         let program = lines.program(DebugLineOffset(at), annotator.address_size(), None, None)?;
-        at += program.header().unit_length() + usize::from(program.header().format().initial_length_size());
+        at += program.header().unit_length()
+            + usize::from(program.header().format().initial_length_size());
         let mut rows = program.rows();
         while let Some((_, row)) = rows.next_row()? {
             if (row.address() >> SHIFT) as usize == number {
-                let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or_default();
+                let line =
+                    row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or_default();
                 found.push((row.address() & ((1 << SHIFT) - 1), row.file_index(), line));
             }
         }
@@ -89,7 +105,9 @@ impl Relocations<'_, '_> {
     /// The section and offset that the field at `offset` is relocated to.
     fn find(&self, offset: usize) -> Option<(usize, u64)> {
         let relocations = &self.table.relocations;
-        let index = relocations.binary_search_by_key(&(offset as u64), |relocation| relocation.offset).ok()?;
+        let index = relocations
+            .binary_search_by_key(&(offset as u64), |relocation| relocation.offset)
+            .ok()?;
         let symbol = self.object.symbols.get(relocations[index].symbol as usize)?;
         let SymbolPlace::Section(section) = symbol.place else { return None };
         Some((section, symbol.value.wrapping_add_signed(relocations[index].addend)))
@@ -121,7 +139,10 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             object::Endianness::Little => RunTimeEndian::Little,
             object::Endianness::Big => RunTimeEndian::Big,
         };
-        RelocateReader::new(EndianSlice::new(table.data, endian), Relocations { object: self.object, table })
+        RelocateReader::new(
+            EndianSlice::new(table.data, endian),
+            Relocations { object: self.object, table },
+        )
     }
 
     fn address_size(&self) -> u8 {
@@ -152,7 +173,9 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
     /// Notes where the variables were written that have a place of their own.
     fn read_variables(&mut self, table: &'o Section<'a>) -> gimli::Result<()> {
         let object = self.object;
-        let (Some(info), Some(forms)) = (section(object, ".debug_info"), section(object, ".debug_abbrev")) else {
+        let (Some(info), Some(forms)) =
+            (section(object, ".debug_info"), section(object, ".debug_abbrev"))
+        else {
             return Ok(());
         };
         let lines = DebugLine::from(self.reader(table));
@@ -168,9 +191,14 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
                 let Some(abbreviation) = entries.read_abbreviation()? else { continue };
                 match abbreviation.tag() {
                     gimli::DW_TAG_variable => {
-                        let variable = Variable::read(&mut entries, abbreviation, unit.encoding(), &declared)?;
+                        let variable =
+                            Variable::read(&mut entries, abbreviation, unit.encoding(), &declared)?;
                         self.note_variable(program.as_ref(), addresses, &variable);
-                        if abbreviation.attributes().iter().any(|form| form.name() == gimli::DW_AT_declaration) {
+                        if abbreviation
+                            .attributes()
+                            .iter()
+                            .any(|form| form.name() == gimli::DW_AT_declaration)
+                        {
                             declared.insert(offset, variable);
                         }
                     }
@@ -178,7 +206,8 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
                         for form in abbreviation.attributes() {
                             match entries.read_attribute(*form)?.value() {
                                 AttributeValue::DebugLineRef(at) => {
-                                    program = Some(lines.program(at, self.address_size(), None, None)?);
+                                    program =
+                                        Some(lines.program(at, self.address_size(), None, None)?);
                                 }
                                 AttributeValue::DebugAddrBase(at) => addresses = Some(at),
                                 _ => {}
@@ -207,14 +236,22 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
             Some(Position::Listed(index)) => in_list(index),
             None => None,
         };
-        if let (Some(program), Some(address), Some(file), Some(line)) = (program, address, variable.file, variable.line)
+        if let (Some(program), Some(address), Some(file), Some(line)) =
+            (program, address, variable.file, variable.line)
         {
             self.note(program.header().offset().0, program.header(), address, file, line);
         }
     }
 
     /// Notes the file and line of what is at an address, if that is a section's first byte.
-    fn note(&mut self, program: usize, header: &Header<'o, 'a>, address: u64, file: u64, line: u64) {
+    fn note(
+        &mut self,
+        program: usize,
+        header: &Header<'o, 'a>,
+        address: u64,
+        file: u64,
+        line: u64,
+    ) {
         let (section, offset) = ((address >> SHIFT) as usize, address & ((1 << SHIFT) - 1));
         let Some(&Some(atom)) = self.atom_of.get(section).filter(|_| offset == 0) else { return };
         let Ok(line) = u32::try_from(line) else { return };
@@ -231,7 +268,10 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
         }
         let entry = header.file(index)?;
         let name = self.text(entry.path_name())?;
-        let folder = entry.directory(header).filter(|_| entry.directory_index() != 0).and_then(|text| self.text(text));
+        let folder = entry
+            .directory(header)
+            .filter(|_| entry.directory_index() != 0)
+            .and_then(|text| self.text(text));
         let path = match folder {
             Some(folder) if !name.starts_with('/') => Cow::Owned(format!("{folder}/{name}")),
             _ => Cow::Borrowed(name),
@@ -245,9 +285,15 @@ impl<'o, 'a> Annotator<'o, 'a, '_> {
 
     fn text(&self, value: AttributeValue<Table<'o, 'a>>) -> Option<&'a str> {
         let bytes = match value {
-            AttributeValue::String(reader) if reader.len() <= LONGEST_PATH => reader.inner().slice(),
-            AttributeValue::DebugLineStrRef(offset) => string_at(section(self.object, ".debug_line_str")?, offset.0)?,
-            AttributeValue::DebugStrRef(offset) => string_at(section(self.object, ".debug_str")?, offset.0)?,
+            AttributeValue::String(reader) if reader.len() <= LONGEST_PATH => {
+                reader.inner().slice()
+            }
+            AttributeValue::DebugLineStrRef(offset) => {
+                string_at(section(self.object, ".debug_line_str")?, offset.0)?
+            }
+            AttributeValue::DebugStrRef(offset) => {
+                string_at(section(self.object, ".debug_str")?, offset.0)?
+            }
             _ => return None,
         };
         std::str::from_utf8(bytes).ok()
@@ -297,7 +343,11 @@ impl Variable {
                 _ => {}
             }
         }
-        Ok(Variable { file: variable.file.or(before.file), line: variable.line.or(before.line), ..variable })
+        Ok(Variable {
+            file: variable.file.or(before.file),
+            line: variable.line.or(before.line),
+            ..variable
+        })
     }
 }
 

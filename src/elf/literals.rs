@@ -1,6 +1,7 @@
 //! Literals and entries of constant pools: atoms that are less than a section.
 //!
-//! In: sections that linkers merge, or that compilers fill with constants. Out: the hash of a piece, and how it is shown.
+//! In: sections that linkers merge, or that compilers fill with constants. Out: the hash of a
+//! piece, and how it is shown.
 
 use super::object_file::Section;
 use super::pools;
@@ -42,7 +43,8 @@ pub fn hash_entry(section: &Section, start: u64, content: &[u8]) -> Hash {
     hasher.number(0).number(0).finish()
 }
 
-/// An entry of a constant pool is shown by its text where that cannot be taken for the name of a symbol.
+/// An entry of a constant pool is shown by its text where that cannot be taken for the name of a
+/// symbol.
 pub fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     let text = content.split(|&byte| byte == 0).next().unwrap_or_default();
     let is_name = text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.$@".contains(byte));
@@ -52,7 +54,8 @@ pub fn pool_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     }
 }
 
-/// The atom of a literal that linkers merge with equal ones. Where it is in its object is left open.
+/// The atom of a literal that linkers merge with equal ones. Where it is in its object is left
+/// open.
 pub fn literal<'a>(section: &Section<'a>, content: &'a [u8]) -> Atom<'a> {
     let content = without_padding(section, content);
     let mut hasher = Hasher::new("literal");
@@ -88,7 +91,8 @@ fn literal_name<'a>(section: &Section<'a>, content: &'a [u8]) -> &'a str {
     }
 }
 
-/// A section may have a literal in each of its bytes: its name must not be carried along with all of them in full.
+/// A section may have a literal in each of its bytes: its name must not be carried along with all
+/// of them in full.
 fn shortened(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&end| name.is_char_boundary(end));
     &name[..end.unwrap_or(0)]

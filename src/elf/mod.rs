@@ -1,5 +1,5 @@
-//! ELF in and out: relocatable objects are read and described by records, records are carried inside them,
-//! archives are opened, linked binaries are inspected.
+//! ELF in and out: relocatable objects are read and described by records, records are carried
+//! inside them, archives are opened, linked binaries are inspected.
 
 pub mod addresses;
 pub mod append;
@@ -54,26 +54,30 @@ impl From<object::read::Error> for ElfError {
     }
 }
 
-/// How much text the names of one table may add up to. Tables may share their strings, and do, but a small file whose
-/// symbols all bear one endless name would take as long, and as much memory, as a large one.
+/// How much text the names of one table may add up to. Tables may share their strings, and do, but
+/// a small file whose symbols all bear one endless name would take as long, and as much memory, as
+/// a large one.
 struct NameBudget {
     left: usize,
 }
 
 impl NameBudget {
-    /// Generous for a file of this size: linkers let names share their ends, and the names of most symbols are their own.
+    /// Generous for a file of this size: linkers let names share their ends, and the names of most
+    /// symbols are their own.
     fn of(file: &[u8]) -> Self {
         NameBudget { left: file.len().saturating_mul(16).saturating_add(1 << 16) }
     }
 
     fn take<'a>(&mut self, name: &'a [u8]) -> Result<&'a [u8], ElfError> {
         let left = self.left.checked_sub(name.len());
-        self.left = left.ok_or(ElfError::Malformed("its names are longer than the file could hold"))?;
+        self.left =
+            left.ok_or(ElfError::Malformed("its names are longer than the file could hold"))?;
         Ok(name)
     }
 }
 
-/// The record of an object: the one it carries, if that was made of just these bytes, else one made now.
+/// The record of an object: the one it carries, if that was made of just these bytes, else one made
+/// now.
 pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
     Ok(read_record(bytes)?.0)
 }
@@ -81,7 +85,10 @@ pub fn record_of(bytes: &[u8]) -> Result<Record<'_>, ElfError> {
 /// The same, and whether the object carried it.
 pub fn read_record(bytes: &[u8]) -> Result<(Record<'_>, bool), ElfError> {
     if is_bitcode(bytes) {
-        return Bitcode::parse(bytes)?.record().map(|record| (record, true)).ok_or(ElfError::Bitcode);
+        return Bitcode::parse(bytes)?
+            .record()
+            .map(|record| (record, true))
+            .ok_or(ElfError::Bitcode);
     }
     let tables = Tables::parse(bytes)?;
     match carried(&tables) {
@@ -114,9 +121,13 @@ pub enum Labels {
     Kept,
 }
 
-/// Makes an object carry its record, and takes away the labels that were kept for it. `None`: it carries one
-/// already.
-pub fn with_record(bytes: &[u8], level: Level, labels: Labels) -> Result<Option<WithRecord>, ElfError> {
+/// Makes an object carry its record, and takes away the labels that were kept for it. `None`: it
+/// carries one already.
+pub fn with_record(
+    bytes: &[u8],
+    level: Level,
+    labels: Labels,
+) -> Result<Option<WithRecord>, ElfError> {
     with_made_record(bytes, labels, |object| atoms::record(object, level, labels == Labels::Kept))
 }
 
@@ -136,7 +147,8 @@ pub fn with_made_record<'a>(
     if tidied.is_some() {
         record.digest = digest::of_object(&Tables::parse(base)?);
     }
-    let record = record.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
+    let record =
+        record.encode().map_err(|_| ElfError::Malformed("its record cannot be encoded"))?;
     let record = append::append(base, &record)?;
     Ok(Some(WithRecord { record, object: tidied }))
 }

@@ -1,8 +1,9 @@
-//! Functions of the C and C++ libraries, and of the runtimes that compilers call, that never return to their caller. In: a
-//! symbol's name. Out: whether it is one of them.
+//! Functions of the C and C++ libraries, and of the runtimes that compilers call, that never return
+//! to their caller. In: a symbol's name. Out: whether it is one of them.
 //!
-//! Only what the standards or the compilers' own interfaces say is in the list. A program that replaces one of them by a
-//! function that returns (`abort`, `__assert_fail`) is looked at itself: its code is there when it is linked.
+//! Only what the standards or the compilers' own interfaces say is in the list. A program that
+//! replaces one of them by a function that returns (`abort`, `__assert_fail`) is looked at itself:
+//! its code is there when it is linked.
 
 #[rustfmt::skip]
 const NAMES: [&str; 36] = [
@@ -23,7 +24,8 @@ pub fn is_known(name: &str) -> bool {
     NAMES.contains(&name) || throws(name) || ABORTING.iter().any(is_report)
 }
 
-/// The functions by which the C++ library throws: `std::__throw_length_error(const char *)` and its like.
+/// The functions by which the C++ library throws: `std::__throw_length_error(const char *)` and its
+/// like.
 fn throws(name: &str) -> bool {
     let Some(name) = name.strip_prefix("_ZSt") else { return false };
     name.trim_start_matches(|letter: char| letter.is_ascii_digit()).starts_with("__throw_")

@@ -1,5 +1,5 @@
-//! One relocatable object as plain tables: sections, symbols, relocations. In: the bytes of an ELF file of
-//! any class and byte order. Out: [`ObjectFile`], in which every index has been checked.
+//! One relocatable object as plain tables: sections, symbols, relocations. In: the bytes of an ELF
+//! file of any class and byte order. Out: [`ObjectFile`], in which every index has been checked.
 
 use super::bitcode::is_bitcode;
 use super::{ElfError, NameBudget};
@@ -7,7 +7,8 @@ use object::elf::{self, FileHeader32, FileHeader64};
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, FileKind, SymbolIndex};
 
-/// The sections of one object, at their ELF indices; all that is needed to know whether a record fits.
+/// The sections of one object, at their ELF indices; all that is needed to know whether a record
+/// fits.
 pub struct Tables<'a> {
     pub machine: u16,
     pub flags: u32,
@@ -71,7 +72,8 @@ pub struct Symbol<'a> {
 }
 
 /// What stands at index 0.
-const NO_SYMBOL: Symbol = Symbol { name: "", binding: 0, kind: 0, place: SymbolPlace::Undefined, value: 0, size: 0 };
+const NO_SYMBOL: Symbol =
+    Symbol { name: "", binding: 0, kind: 0, place: SymbolPlace::Undefined, value: 0, size: 0 };
 
 /// Where a symbol is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +124,9 @@ impl<'a> Tables<'a> {
         }
     }
 
-    fn parse_class<Elf: FileHeader<Endian = Endianness>>(bytes: &'a [u8]) -> Result<Self, ElfError> {
+    fn parse_class<Elf: FileHeader<Endian = Endianness>>(
+        bytes: &'a [u8],
+    ) -> Result<Self, ElfError> {
         let header = Elf::parse(bytes)?;
         let endian = header.endian()?;
         if header.e_type(endian) != elf::ET_REL {
@@ -140,7 +144,8 @@ impl<'a> Tables<'a> {
 impl<'a> ObjectFile<'a> {
     /// An object without anything in it.
     pub fn empty() -> Self {
-        let tables = Tables { machine: 0, flags: 0, sections: vec![Section::default()], bytes: &[] };
+        let tables =
+            Tables { machine: 0, flags: 0, sections: vec![Section::default()], bytes: &[] };
         ObjectFile { tables, symbols: vec![NO_SYMBOL], endian: Endianness::Little, is_64: true }
     }
 
@@ -158,7 +163,9 @@ impl<'a> ObjectFile<'a> {
         }
     }
 
-    fn complete_class<Elf: FileHeader<Endian = Endianness>>(tables: Tables<'a>) -> Result<Self, ElfError> {
+    fn complete_class<Elf: FileHeader<Endian = Endianness>>(
+        tables: Tables<'a>,
+    ) -> Result<Self, ElfError> {
         let bytes = tables.bytes;
         let header = Elf::parse(bytes)?;
         let endian = header.endian()?;
@@ -177,7 +184,9 @@ impl<'a> ObjectFile<'a> {
 
     /// It holds an intermediate language beside, or instead of, machine code.
     pub fn has_bitcode(&self) -> bool {
-        self.sections.iter().any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
+        self.sections
+            .iter()
+            .any(|section| section.name.starts_with(".gnu.lto_") || section.name == ".llvm.lto")
     }
 }
 
@@ -185,7 +194,8 @@ fn text(bytes: &[u8]) -> Result<&str, ElfError> {
     std::str::from_utf8(bytes).map_err(|_| ElfError::Malformed("a name in it is not UTF-8"))
 }
 
-/// A source file may be called anything. Its name is in no hash, so one that is not UTF-8 is left out.
+/// A source file may be called anything. Its name is in no hash, so one that is not UTF-8 is left
+/// out.
 fn symbol_name(kind: elf::SymbolType, name: &[u8]) -> Result<&str, ElfError> {
     if kind == elf::STT_FILE { Ok(text(name).unwrap_or_default()) } else { text(name) }
 }
@@ -220,8 +230,8 @@ fn read_sections<'a, Elf: FileHeader<Endian = Endianness>>(
         .collect()
 }
 
-/// Refuses sections that share bytes of the file with each other or with its header. No tool writes them; with them, a
-/// small file can claim to hold any amount of content.
+/// Refuses sections that share bytes of the file with each other or with its header. No tool writes
+/// them; with them, a small file can claim to hold any amount of content.
 fn check_layout(bytes: &[u8], header: usize, sections: &[Section]) -> Result<(), ElfError> {
     let start = bytes.as_ptr().addr();
     let filled = sections.iter().filter(|section| !section.data.is_empty());
@@ -265,7 +275,10 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
         .enumerate()
         .map(|(index, symbol)| {
             Ok(Symbol {
-                name: symbol_name(symbol.st_type(), names.take(symbols.symbol_name(endian, symbol)?)?)?,
+                name: symbol_name(
+                    symbol.st_type(),
+                    names.take(symbols.symbol_name(endian, symbol)?)?,
+                )?,
                 binding: symbol.st_bind().0,
                 kind: symbol.st_type().0,
                 place: place(index, symbol)?,
@@ -302,18 +315,19 @@ fn read_relocations<'a, Elf: FileHeader<Endian = Endianness>>(
                 addend: 0,
             }));
         } else if header.sh_type(endian) == elf::SHT_CREL {
-            return Err(ElfError::Malformed("it has compact relocations, which are not understood yet"));
+            return Err(ElfError::Malformed(
+                "it has compact relocations, which are not understood yet",
+            ));
         } else {
             continue;
         }
         if found.iter().any(|relocation| relocation.symbol as usize >= object.symbols.len()) {
             return Err(ElfError::Malformed("a relocation names a symbol that is not there"));
         }
-        let target = object
-            .tables
-            .sections
-            .get_mut(header.sh_info(endian) as usize)
-            .ok_or(ElfError::Malformed("a relocation section names a section that is not there"))?;
+        let target =
+            object.tables.sections.get_mut(header.sh_info(endian) as usize).ok_or(
+                ElfError::Malformed("a relocation section names a section that is not there"),
+            )?;
         target.relocations.append(&mut found);
         target.addends_in_place |= in_place;
     }

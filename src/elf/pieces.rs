@@ -1,8 +1,10 @@
-//! Sections that hold many small things: mergeable strings and constants, and (in `pools`) constant pools. Each is divided into pieces that are
-//! hashed by content, so that a string added for one function changes nothing for another.
+//! Sections that hold many small things: mergeable strings and constants, and (in `pools`) constant
+//! pools. Each is divided into pieces that are hashed by content, so that a string added for one
+//! function changes nothing for another.
 //!
-//! A piece starts only where a symbol or a relocation names it *and* the one before it has ended: a literal may
-//! contain NULs, may be addressed in its middle, may be addressed by its end, and may be a row of constants.
+//! A piece starts only where a symbol or a relocation names it *and* the one before it has ended: a
+//! literal may contain NULs, may be addressed in its middle, may be addressed by its end, and may
+//! be a row of constants.
 
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::elf;
@@ -13,13 +15,14 @@ pub struct Pieces {
     pub starts: Vec<u64>,
     /// The number of the first piece's atom.
     pub first_atom: u32,
-    /// The section is a constant pool. For each piece: an address of its first byte may mean the end of the piece
-    /// before it.
+    /// The section is a constant pool. For each piece: an address of its first byte may mean the
+    /// end of the piece before it.
     pub may_be_end: Option<Vec<bool>>,
 }
 
 impl Pieces {
-    /// The piece that holds the byte at `offset` (or ends the section there), and the offset within it.
+    /// The piece that holds the byte at `offset` (or ends the section there), and the offset within
+    /// it.
     pub fn find(&self, offset: u64) -> (u32, u64) {
         let index = self.starts.partition_point(|&start| start <= offset).saturating_sub(1);
         let start = self.starts.get(index).copied().unwrap_or(0);
@@ -43,7 +46,8 @@ pub fn divide(object: &ObjectFile) -> Vec<Option<Pieces>> {
     object.sections.iter().zip(labels).map(divide).collect()
 }
 
-/// A section whose pieces linkers merge by content. (Constants that are aligned beyond their size stay as they are.)
+/// A section whose pieces linkers merge by content. (Constants that are aligned beyond their size
+/// stay as they are.)
 fn is_divisible(section: &Section) -> bool {
     let flags = section.flags;
     let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
@@ -55,12 +59,17 @@ fn is_divisible(section: &Section) -> bool {
         && unit > 0
         && section.size == section.data.len() as u64
         && section.size.is_multiple_of(unit)
-        && if has(elf::SHF_STRINGS) { ends_with_terminator(section) } else { unit.is_multiple_of(section.align.max(1)) }
+        && if has(elf::SHF_STRINGS) {
+            ends_with_terminator(section)
+        } else {
+            unit.is_multiple_of(section.align.max(1))
+        }
 }
 
 fn ends_with_terminator(section: &Section) -> bool {
     let unit = section.entry_size as usize;
-    section.data.len() >= unit && section.data[section.data.len() - unit..].iter().all(|&byte| byte == 0)
+    section.data.len() >= unit
+        && section.data[section.data.len() - unit..].iter().all(|&byte| byte == 0)
 }
 
 fn label_symbols(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
@@ -78,11 +87,14 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     for section in object.sections.iter().filter(|section| section.is_allocated()) {
         for relocation in &section.relocations {
             let symbol = &object.symbols[relocation.symbol as usize];
-            let (true, SymbolPlace::Section(target)) = (symbol.is_section(), symbol.place) else { continue };
+            let (true, SymbolPlace::Section(target)) = (symbol.is_section(), symbol.place) else {
+                continue;
+            };
             let Some(known) = &mut labels[target] else { continue };
             match u64::try_from(relocation.addend) {
                 Ok(offset)
-                    if offset <= object.sections[target].size && names_its_piece(object, section, relocation) =>
+                    if offset <= object.sections[target].size
+                        && names_its_piece(object, section, relocation) =>
                 {
                     known.push(offset);
                 }
@@ -92,9 +104,10 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
     }
 }
 
-/// Whether section symbol + addend is the place meant. In x86-64 code a pc-relative field carries a bias of 4 to 8
-/// bytes, which can point into the piece before; assemblers keep such references symbolic, and whoever does
-/// not gets no division. (Clang's tables of relative pointers do name their pieces so: data has no bias.)
+/// Whether section symbol + addend is the place meant. In x86-64 code a pc-relative field carries a
+/// bias of 4 to 8 bytes, which can point into the piece before; assemblers keep such references
+/// symbolic, and whoever does not gets no division. (Clang's tables of relative pointers do name
+/// their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
     let absolute = [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S];
     let has_bias = object.machine == elf::EM_X86_64.0
@@ -184,7 +197,8 @@ mod tests {
             prop_assert!(starts.get(index + 1).is_none_or(|&next| offset < next));
         }
 
-        /// Wherever the labels are: the pieces are the whole section, and each but the first follows a terminator.
+        /// Wherever the labels are: the pieces are the whole section, and each but the first
+        /// follows a terminator.
         #[test]
         fn strings_are_cut_behind_terminators_only(
             text in prop::collection::vec(0u8..3, 1..40),

@@ -10,7 +10,8 @@ use Operand::{Access, AccessNear, Address};
 
 fn pool(starts: &[u64], size: u64, operands: &[Operand]) -> Option<Pool> {
     let counts = vec![0; starts.len()];
-    let mut pool = Pool { starts: starts.to_vec(), inside: counts.clone(), at_start: counts, at_end: 0, size };
+    let mut pool =
+        Pool { starts: starts.to_vec(), inside: counts.clone(), at_start: counts, at_end: 0, size };
     operands.iter().try_for_each(|&operand| pool.note(operand))?;
     Some(pool)
 }
@@ -80,8 +81,13 @@ fn compiled(source: &str, options: &[&str]) -> Option<Vec<u8>> {
     let (input, output) = (folder.path().join("x.c"), folder.path().join("x.o"));
     std::fs::write(&input, source).unwrap();
     let flags = ["-w", "-ffunction-sections", "-fdata-sections", "-c", "-o"];
-    let status =
-        Command::new("gcc").args(options).args(flags).arg(&output).arg(&input).status().expect("gcc is installed");
+    let status = Command::new("gcc")
+        .args(options)
+        .args(flags)
+        .arg(&output)
+        .arg(&input)
+        .status()
+        .expect("gcc is installed");
     assert!(status.success(), "{source}");
     Some(std::fs::read(output).unwrap())
 }
@@ -99,7 +105,9 @@ fn closure(record: &Record, name: &str) -> Hash {
         for reference in references {
             hasher.number(reference.offset as u64);
             match reference.target {
-                Target::Symbol(symbol) => hasher.bytes(record.symbols[symbol as usize].name.as_bytes()),
+                Target::Symbol(symbol) => {
+                    hasher.bytes(record.symbols[symbol as usize].name.as_bytes())
+                }
                 Target::Atom(atom) => {
                     let known = order.iter().position(|&known| known == atom as usize);
                     hasher.number(known.unwrap_or(order.len()) as u64);
@@ -114,15 +122,24 @@ fn closure(record: &Record, name: &str) -> Hash {
 }
 
 /// Which of the functions differ between two sources. `None` without gcc.
-fn differing<'n>(sources: [&str; 2], functions: &[&'n str], options: &[&str]) -> Option<Vec<&'n str>> {
+fn differing<'n>(
+    sources: [&str; 2],
+    functions: &[&'n str],
+    options: &[&str],
+) -> Option<Vec<&'n str>> {
     let objects = sources.map(|source| compiled(source, &[options, &["-O0", "-Wa,-L"]].concat()));
     let [Some(one), Some(other)] = &objects else { return None };
     let objects = [one, other].map(|bytes| ObjectFile::parse(bytes).unwrap());
-    let records = objects.each_ref().map(|object| atoms::record(object, Level::Code, true).unwrap());
+    let records =
+        objects.each_ref().map(|object| atoms::record(object, Level::Code, true).unwrap());
     for (object, record) in objects.iter().zip(&records) {
-        let is_divided =
-            |section: &Section| record.atoms.iter().filter(|atom| atom.section_name == section.name).count() > 1;
-        assert!(object.sections.iter().any(|section| section.name == ".rodata" && is_divided(section)), "not divided");
+        let is_divided = |section: &Section| {
+            record.atoms.iter().filter(|atom| atom.section_name == section.name).count() > 1
+        };
+        assert!(
+            object.sections.iter().any(|section| section.name == ".rodata" && is_divided(section)),
+            "not divided"
+        );
     }
     let differs = |name: &&&str| closure(&records[0], name) != closure(&records[1], name);
     Some(functions.iter().filter(differs).copied().collect())
@@ -146,8 +163,18 @@ const STRINGS: &str = "int puts(const char *);
 #[test]
 fn a_string_more_changes_nobody_else() {
     let functions = ["f", "unreached", "g", "h"];
-    check(STRINGS, &STRINGS.replace("puts(\"old\")", "puts(\"old\"); puts(\"new\")"), &functions, &["unreached"]);
-    check(STRINGS, &STRINGS.replace("puts(\"old\")", "puts(\"longer\")"), &functions, &["unreached"]);
+    check(
+        STRINGS,
+        &STRINGS.replace("puts(\"old\")", "puts(\"old\"); puts(\"new\")"),
+        &functions,
+        &["unreached"],
+    );
+    check(
+        STRINGS,
+        &STRINGS.replace("puts(\"old\")", "puts(\"longer\")"),
+        &functions,
+        &["unreached"],
+    );
     let behind = format!("{STRINGS} void last(void) {{ puts(\"last\"); }}");
     check(STRINGS, &behind, &functions, &[]);
     let before = STRINGS.replace("void f", "void zeroth(void) { puts(\"zeroth\"); } void f");
@@ -187,7 +214,11 @@ fn a_string_known_only_by_its_end() {
     let functions = ["f", "g", "h"];
     for (old, new, user) in [("abc", "abd", "f"), ("xyz", "xyy", "g"), ("next", "text", "h")] {
         for options in ["-fpie", "-fno-pie"] {
-            let Some(found) = differing([source, &source.replace(old, new)], &functions, &[options]) else { return };
+            let Some(found) =
+                differing([source, &source.replace(old, new)], &functions, &[options])
+            else {
+                return;
+            };
             assert!(found.contains(&user), "{old}: {found:?}");
         }
     }
@@ -231,14 +262,16 @@ fn wide_strings_and_tables() {
 #[test]
 fn a_pool_of_one_entry_is_the_same_without_labels() {
     for text in ["short", "a text that gcc aligns because it is so long", "a\\0b"] {
-        let source =
-            format!("const char *f(void) {{ return \"{text}\"; }} const char *g(void) {{ return \"{text}\"; }}");
+        let source = format!(
+            "const char *f(void) {{ return \"{text}\"; }} const char *g(void) {{ return \"{text}\"; }}"
+        );
         let Some(plain) = compiled(&source, &["-O0"]) else { return };
         let plain = elf::record_of(&plain).unwrap();
         let labelled = compiled(&source, &["-O0", "-Wa,-L"]).unwrap();
         let object = ObjectFile::parse(&labelled).unwrap();
         let labelled = atoms::record(&object, Level::Code, true).unwrap();
-        let hashes = |record: &Record| record.atoms.iter().map(|atom| atom.hash).collect::<Vec<_>>();
+        let hashes =
+            |record: &Record| record.atoms.iter().map(|atom| atom.hash).collect::<Vec<_>>();
         assert_eq!(hashes(&plain), hashes(&labelled), "{text}");
     }
 }
@@ -258,22 +291,36 @@ fn an_optimised_function_makes_a_pool_whole() {
 fn seen(bytes: &[u8]) -> (Vec<String>, Vec<String>) {
     let object = ObjectFile::parse(bytes).unwrap();
     let name = |index: u32| format!("{:?}", object.symbols[index as usize]);
-    let sections = object.sections.iter().filter(|section| section.name != ".tasting" && section.kind != SHT_STRTAB.0);
+    let sections = object
+        .sections
+        .iter()
+        .filter(|section| section.name != ".tasting" && section.kind != SHT_STRTAB.0);
     let described = sections.map(|section| {
         let is_symbols = section.kind == SHT_SYMTAB.0;
         let is_bytes = ![SHT_SYMTAB.0, SHT_RELA.0].contains(&section.kind);
-        let info = if section.kind == SHT_GROUP.0 { name(section.info) } else { section.info.to_string() };
+        let info =
+            if section.kind == SHT_GROUP.0 { name(section.info) } else { section.info.to_string() };
         let data = if is_bytes { section.data } else { &[] };
         let size = if is_symbols { 0 } else { section.size };
         let relocations: Vec<_> = section
             .relocations
             .iter()
-            .map(|relocation| (relocation.offset, relocation.kind, relocation.addend, name(relocation.symbol)))
+            .map(|relocation| {
+                (relocation.offset, relocation.kind, relocation.addend, name(relocation.symbol))
+            })
             .collect();
-        let shape = (section.name, section.kind, section.flags, section.align, section.entry_size, section.link);
+        let shape = (
+            section.name,
+            section.kind,
+            section.flags,
+            section.align,
+            section.entry_size,
+            section.link,
+        );
         format!("{shape:?} {info} {size} {data:?} {relocations:?}")
     });
-    let mut symbols: Vec<String> = object.symbols.iter().map(|symbol| format!("{symbol:?}")).collect();
+    let mut symbols: Vec<String> =
+        object.symbols.iter().map(|symbol| format!("{symbol:?}")).collect();
     symbols.sort();
     (described.collect(), symbols)
 }
@@ -300,7 +347,8 @@ const UNITS: [&str; 3] = [
 #[test]
 fn a_tidied_object_is_what_plain_assembling_makes() {
     for (unit, language) in UNITS.iter().zip(["-xc", "-xc", "-xc++"]) {
-        for options in [&["-O0"][..], &["-O0", "-g"], &["-O2", "-g", "-fPIC"], &["-O0", "-fno-pie"]] {
+        for options in [&["-O0"][..], &["-O0", "-g"], &["-O2", "-g", "-fPIC"], &["-O0", "-fno-pie"]]
+        {
             let options = [options, &[language]].concat();
             let Some(plain) = compiled(unit, &options) else { return };
             let labelled = compiled(unit, &[&options[..], &["-Wa,-L"]].concat()).unwrap();
@@ -314,10 +362,19 @@ fn a_tidied_object_is_what_plain_assembling_makes() {
             }
             let object = ObjectFile::parse(&labelled).unwrap();
             let made = atoms::record(&object, Level::Code, true).unwrap();
-            assert_eq!(elf::record_of(&tidied).unwrap().atoms, made.atoms, "{options:?}: the record does not fit");
+            assert_eq!(
+                elf::record_of(&tidied).unwrap().atoms,
+                made.atoms,
+                "{options:?}: the record does not fit"
+            );
             let undivided = atoms::record(&object, Level::Code, false).unwrap();
-            let hashes = |record: &Record| record.atoms.iter().map(|atom| atom.hash).collect::<Vec<_>>();
-            assert_eq!(hashes(&undivided), hashes(&elf::record_of(&plain).unwrap()), "{options:?}: labels count");
+            let hashes =
+                |record: &Record| record.atoms.iter().map(|atom| atom.hash).collect::<Vec<_>>();
+            assert_eq!(
+                hashes(&undivided),
+                hashes(&elf::record_of(&plain).unwrap()),
+                "{options:?}: labels count"
+            );
         }
     }
 }

@@ -1,14 +1,16 @@
-//! Sanitizers, as far as a program shows that it has the runtime of one. Their runtimes check that they are loaded first, stop
-//! all threads with ptrace, and install handlers of their own: nothing can be preloaded beside them.
+//! Sanitizers, as far as a program shows that it has the runtime of one. Their runtimes check that
+//! they are loaded first, stop all threads with ptrace, and install handlers of their own: nothing
+//! can be preloaded beside them.
 //!
-//! In: the bytes of a program, or names of libraries. Out: whether there is a runtime. The undefined-behaviour sanitizer, which
-//! does none of this, is not meant.
+//! In: the bytes of a program, or names of libraries. Out: whether there is a runtime. The
+//! undefined-behaviour sanitizer, which does none of this, is not meant.
 
 use memchr::memmem;
 
 /// The variables with options that a statically linked runtime reads: `ASAN_OPTIONS` and its kin.
 const OPTIONS: &[u8] = b"SAN_OPTIONS";
-/// An option that all runtimes know, and that other programs which know the variables (CTest) do not.
+/// An option that all runtimes know, and that other programs which know the variables (CTest) do
+/// not.
 const COMMON_OPTION: &[u8] = b"external_symbolizer_path";
 /// The libraries of GCC: `libasan.so.8`.
 const GCC_LIBRARY: &[u8] = b"san.so";
@@ -25,8 +27,11 @@ pub fn names_library(text: &[u8]) -> bool {
     let is_meant = |at: usize| !text[..at].ends_with(b"ub");
     memmem::find_iter(text, GCC_LIBRARY).any(is_meant)
         || memmem::find_iter(text, CLANG_LIBRARY).any(|at| {
-            let name = text[at + CLANG_LIBRARY.len()..].split(|byte| !byte.is_ascii_graphic()).next();
-            name.is_some_and(|name| !name.starts_with(b"ub") && memmem::find(name, b"san").is_some())
+            let name =
+                text[at + CLANG_LIBRARY.len()..].split(|byte| !byte.is_ascii_graphic()).next();
+            name.is_some_and(|name| {
+                !name.starts_with(b"ub") && memmem::find(name, b"san").is_some()
+            })
         })
 }
 
@@ -41,12 +46,21 @@ mod tests {
 
     #[test]
     fn libraries_of_sanitizers_by_name() {
-        for name in
-            ["libasan.so.8", "/usr/lib/liblsan.so", "libtsan.so.2", "libhwasan.so", "libclang_rt.asan-x86_64.so"]
-        {
+        for name in [
+            "libasan.so.8",
+            "/usr/lib/liblsan.so",
+            "libtsan.so.2",
+            "libhwasan.so",
+            "libclang_rt.asan-x86_64.so",
+        ] {
             assert!(names_library(name.as_bytes()), "{name}");
         }
-        for name in ["libubsan.so.1", "libclang_rt.ubsan_standalone-x86_64.so", "libc.so.6", "libclang_rt.profile.so"] {
+        for name in [
+            "libubsan.so.1",
+            "libclang_rt.ubsan_standalone-x86_64.so",
+            "libc.so.6",
+            "libclang_rt.profile.so",
+        ] {
             assert!(!names_library(name.as_bytes()), "{name}");
         }
     }

@@ -1,6 +1,7 @@
-//! Where a linker has put a literal: it merges equal ones, and ends of longer ones, and its map does not say where each
-//! of them went. So the fields that hold their addresses are read in the finished binary.
-//! In: the binary, the sites of one reference. Out: the address that the reference's symbol has.
+//! Where a linker has put a literal: it merges equal ones, and ends of longer ones, and its map
+//! does not say where each of them went. So the fields that hold their addresses are read in the
+//! finished binary. In: the binary, the sites of one reference. Out: the address that the
+//! reference's symbol has.
 
 use super::binary::Binary;
 use crate::model::record::Site;
@@ -23,8 +24,12 @@ enum Field {
 fn field(machine: u16, kind: u32) -> Option<Field> {
     let field = match (Machine(machine), kind) {
         (elf::EM_X86_64, kind) if kind == elf::R_X86_64_64.0 => Field::Absolute(8),
-        (elf::EM_X86_64, kind) if [elf::R_X86_64_32.0, elf::R_X86_64_32S.0].contains(&kind) => Field::Absolute(4),
-        (elf::EM_X86_64, kind) if [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&kind) => Field::Relative(4),
+        (elf::EM_X86_64, kind) if [elf::R_X86_64_32.0, elf::R_X86_64_32S.0].contains(&kind) => {
+            Field::Absolute(4)
+        }
+        (elf::EM_X86_64, kind) if [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&kind) => {
+            Field::Relative(4)
+        }
         (elf::EM_X86_64, kind) if kind == elf::R_X86_64_PC64.0 => Field::Relative(8),
         (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_ABS64.0 => Field::Absolute(8),
         (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_PREL32.0 => Field::Relative(4),
@@ -53,7 +58,8 @@ impl<'b, 'a> Sites<'b, 'a> {
         Sites { binary, relocated: OnceCell::new() }
     }
 
-    /// The address that a reference of an atom means, by the sites of that reference. `start`: where the atom lies.
+    /// The address that a reference of an atom means, by the sites of that reference. `start`:
+    /// where the atom lies.
     pub fn target(&self, start: u64, sites: &[Site]) -> Option<u64> {
         let mut page = None;
         let mut in_page = None;
@@ -62,13 +68,16 @@ impl<'b, 'a> Sites<'b, 'a> {
             let less_addend = |value: u64| value.wrapping_sub(site.addend as u64);
             match field(self.binary.machine, site.kind)? {
                 Field::Absolute(size) => {
-                    let relocated = self.relocated.get_or_init(|| relocated(self.binary)).get(&place).copied();
+                    let relocated =
+                        self.relocated.get_or_init(|| relocated(self.binary)).get(&place).copied();
                     // Zero: nobody has written it yet.
                     let written = || self.number(place, size).filter(|found| *found != 0);
                     return relocated.or_else(written).map(less_addend);
                 }
                 Field::Relative(size) => {
-                    return self.number(place, size).map(|distance| less_addend(place.wrapping_add(distance)));
+                    return self
+                        .number(place, size)
+                        .map(|distance| less_addend(place.wrapping_add(distance)));
                 }
                 Field::Page => page = Some(less_addend(page_of(self.number(place, 4)?, place))),
                 Field::InPage => in_page = Some((self.number(place, 4)? >> 10) & 0xfff),
@@ -151,12 +160,20 @@ mod tests {
 
     #[test]
     fn the_loader_writes_pointers_in_data() {
-        let table = [0x2008u64, elf::R_X86_64_RELATIVE.0.into(), 0x3005].map(u64::to_le_bytes).concat();
-        let sections = vec![section(0x100, elf::SHT_RELA, &table), section(0x2000, elf::SHT_PROGBITS, &[0; 16])];
+        let table =
+            [0x2008u64, elf::R_X86_64_RELATIVE.0.into(), 0x3005].map(u64::to_le_bytes).concat();
+        let sections = vec![
+            section(0x100, elf::SHT_RELA, &table),
+            section(0x2000, elf::SHT_PROGBITS, &[0; 16]),
+        ];
         let binary = binary(elf::EM_X86_64, sections);
         let sites = Sites::new(&binary);
         assert_eq!(sites.target(0x2000, &[site(8, elf::R_X86_64_64, 2)]), Some(0x3003));
-        assert_eq!(sites.target(0x2000, &[site(0, elf::R_X86_64_64, 0)]), None, "nobody knows what it will hold");
+        assert_eq!(
+            sites.target(0x2000, &[site(0, elf::R_X86_64_64, 0)]),
+            None,
+            "nobody knows what it will hold"
+        );
     }
 
     #[test]
@@ -164,7 +181,10 @@ mod tests {
         // adrp x0, 2 pages on; add x0, x0, #0x123
         let code = [0xd0000000u32, 0x91048c00].map(u32::to_le_bytes).concat();
         let binary = binary(elf::EM_AARCH64, vec![section(0x5000, elf::SHT_PROGBITS, &code)]);
-        let both = [site(0, elf::R_AARCH64_ADR_PREL_PG_HI21, 0), site(4, elf::R_AARCH64_ADD_ABS_LO12_NC, 0)];
+        let both = [
+            site(0, elf::R_AARCH64_ADR_PREL_PG_HI21, 0),
+            site(4, elf::R_AARCH64_ADD_ABS_LO12_NC, 0),
+        ];
         assert_eq!(Sites::new(&binary).target(0x5000, &both), Some(0x7123));
         assert_eq!(Sites::new(&binary).target(0x5000, &both[..1]), None);
     }

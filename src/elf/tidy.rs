@@ -1,14 +1,16 @@
-//! Removes again the labels that the assembler was asked to keep (`-L`). In: an object. Out: the object as a plain
-//! assembly would have made it: the same sections, symbols and relocations, less the local labels that no
-//! relocation names.
+//! Removes again the labels that the assembler was asked to keep (`-L`). In: an object. Out: the
+//! object as a plain assembly would have made it: the same sections, symbols and relocations, less
+//! the local labels that no relocation names.
 //!
-//! Without the labels every symbol gets another number, so all that holds such numbers is written anew: relocations,
-//! signatures of groups, the count of local symbols. An object with a section of a kind that is not known to
-//! hold none is left as it is; the labels in it are of no effect on any linker.
+//! Without the labels every symbol gets another number, so all that holds such numbers is written
+//! anew: relocations, signatures of groups, the count of local symbols. An object with a section of
+//! a kind that is not known to hold none is left as it is; the labels in it are of no effect on any
+//! linker.
 //!
-//! GNU as lets relocations name the sections that labels are in, rather than the labels; but when it keeps the labels,
-//! those of section groups (COMDAT) are named after all. These relocations are turned back, too. Only the order of
-//! the local symbols may then differ from that of a plain assembly.
+//! GNU as lets relocations name the sections that labels are in, rather than the labels; but when
+//! it keeps the labels, those of section groups (COMDAT) are named after all. These relocations are
+//! turned back, too. Only the order of the local symbols may then differ from that of a plain
+//! assembly.
 
 use super::append::{ELF64, Patch, section_table};
 use object::elf::{self, FileHeader64, Rela64, SectionHeader64, Sym64};
@@ -73,14 +75,25 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn find(header: &FileHeader64<Endianness>, sections: &[Header], object: &'a [u8]) -> Option<Self> {
-        let mut tables = sections.iter().enumerate().filter(|(_, section)| section.sh_type(LITTLE) == elf::SHT_SYMTAB);
+    fn find(
+        header: &FileHeader64<Endianness>,
+        sections: &[Header],
+        object: &'a [u8],
+    ) -> Option<Self> {
+        let mut tables = sections
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| section.sh_type(LITTLE) == elf::SHT_SYMTAB);
         let (index, table) = tables.next()?;
         let names_index = table.sh_link(LITTLE) as usize;
         let names = sections.get(names_index)?;
-        // Where the names of the sections are in the same table, or others use it too, it cannot be changed.
+        // Where the names of the sections are in the same table, or others use it too, it cannot be
+        // changed.
         let is_shared = header.shstrndx(LITTLE, object).ok()? as usize == names_index
-            || sections.iter().enumerate().any(|(at, other)| at != index && links_to(other, names_index));
+            || sections
+                .iter()
+                .enumerate()
+                .any(|(at, other)| at != index && links_to(other, names_index));
         if tables.next().is_some() || is_shared {
             return None;
         }
@@ -98,20 +111,30 @@ impl<'a> Tables<'a> {
         rest.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// For each label that is to be named by the symbol of its section: that symbol. The first label of a section that
-    /// has none becomes it.
+    /// For each label that is to be named by the symbol of its section: that symbol. The first
+    /// label of a section that has none becomes it.
     fn stand_ins(&self, sections: &[Header], object: &[u8]) -> Option<Vec<Option<u32>>> {
         let mut stand_ins = vec![None; self.symbols.len()];
-        let named_otherwise = self.named(sections, object, |relocation| !is_reducible(relocation))?;
+        let named_otherwise =
+            self.named(sections, object, |relocation| !is_reducible(relocation))?;
         let named = self.named(sections, object, is_reducible)?;
         let mut of_section: FxHashMap<u16, u32> = FxHashMap::default();
-        for (at, symbol) in self.symbols.iter().enumerate().filter(|(_, symbol)| symbol.st_type() == elf::STT_SECTION) {
+        for (at, symbol) in self
+            .symbols
+            .iter()
+            .enumerate()
+            .filter(|(_, symbol)| symbol.st_type() == elf::STT_SECTION)
+        {
             of_section.insert(symbol.st_shndx(LITTLE).0, at as u32);
         }
         for (at, symbol) in self.symbols.iter().enumerate().take(self.first_global) {
             let section = symbol.st_shndx(LITTLE).0;
             let is_in_group = sections.get(usize::from(section)).is_some_and(is_plain_member);
-            if named[at] && !named_otherwise[at] && is_in_group && is_label(symbol, self.name(symbol)) {
+            if named[at]
+                && !named_otherwise[at]
+                && is_in_group
+                && is_label(symbol, self.name(symbol))
+            {
                 stand_ins[at] = Some(*of_section.entry(section).or_insert(at as u32));
             }
         }
@@ -134,7 +157,9 @@ impl<'a> Tables<'a> {
             if kind == elf::SHT_GROUP {
                 *named.get_mut(section.sh_info(LITTLE) as usize)? = true;
             } else if kind == elf::SHT_RELA {
-                for relocation in relocations(section, object)?.iter().filter(|relocation| counts(relocation)) {
+                for relocation in
+                    relocations(section, object)?.iter().filter(|relocation| counts(relocation))
+                {
                     *named.get_mut((relocation.r_info.get(LITTLE) >> 32) as usize)? = true;
                 }
             }
@@ -163,12 +188,14 @@ impl Fate {
         }
         let mut next = 0;
         let mut number = |(at, symbol): (usize, &Entry)| {
-            let goes = at < tables.first_global && !stays[at] && is_label(symbol, tables.name(symbol));
+            let goes =
+                at < tables.first_global && !stays[at] && is_label(symbol, tables.name(symbol));
             let number = (!goes).then_some(next);
             next += u32::from(!goes);
             number
         };
-        let numbers: Vec<Option<u32>> = tables.symbols.iter().enumerate().map(&mut number).collect();
+        let numbers: Vec<Option<u32>> =
+            tables.symbols.iter().enumerate().map(&mut number).collect();
         numbers.contains(&None).then_some(Fate { stand_ins, numbers })
     }
 
@@ -205,7 +232,8 @@ fn links_to(section: &Header, index: usize) -> bool {
 /// What the assembler keeps only when it is asked to: GNU as goes by these names.
 fn is_label(symbol: &Entry, name: &[u8]) -> bool {
     let is_plain = ![elf::STT_SECTION, elf::STT_FILE].contains(&symbol.st_type());
-    let is_named_so = name.starts_with(b".L") || name.starts_with(b"..") || name.starts_with(b"_.L_");
+    let is_named_so =
+        name.starts_with(b".L") || name.starts_with(b"..") || name.starts_with(b"_.L_");
     symbol.st_bind() == elf::STB_LOCAL && is_plain && is_named_so
 }
 
@@ -222,7 +250,8 @@ struct Names {
 
 impl Names {
     fn of(tables: &Tables, fate: &Fate) -> Self {
-        let staying = tables.symbols.iter().zip(&fate.numbers).filter(|(_, number)| number.is_some());
+        let staying =
+            tables.symbols.iter().zip(&fate.numbers).filter(|(_, number)| number.is_some());
         let mut spans: Vec<(usize, usize)> = staying
             .map(|(symbol, _)| {
                 let start = symbol.st_name(LITTLE) as usize;
@@ -256,7 +285,8 @@ impl Names {
     }
 }
 
-/// Turns a label's entry into that of the section that it is in: no name, value or size; only the section stays.
+/// Turns a label's entry into that of the section that it is in: no name, value or size; only the
+/// section stays.
 fn make_section_symbol(entry: &mut [u8]) {
     PATCH.bytes(entry, 0, 4, 0);
     PATCH.bytes(entry, 4, 1, elf::STT_SECTION.0.into());
@@ -280,7 +310,9 @@ impl Writer<'_, '_> {
         file.extend_from_slice(self.object.get(..ELF64.file_header)?);
         let mut table = section_table(self.header, LITTLE, self.object, &ELF64).ok()?.to_vec();
         let mut order: Vec<usize> = (1..self.sections.len()).collect();
-        order.sort_by_key(|&index| self.sections.get(index).map(|section| section.sh_offset(LITTLE)));
+        order.sort_by_key(|&index| {
+            self.sections.get(index).map(|section| section.sh_offset(LITTLE))
+        });
         for index in order {
             let section = self.sections.get(index)?;
             let content = self.content(index, section)?;
@@ -317,7 +349,9 @@ impl Writer<'_, '_> {
 
     fn symbols(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(size_of_val(self.tables.symbols));
-        for (old, (symbol, number)) in self.tables.symbols.iter().zip(&self.fate.numbers).enumerate() {
+        for (old, (symbol, number)) in
+            self.tables.symbols.iter().zip(&self.fate.numbers).enumerate()
+        {
             if number.is_some() {
                 let at = bytes.len();
                 bytes.extend_from_slice(pod::bytes_of(symbol));
@@ -335,8 +369,9 @@ impl Writer<'_, '_> {
 
     fn relocations(&self, section: &Header, content: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = content.to_vec();
-        for (entry, relocation) in
-            bytes.chunks_exact_mut(size_of::<Rela64<Endianness>>()).zip(relocations(section, self.object)?)
+        for (entry, relocation) in bytes
+            .chunks_exact_mut(size_of::<Rela64<Endianness>>())
+            .zip(relocations(section, self.object)?)
         {
             let info = relocation.r_info.get(LITTLE);
             let old = (info >> 32) as usize;
@@ -350,7 +385,8 @@ impl Writer<'_, '_> {
         Some(bytes)
     }
 
-    /// The field that holds a symbol's number for groups, and the count of local symbols for their table.
+    /// The field that holds a symbol's number for groups, and the count of local symbols for their
+    /// table.
     fn info(&self, index: usize, section: &Header) -> Option<u32> {
         let info = section.sh_info(LITTLE);
         if index == self.tables.index {

@@ -1,6 +1,7 @@
-//! The unwind table `.eh_frame`, taken apart: each entry (FDE) belongs to the code section that it describes,
-//! together with the common entry (CIE) that it builds on. In: an object. Out: for each code section the
-//! byte ranges of its entries, with their relocations: personality routines and exception tables hang there.
+//! The unwind table `.eh_frame`, taken apart: each entry (FDE) belongs to the code section that it
+//! describes, together with the common entry (CIE) that it builds on. In: an object. Out: for each
+//! code section the byte ranges of its entries, with their relocations: personality routines and
+//! exception tables hang there.
 
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::Endianness;
@@ -14,8 +15,8 @@ pub struct Part<'o, 'a> {
     pub start: u64,
 }
 
-/// Common entries have about 30 bytes and one relocation. Each is hashed with every entry that builds on it, so that a
-/// large one would be hashed over and over.
+/// Common entries have about 30 bytes and one relocation. Each is hashed with every entry that
+/// builds on it, so that a large one would be hashed over and over.
 const LARGEST_COMMON: usize = 1024;
 const MOST_COMMON_RELOCATIONS: usize = 16;
 
@@ -38,11 +39,17 @@ impl<'o, 'a> Unwind<'o, 'a> {
     pub fn read(object: &'o ObjectFile<'a>) -> Self {
         let by_section = object.sections.iter().map(|_| Vec::new()).collect();
         let mut unwind = Unwind { by_section, tables: Vec::new(), undivided: Vec::new() };
-        for (index, table) in object.sections.iter().enumerate().filter(|(_, section)| section.is_unwind()) {
+        for (index, table) in
+            object.sections.iter().enumerate().filter(|(_, section)| section.is_unwind())
+        {
             match entries(object, table) {
                 Some(found) => {
                     for (owner, common, own) in found {
-                        unwind.by_section[owner].push(FrameEntry { table: unwind.tables.len(), common, own });
+                        unwind.by_section[owner].push(FrameEntry {
+                            table: unwind.tables.len(),
+                            common,
+                            own,
+                        });
                     }
                     unwind.tables.push(table);
                 }
@@ -67,9 +74,9 @@ impl<'o, 'a> Unwind<'o, 'a> {
     }
 }
 
-/// An entry without the DW_CFA_nop instructions (zeros) at its end: how many there are depends on whether the entry
-/// is the last of its table. Zeros that belong to an instruction may go with them: what they complete is the
-/// same for every number of zeros.
+/// An entry without the DW_CFA_nop instructions (zeros) at its end: how many there are depends on
+/// whether the entry is the last of its table. Zeros that belong to an instruction may go with
+/// them: what they complete is the same for every number of zeros.
 fn without_padding(data: &[u8]) -> &[u8] {
     let end = data.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     &data[..end]
@@ -88,7 +95,11 @@ type Found = (usize, Range<usize>, Range<usize>);
 fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<Found>> {
     let word = |at: usize| -> Option<u32> {
         let bytes = table.data.get(at..at.checked_add(4)?)?.try_into().ok()?;
-        Some(if object.endian == Endianness::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) })
+        Some(if object.endian == Endianness::Little {
+            u32::from_le_bytes(bytes)
+        } else {
+            u32::from_be_bytes(bytes)
+        })
     };
     let mut found = Vec::new();
     let mut at = 0;
@@ -127,7 +138,10 @@ fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<Found>> {
 
 /// The section of the code that an entry describes: where the relocation of its first field points.
 fn owner(object: &ObjectFile, table: &Section, field: usize) -> Option<usize> {
-    let index = table.relocations.binary_search_by_key(&(field as u64), |relocation| relocation.offset).ok()?;
+    let index = table
+        .relocations
+        .binary_search_by_key(&(field as u64), |relocation| relocation.offset)
+        .ok()?;
     match object.symbols.get(table.relocations[index].symbol as usize)?.place {
         SymbolPlace::Section(section) => Some(section),
         _ => None,

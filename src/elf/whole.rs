@@ -12,18 +12,26 @@ use object::elf;
 /// The file level: one atom for the whole object, which refers to everything that the object names.
 pub fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
     let digest = digest::of_object(object);
-    let symbols =
-        symbols(object, |section, value| SymbolKind::Defined { atom: 0, offset: ((section as u64) << 40) | value });
-    let references: Vec<_> = (0..symbols.len() as u32).map(|symbol| address_of(Target::Symbol(symbol))).collect();
-    let endings = Endings::new(object);
-    let code = object.sections.iter().enumerate().filter(|(_, section)| section.is_code() && section.size > 0);
-    let is_closed = code.map(|(index, section)| endings.of(index, 0..section.size)).all(|end| match end.flow {
-        EndFlow::Leaves => true,
-        EndFlow::Calls(calls) => {
-            calls.iter().all(|relocation| noreturn::is_known(object.symbols[relocation.symbol as usize].name))
-        }
-        EndFlow::Falls => false,
+    let symbols = symbols(object, |section, value| SymbolKind::Defined {
+        atom: 0,
+        offset: ((section as u64) << 40) | value,
     });
+    let references: Vec<_> =
+        (0..symbols.len() as u32).map(|symbol| address_of(Target::Symbol(symbol))).collect();
+    let endings = Endings::new(object);
+    let code = object
+        .sections
+        .iter()
+        .enumerate()
+        .filter(|(_, section)| section.is_code() && section.size > 0);
+    let is_closed =
+        code.map(|(index, section)| endings.of(index, 0..section.size)).all(|end| match end.flow {
+            EndFlow::Leaves => true,
+            EndFlow::Calls(calls) => calls.iter().all(|relocation| {
+                noreturn::is_known(object.symbols[relocation.symbol as usize].name)
+            }),
+            EndFlow::Falls => false,
+        });
     let atom = Atom {
         name: "",
         kind: AtomKind::Function,
@@ -48,14 +56,19 @@ pub fn whole<'a>(object: &ObjectFile<'a>) -> Record<'a> {
 }
 
 /// The symbols that are visible beyond the object, in the order of the symbol table.
-pub fn symbols<'a>(object: &ObjectFile<'a>, defined: impl Fn(usize, u64) -> SymbolKind) -> Vec<Symbol<'a>> {
+pub fn symbols<'a>(
+    object: &ObjectFile<'a>,
+    defined: impl Fn(usize, u64) -> SymbolKind,
+) -> Vec<Symbol<'a>> {
     let visible = object.symbols.iter().filter(|symbol| !symbol.is_local());
     visible
         .map(|symbol| {
             let kind = match symbol.place {
                 SymbolPlace::Undefined => SymbolKind::Undefined,
                 SymbolPlace::Absolute => SymbolKind::Absolute { value: symbol.value },
-                SymbolPlace::Common => SymbolKind::Common { size: symbol.size, align: symbol.value },
+                SymbolPlace::Common => {
+                    SymbolKind::Common { size: symbol.size, align: symbol.value }
+                }
                 SymbolPlace::Section(section) => defined(section, symbol.value),
             };
             Symbol::new(symbol.name, symbol.binding == elf::STB_WEAK.0, kind)

@@ -1,6 +1,7 @@
-//! The global hash of every node: what it is together with all that it reaches. Recursion is condensed: the nodes
-//! of a strongly connected component share one hash over the local hashes of *all* members and the global hashes
-//! of everything that *any* member reaches outside. (With a ⇄ b → c, a change of c reaches a.)
+//! The global hash of every node: what it is together with all that it reaches. Recursion is
+//! condensed: the nodes of a strongly connected component share one hash over the local hashes of
+//! *all* members and the global hashes of everything that *any* member reaches outside. (With a ⇄ b
+//! → c, a change of c reaches a.)
 //!
 //! The fingerprint does not need it; it is there to show which subtree a change lies in.
 
@@ -30,7 +31,9 @@ pub fn global_hashes(manifest: &Manifest) -> Vec<Hash> {
         members.iter().for_each(|&node| component_of[node] = number as u32);
         let mut parts: Vec<Hash> = members
             .iter()
-            .map(|&node| member_hash(manifest, &starts, node, number as u32, &component_of, &global))
+            .map(|&node| {
+                member_hash(manifest, &starts, node, number as u32, &component_of, &global)
+            })
             .collect();
         let own = parts.clone();
         parts.sort_unstable();
@@ -46,7 +49,8 @@ pub fn global_hashes(manifest: &Manifest) -> Vec<Hash> {
     global
 }
 
-/// One member: what it is, which members it refers to, and the finished hashes of what lies outside.
+/// One member: what it is, which members it refers to, and the finished hashes of what lies
+/// outside.
 fn member_hash(
     manifest: &Manifest,
     starts: &[u32],
@@ -60,14 +64,20 @@ fn member_hash(
     for edge in edges(manifest, starts, node) {
         let target = edge.node as usize;
         // The name keeps apart what is equal in content: two zeroed counters.
-        hasher.number(edge.offset as u64).bytes(without_numbers(&manifest.nodes[target].name).as_bytes());
+        hasher
+            .number(edge.offset as u64)
+            .bytes(without_numbers(&manifest.nodes[target].name).as_bytes());
         let inside = component_of[target] == component;
         hasher.hash(if inside { manifest.nodes[target].hash } else { global[target] });
     }
     hasher.finish()
 }
 
-fn edges<'m>(manifest: &'m Manifest, starts: &[u32], node: usize) -> &'m [crate::model::manifest::Edge] {
+fn edges<'m>(
+    manifest: &'m Manifest,
+    starts: &[u32],
+    node: usize,
+) -> &'m [crate::model::manifest::Edge] {
     manifest.edges.get(starts[node] as usize..starts[node + 1] as usize).unwrap_or_default()
 }
 

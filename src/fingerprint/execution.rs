@@ -1,8 +1,10 @@
-//! The fingerprint of a program together with the libraries that the dynamic loader was seen to open for it.
+//! The fingerprint of a program together with the libraries that the dynamic loader was seen to
+//! open for it.
 //!
-//! In: the program, the libraries. Out: one fingerprint, and which of the libraries it covers. What was linked with the
-//! program is walked symbol by symbol where it has a manifest; so is what came in otherwise (`dlopen`, `LD_PRELOAD`), and
-//! then everything counts that any of them exports. What has no manifest counts by its content.
+//! In: the program, the libraries. Out: one fingerprint, and which of the libraries it covers. What
+//! was linked with the program is walked symbol by symbol where it has a manifest; so is what came
+//! in otherwise (`dlopen`, `LD_PRELOAD`), and then everything counts that any of them exports. What
+//! has no manifest counts by its content.
 
 use super::module_cache::ModuleCache;
 use super::modules::{Digest, FingerprintError, Loaded, Member, Opened, Part, ReadModule, missing};
@@ -24,7 +26,8 @@ pub struct Execution {
     pub fingerprint: Fingerprint,
     /// For each library, whether the fingerprint covers it.
     pub covered: Vec<bool>,
-    /// Where the loader is told to look for libraries, by the program and by those: DT_RPATH and DT_RUNPATH.
+    /// Where the loader is told to look for libraries, by the program and by those: DT_RPATH and
+    /// DT_RUNPATH.
     pub search_paths: Vec<u8>,
     /// What counted of it.
     pub entered: NodeSet,
@@ -35,7 +38,8 @@ pub struct Execution {
 pub enum Extent<'e> {
     /// All that can be reached.
     Whole,
-    /// What was executed, and all data that it can reach. By the path of a module: where the functions start that were.
+    /// What was executed, and all data that it can reach. By the path of a module: where the
+    /// functions start that were.
     Executed(&'e dyn Fn(&Path) -> Option<&'e [u32]>),
     /// The same as in another execution.
     Set(&'e NodeSet),
@@ -50,8 +54,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads a program that was executed with these libraries. Libraries that are said to count by name do so unless they
-    /// have a manifest. `digest` knows the digests of other files, or has them computed.
+    /// Reads a program that was executed with these libraries. Libraries that are said to count by
+    /// name do so unless they have a manifest. `digest` knows the digests of other files, or has
+    /// them computed.
     pub fn open(
         program: &Path,
         libraries: &[PathBuf],
@@ -67,10 +72,15 @@ impl Program {
         let linked = linked(&program, &opened)?;
 
         let mut covered = vec![false; opened.len()];
-        let mut members = vec![Member { module: program, part: Part::Linked, counts_by_name: false }];
+        let mut members =
+            vec![Member { module: program, part: Part::Linked, counts_by_name: false }];
         let mut add = |index: usize, module: ReadModule, part: Part| {
             covered[index] = part != Part::Whole && module.manifest().is_ok();
-            members.push(Member { module, part, counts_by_name: counts_by_name(&libraries[index]) });
+            members.push(Member {
+                module,
+                part,
+                counts_by_name: counts_by_name(&libraries[index]),
+            });
         };
         for Linked { index, is_certain } in linked {
             let Some(library) = opened[index].take() else { continue };
@@ -82,7 +92,12 @@ impl Program {
         }
         let search_paths = search_paths(&members);
         let has_hidden_start = members.iter().any(comes_first);
-        Ok(Program { loaded: Loaded::new(members, digest)?, covered, search_paths, has_hidden_start })
+        Ok(Program {
+            loaded: Loaded::new(members, digest)?,
+            covered,
+            search_paths,
+            has_hidden_start,
+        })
     }
 
     /// Whether all that it executes can be seen.
@@ -91,7 +106,11 @@ impl Program {
     }
 
     /// The fingerprint of as much of it as counts.
-    pub fn fingerprint(&self, entry: Option<&str>, extent: Extent) -> Result<Execution, FingerprintError> {
+    pub fn fingerprint(
+        &self,
+        entry: Option<&str>,
+        extent: Extent,
+    ) -> Result<Execution, FingerprintError> {
         let places: Vec<Option<&[u32]>>;
         let guide = match extent {
             Extent::Whole => Guide::Everything,
@@ -117,16 +136,21 @@ pub struct Placed {
 }
 
 impl Program {
-    /// What of each module with a manifest counts, and what does not. Atoms without a place of their own are left out; but where
-    /// a linker folds equal functions into one, only one of them has a place, and it is that of all.
+    /// What of each module with a manifest counts, and what does not. Atoms without a place of
+    /// their own are left out; but where a linker folds equal functions into one, only one of them
+    /// has a place, and it is that of all.
     pub fn extent(&self, entry: Option<&str>, set: Option<&NodeSet>) -> Vec<(&Path, Vec<Placed>)> {
         let entered = self.loaded.entered(entry, set.map_or(Guide::Everything, Guide::Set));
         let atoms = |nodes: Vec<(&Node, bool)>| {
             let homeless = nodes.iter().filter(|(node, counts)| *counts && node.address == 0);
-            // What has a place counts with the rights to it (exception tables are folded too); see `link/graph.rs`.
-            let in_place = |hash: Hash| (1..8).map(move |rights| hash.with_number(RIGHTS, rights)).chain([hash]);
-            let homeless: FxHashSet<(Hash, u64)> =
-                homeless.flat_map(|(node, _)| in_place(node.hash).map(|hash| (hash, node.size))).collect();
+            // What has a place counts with the rights to it (exception tables are folded too); see
+            // `link/graph.rs`.
+            let in_place = |hash: Hash| {
+                (1..8).map(move |rights| hash.with_number(RIGHTS, rights)).chain([hash])
+            };
+            let homeless: FxHashSet<(Hash, u64)> = homeless
+                .flat_map(|(node, _)| in_place(node.hash).map(|hash| (hash, node.size)))
+                .collect();
             let placed = |(node, counts): &(&Node, bool)| Placed {
                 name: node.name.to_string(),
                 address: node.address,
@@ -159,7 +183,8 @@ impl Program {
                 nodes.iter().filter(|(_, counts)| *counts).map(|(node, _)| node.input).collect();
             files.number(contributing.len() as u64);
             // What belongs to no object file counts by itself.
-            let counted = nodes.iter().filter(|(node, counts)| *counts || contributing.contains(&node.input));
+            let counted =
+                nodes.iter().filter(|(node, counts)| *counts || contributing.contains(&node.input));
             for (node, _) in counted.filter(|(node, counts)| node.input > 0 || *counts) {
                 files.bytes(node.name.as_bytes()).hash(node.hash);
             }
@@ -173,9 +198,10 @@ impl Program {
 /// The smallest pages that a processor has.
 const PAGE: u64 = 4096;
 
-/// The code of a binary in which functions can be traced. `None` if there is none, or if one of them has no place that can
-/// be told: it would be taken for one that is not executed. None either where a function names the bounds or the headers of the binary:
-/// by those it can read all code, and would find breakpoints there.
+/// The code of a binary in which functions can be traced. `None` if there is none, or if one of
+/// them has no place that can be told: it would be taken for one that is not executed. None either
+/// where a function names the bounds or the headers of the binary: by those it can read all code,
+/// and would find breakpoints there.
 pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
@@ -189,7 +215,8 @@ pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, Fingerpr
 }
 
 fn function(node: &Node) -> Option<Function> {
-    // Parts of functions that compilers put elsewhere are jumped to while others still have their values below the stack pointer.
+    // Parts of functions that compilers put elsewhere are jumped to while others still have their
+    // values below the stack pointer.
     let is_part = [".cold", ".__part."].iter().any(|mark| node.name.contains(mark));
     let (place, size) = (u32::try_from(node.address).ok()?, u32::try_from(node.size).ok()?);
     Some(Function { place, size, is_called: !is_part })
@@ -204,10 +231,13 @@ fn around(binary: &Binary, mut functions: Vec<Function>) -> Option<Code> {
         return None;
     }
     let (first, last) = (u64::from(functions.first()?.place), functions.last()?.end());
-    let holds = |segment: &&Segment| segment.address <= first && last - segment.address <= segment.size;
-    let segment = binary.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0).find(holds)?;
+    let holds =
+        |segment: &&Segment| segment.address <= first && last - segment.address <= segment.size;
+    let segment =
+        binary.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0).find(holds)?;
     let is_only_code = segment.flags & (elf::PF_X.0 | elf::PF_W.0) == elf::PF_X.0;
-    let changes_when_loaded = binary.dynamic.flags[0] & elf::DF_TEXTREL.0 != 0 || segment.file_size != segment.size;
+    let changes_when_loaded =
+        binary.dynamic.flags[0] & elf::DF_TEXTREL.0 != 0 || segment.file_size != segment.size;
     if !is_only_code || changes_when_loaded {
         return None;
     }
@@ -216,7 +246,8 @@ fn around(binary: &Binary, mut functions: Vec<Function>) -> Option<Code> {
     Some(Code { start, length: last.next_multiple_of(PAGE) - start, offset, functions })
 }
 
-/// Whether a module's constructors run before everybody else's, the agent's too: nobody sees what they execute.
+/// Whether a module's constructors run before everybody else's, the agent's too: nobody sees what
+/// they execute.
 fn comes_first(member: &Member) -> bool {
     member.module.binary().dynamic.flags[1] & elf::DF_1_INITFIRST.0 != 0
 }
@@ -242,7 +273,10 @@ struct Linked {
 }
 
 /// The linked ones, in the order in which the loader searches them for symbols.
-fn linked(program: &ReadModule, opened: &[Option<ReadModule>]) -> Result<Vec<Linked>, FingerprintError> {
+fn linked(
+    program: &ReadModule,
+    opened: &[Option<ReadModule>],
+) -> Result<Vec<Linked>, FingerprintError> {
     let loader = interpreter(program.binary()).and_then(Path::file_name);
     let mut linked: Vec<Linked> = Vec::new();
     let mut seen: HashSet<&[u8]> = HashSet::new();
@@ -253,7 +287,8 @@ fn linked(program: &ReadModule, opened: &[Option<ReadModule>]) -> Result<Vec<Lin
             if Some(OsStr::from_bytes(name)) == loader || !seen.insert(name) {
                 continue;
             }
-            let meant: Vec<usize> = (0..opened.len()).filter(|&index| is_called(&opened[index], name)).collect();
+            let meant: Vec<usize> =
+                (0..opened.len()).filter(|&index| is_called(&opened[index], name)).collect();
             if meant.is_empty() {
                 return Err(missing(program.path(), name));
             }
@@ -276,7 +311,8 @@ fn linked(program: &ReadModule, opened: &[Option<ReadModule>]) -> Result<Vec<Lin
 fn is_called(library: &Option<ReadModule>, name: &[u8]) -> bool {
     let Some(library) = library else { return false };
     let base = name.rsplit(|&byte| byte == b'/').next().unwrap_or(name);
-    library.binary().dynamic.soname == Some(base) || library.path().file_name() == Some(OsStr::from_bytes(base))
+    library.binary().dynamic.soname == Some(base)
+        || library.path().file_name() == Some(OsStr::from_bytes(base))
 }
 
 /// The dynamic loader that a program asks for.

@@ -23,21 +23,30 @@ pub struct GraphNode {
 /// Graphs of up to `most` nodes with few different local hashes: nodes are often alike.
 pub fn graph(most: usize, hashes: u8) -> impl Strategy<Value = Graph> {
     (1..=most).prop_flat_map(move |count| {
-        let edges = move |most| prop::collection::vec((0..count, prop::sample::select(vec![0, 0, 0, 8])), 0..=most);
+        let edges = move |most| {
+            prop::collection::vec((0..count, prop::sample::select(vec![0, 0, 0, 8])), 0..=most)
+        };
         let node = (0..hashes, edges(3)).prop_map(|(hash, edges)| GraphNode { hash, edges });
-        (prop::collection::vec(node, count), edges(2)).prop_map(|(nodes, roots)| Graph { nodes, roots, names: "n" })
+        (prop::collection::vec(node, count), edges(2)).prop_map(|(nodes, roots)| Graph {
+            nodes,
+            roots,
+            names: "n",
+        })
     })
 }
 
 /// The same graph with its nodes in another order, and the new number of each node.
 pub fn renumbered(graph: &Graph, order: u64) -> (Graph, Vec<usize>) {
     let count = graph.nodes.len();
-    let mut keys: Vec<(u64, usize)> =
-        (0..count).map(|node| ((order ^ node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7, node)).collect();
+    let mut keys: Vec<(u64, usize)> = (0..count)
+        .map(|node| ((order ^ node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7, node))
+        .collect();
     keys.sort_unstable();
     let mut number = vec![0; count];
     keys.iter().enumerate().for_each(|(new, &(_, old))| number[old] = new);
-    let moved = |edges: &[(usize, i64)]| edges.iter().map(|&(node, offset)| (number[node], offset)).collect();
+    let moved = |edges: &[(usize, i64)]| {
+        edges.iter().map(|&(node, offset)| (number[node], offset)).collect()
+    };
     let nodes = keys.iter().map(|&(_, old)| {
         let GraphNode { hash, edges } = &graph.nodes[old];
         GraphNode { hash: *hash, edges: moved(edges) }
@@ -49,13 +58,18 @@ impl Graph {
     /// Nodes by hash and targets, and the roots.
     pub fn of(nodes: &[(u8, &[usize])], roots: &[usize]) -> Self {
         let edges = |targets: &[usize]| targets.iter().map(|&node| (node, 0)).collect();
-        let nodes = nodes.iter().map(|&(hash, targets)| GraphNode { hash, edges: edges(targets) }).collect();
+        let nodes = nodes
+            .iter()
+            .map(|&(hash, targets)| GraphNode { hash, edges: edges(targets) })
+            .collect();
         Graph { nodes, roots: edges(roots), names: "n" }
     }
 
     /// Each node refers to the next one; in a ring the last one to the first.
     pub fn chain(count: usize, is_ring: bool) -> Self {
-        let next = |node: usize| if node + 1 < count || is_ring { vec![((node + 1) % count, 0)] } else { vec![] };
+        let next = |node: usize| {
+            if node + 1 < count || is_ring { vec![((node + 1) % count, 0)] } else { vec![] }
+        };
         let nodes = (0..count).map(|node| GraphNode { hash: 1, edges: next(node) }).collect();
         Graph { nodes, roots: vec![(0, 0)], names: "n" }
     }
@@ -78,7 +92,11 @@ impl Graph {
     }
 
     pub fn manifest(&self) -> Manifest<'static> {
-        let edge = |&(node, offset): &(usize, i64)| Edge { node: node as u32, offset, takes_address: false };
+        let edge = |&(node, offset): &(usize, i64)| Edge {
+            node: node as u32,
+            offset,
+            takes_address: false,
+        };
         let node = |(index, node): (usize, &GraphNode)| Node {
             name: format!("{}{index}", self.names).into(),
             kind: AtomKind::Function,

@@ -1,5 +1,6 @@
-//! Where the dynamic loader finds a library: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache of `ldconfig`, the
-//! standard folders, as `ld.so(8)` has it. In: a library's name and who asks for it. Out: its path.
+//! Where the dynamic loader finds a library: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache of
+//! `ldconfig`, the standard folders, as `ld.so(8)` has it. In: a library's name and who asks for
+//! it. Out: its path.
 
 use crate::elf::dynamic::Dynamic;
 use crate::model::{Hash, Hasher};
@@ -17,7 +18,8 @@ pub const CACHE: &str = "/etc/ld.so.cache";
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const STANDARD: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
-/// Where Debian's cross compilers keep the libraries of their targets, which an emulator is told to use.
+/// Where Debian's cross compilers keep the libraries of their targets, which an emulator is told to
+/// use.
 const OF_OTHER_MACHINES: [(elf::Machine, &str); 8] = [
     (elf::EM_386, "/usr/i686-linux-gnu/lib"),
     (elf::EM_AARCH64, "/usr/aarch64-linux-gnu/lib"),
@@ -49,10 +51,14 @@ impl Search {
     /// The places that this process's environment names, for a program in the folder `origin`.
     pub fn from_environment(origin: &Path) -> Option<Self> {
         let variable = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        Some(Search { library_path: folders(variable.as_bytes(), origin)?, cache: sys::map(Path::new(CACHE)).ok() })
+        Some(Search {
+            library_path: folders(variable.as_bytes(), origin)?,
+            cache: sys::map(Path::new(CACHE)).ok(),
+        })
     }
 
-    /// The path of a library. `None`: it is not there, or it cannot be told where the loader would look.
+    /// The path of a library. `None`: it is not there, or it cannot be told where the loader would
+    /// look.
     pub fn find(&self, name: &[u8], seeker: &Seeker) -> Option<PathBuf> {
         if name.contains(&b'/') {
             return folders(name, seeker.origin)?.pop();
@@ -64,9 +70,12 @@ impl Search {
         };
         let rpaths = if seeker.dynamic.runpath.is_none() { seeker.rpaths } else { &[] };
         let named = rpaths.iter().chain(&self.library_path).chain(&runpath);
-        let mut candidates: Vec<PathBuf> = named.flat_map(|folder| within(folder, name_as_path)).collect();
-        candidates.extend(self.cache.as_deref().map(|cache| cached(cache, name)).unwrap_or_default());
-        candidates.extend(STANDARD.iter().flat_map(|folder| within(Path::new(folder), name_as_path)));
+        let mut candidates: Vec<PathBuf> =
+            named.flat_map(|folder| within(folder, name_as_path)).collect();
+        candidates
+            .extend(self.cache.as_deref().map(|cache| cached(cache, name)).unwrap_or_default());
+        candidates
+            .extend(STANDARD.iter().flat_map(|folder| within(Path::new(folder), name_as_path)));
         let others = OF_OTHER_MACHINES.iter().filter(|(machine, _)| machine.0 == seeker.machine);
         candidates.extend(others.map(|(_, folder)| Path::new(folder).join(name_as_path)));
         candidates.into_iter().find(|path| machine_of(path) == Some(seeker.machine))
@@ -94,7 +103,8 @@ pub fn rpaths(dynamic: &Dynamic, origin: &Path) -> Option<Vec<PathBuf>> {
     }
 }
 
-/// The folder that `$ORIGIN` stands for in a library: where it was found, whatever that is a link to.
+/// The folder that `$ORIGIN` stands for in a library: where it was found, whatever that is a link
+/// to.
 pub fn origin(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.parent().unwrap_or(Path::new("/")).to_owned()
@@ -125,13 +135,16 @@ const PROCESSORS: [Processor; 3] = [
 #[cfg(not(target_arch = "x86_64"))]
 const PROCESSORS: [Processor; 0] = [];
 
-/// The folders of a search path, with `$ORIGIN` and `$LIB` put in; an empty one is the current folder. `None` where
-/// something else is to be put in.
+/// The folders of a search path, with `$ORIGIN` and `$LIB` put in; an empty one is the current
+/// folder. `None` where something else is to be put in.
 fn folders(text: &[u8], origin: &Path) -> Option<Vec<PathBuf>> {
-    let library_folder = if Path::new("/lib/x86_64-linux-gnu").exists() { "lib/x86_64-linux-gnu" } else { "lib64" };
+    let library_folder =
+        if Path::new("/lib/x86_64-linux-gnu").exists() { "lib/x86_64-linux-gnu" } else { "lib64" };
     let expand = |folder: &[u8]| -> Option<PathBuf> {
         let mut path = folder.to_vec();
-        for (token, value) in [("ORIGIN", origin.as_os_str().as_bytes()), ("LIB", library_folder.as_bytes())] {
+        for (token, value) in
+            [("ORIGIN", origin.as_os_str().as_bytes()), ("LIB", library_folder.as_bytes())]
+        {
             for token in [format!("${{{token}}}"), format!("${token}")] {
                 path = replaced(&path, token.as_bytes(), value);
             }
@@ -160,12 +173,14 @@ fn replaced(text: &[u8], token: &[u8], value: &[u8]) -> Vec<u8> {
 /// The paths that the cache of `ldconfig` has for a name, best first.
 fn cached(cache: &[u8], name: &[u8]) -> Vec<PathBuf> {
     // The new format may follow an old one; it starts at its magic.
-    let Some(start) = cache.windows(CACHE_MAGIC.len()).position(|window| window == CACHE_MAGIC) else {
+    let Some(start) = cache.windows(CACHE_MAGIC.len()).position(|window| window == CACHE_MAGIC)
+    else {
         return Vec::new();
     };
     let cache = &cache[start..];
-    let number =
-        |at: usize| -> Option<usize> { Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize) };
+    let number = |at: usize| -> Option<usize> {
+        Some(u32::from_ne_bytes(cache.get(at..at + 4)?.try_into().ok()?) as usize)
+    };
     let text = |at: usize| cache.get(at..)?.split(|&byte| byte == 0).next();
     let entry = |index: usize| -> Option<(&[u8], &[u8])> {
         let at = 48 + index.checked_mul(24)?;
@@ -173,7 +188,10 @@ fn cached(cache: &[u8], name: &[u8]) -> Vec<PathBuf> {
     };
     let count = number(CACHE_MAGIC.len()).unwrap_or(0);
     let entries = (0..count).map_while(entry);
-    entries.filter(|(key, _)| *key == name).map(|(_, path)| PathBuf::from(OsStr::from_bytes(path))).collect()
+    entries
+        .filter(|(key, _)| *key == name)
+        .map(|(_, path)| PathBuf::from(OsStr::from_bytes(path)))
+        .collect()
 }
 
 /// The machine that an ELF file is for, in this machine's byte order.
@@ -182,5 +200,7 @@ pub fn machine_of(path: &Path) -> Option<u16> {
     File::open(path).ok()?.read_exact(&mut header).ok()?;
     let bytes = [header[18], header[19]];
     let little = header[5] == 1;
-    header.starts_with(b"\x7fELF").then(|| if little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) })
+    header
+        .starts_with(b"\x7fELF")
+        .then(|| if little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) })
 }

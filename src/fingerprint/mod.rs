@@ -1,5 +1,5 @@
-//! Manifest → fingerprint. In: a binary's manifest and those of the libraries that it needs. Out: the
-//! fingerprint, which is equal for two binaries when nothing that they can reach is different.
+//! Manifest → fingerprint. In: a binary's manifest and those of the libraries that it needs. Out:
+//! the fingerprint, which is equal for two binaries when nothing that they can reach is different.
 
 pub mod components;
 pub mod execution;

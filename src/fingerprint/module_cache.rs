@@ -1,6 +1,8 @@
-//! Modules that are read while the program that uses them still runs: their fingerprint is wanted as soon as it ends.
+//! Modules that are read while the program that uses them still runs: their fingerprint is wanted
+//! as soon as it ends.
 //!
-//! In: the path of a binary, when it is first seen. Out: the parsed module, unless its files were changed since.
+//! In: the path of a binary, when it is first seen. Out: the parsed module, unless its files were
+//! changed since.
 
 use super::modules::{FingerprintError, ReadModule};
 use crate::model::FileIdentity;
@@ -11,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
-/// The modules that are being read ahead. Owned by whoever decides about a test, and shared with the tracer.
+/// The modules that are being read ahead. Owned by whoever decides about a test, and shared with
+/// the tracer.
 #[derive(Default)]
 pub struct ModuleCache {
     ahead: Mutex<BTreeMap<PathBuf, Ahead>>,
@@ -36,7 +39,11 @@ impl ModuleCache {
     }
 
     /// The module that was read ahead, if its files are still the same; else it is read now.
-    pub(super) fn take(&self, path: &Path, settings: &Settings) -> Result<ReadModule, FingerprintError> {
+    pub(super) fn take(
+        &self,
+        path: &Path,
+        settings: &Settings,
+    ) -> Result<ReadModule, FingerprintError> {
         let ahead = self.ahead.lock().ok().and_then(|mut ahead| ahead.remove(path));
         let ahead = ahead.filter(|ahead| ahead.files == identities(path, settings));
         match ahead.and_then(|ahead| ahead.reading.join().ok()) {

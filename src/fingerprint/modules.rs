@@ -1,5 +1,6 @@
-//! The modules of a program: the binary and the libraries that the dynamic loader would load with it, in the order
-//! in which it searches them for symbols. In: a path. Out: each module's manifest or content.
+//! The modules of a program: the binary and the libraries that the dynamic loader would load with
+//! it, in the order in which it searches them for symbols. In: a path. Out: each module's manifest
+//! or content.
 
 use super::libraries::{self, Search, Seeker};
 use super::walk::{self, Fingerprint, Guide, Module, NodeSet, Start};
@@ -28,11 +29,15 @@ pub enum FingerprintError {
     NotABinary { path: PathBuf, error: ElfError },
     #[error("{path} needs {name}, which is not found")]
     NoLibrary { path: PathBuf, name: String },
-    #[error("{path} has no manifest: link it with tasting-cc, tasting-c++ or tasting-ld ({manifest} is missing)")]
+    #[error(
+        "{path} has no manifest: link it with tasting-cc, tasting-c++ or tasting-ld ({manifest} is missing)"
+    )]
     NoManifest { path: PathBuf, manifest: PathBuf },
     #[error("{path} is not a manifest that can be used: {error}; link the binary again")]
     BadManifest { path: PathBuf, error: FormatError },
-    #[error("{path} was changed after it was linked: its manifest does not describe it any more; link it again")]
+    #[error(
+        "{path} was changed after it was linked: its manifest does not describe it any more; link it again"
+    )]
     Stale { path: PathBuf },
     #[error("{path} has no function or variable called {entry}")]
     NoEntry { path: PathBuf, entry: String },
@@ -58,8 +63,8 @@ impl Opened {
         let (binary, metadata) = sys::map_with_metadata(path).map_err(unreadable)?;
         let identity = FileIdentity::of(&metadata);
         let file = manifest_file::find(settings, path);
-        let manifest =
-            sys::map(&file).map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
+        let manifest = sys::map(&file)
+            .map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
         Ok(Opened {
             path: path.to_owned(),
@@ -83,7 +88,10 @@ impl Opened {
         let bytes = match &self.manifest {
             Ok(bytes) => bytes,
             Err(FingerprintError::NoManifest { path, manifest }) => {
-                return Err(FingerprintError::NoManifest { path: path.clone(), manifest: manifest.clone() });
+                return Err(FingerprintError::NoManifest {
+                    path: path.clone(),
+                    manifest: manifest.clone(),
+                });
             }
             Err(_) => return Err(FingerprintError::Stale { path: self.path.clone() }),
         };
@@ -97,13 +105,20 @@ impl Opened {
 }
 
 /// The fingerprint of a binary with all the libraries that it needs.
-pub fn fingerprint(path: &Path, entry: Option<&str>, settings: &Settings) -> Result<Fingerprint, FingerprintError> {
+pub fn fingerprint(
+    path: &Path,
+    entry: Option<&str>,
+    settings: &Settings,
+) -> Result<Fingerprint, FingerprintError> {
     let member = |opened: Opened| {
         let part = if opened.counts_whole { Part::Whole } else { Part::Linked };
         Ok(Member { module: ReadModule::of(opened)?, part, counts_by_name: false })
     };
-    let members = open_all(path, settings)?.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
-    Loaded::new(members, &|_, digest| digest())?.narrowed(entry, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+    let members =
+        open_all(path, settings)?.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
+    Loaded::new(members, &|_, digest| digest())?
+        .narrowed(entry, Guide::Everything)
+        .map(|(fingerprint, _)| fingerprint)
 }
 
 /// What the files of a module say.
@@ -184,14 +199,17 @@ pub(super) struct Loaded(LoadedModules);
 impl Loaded {
     /// Decides how each module of a program counts. The first one needs a manifest.
     pub fn new(members: Vec<Member>, digest: &Digest) -> Result<Self, FingerprintError> {
-        let parts: Vec<_> = members.iter().map(|member| (member.part, member.counts_by_name)).collect();
+        let parts: Vec<_> =
+            members.iter().map(|member| (member.part, member.counts_by_name)).collect();
         let modules = members.into_iter().map(|member| member.module).collect();
         LoadedModules::try_new(modules, |modules: &Vec<ReadModule>| {
             if let Some(program) = modules.first().filter(|program| program.manifest().is_err()) {
                 program.borrow_owner().manifest(program.binary())?;
             }
             let counted = modules.iter().zip(parts);
-            Ok(counted.map(|(module, (part, by_name))| module.counted(part, by_name, digest)).collect())
+            Ok(counted
+                .map(|(module, (part, by_name))| module.counted(part, by_name, digest))
+                .collect())
         })
         .map(Loaded)
     }
@@ -201,20 +219,32 @@ impl Loaded {
     }
 
     /// The fingerprint, as far as a guide leads.
-    pub fn narrowed(&self, entry: Option<&str>, guide: Guide) -> Result<(Fingerprint, NodeSet), FingerprintError> {
+    pub fn narrowed(
+        &self,
+        entry: Option<&str>,
+        guide: Guide,
+    ) -> Result<(Fingerprint, NodeSet), FingerprintError> {
         let start = entry.map_or(Start::Program, Start::Entry);
-        walk::narrowed(self.0.borrow_dependent(), start, guide).ok_or_else(|| FingerprintError::NoEntry {
-            path: self.paths().next().map(Path::to_owned).unwrap_or_default(),
-            entry: entry.unwrap_or_default().to_owned(),
+        walk::narrowed(self.0.borrow_dependent(), start, guide).ok_or_else(|| {
+            FingerprintError::NoEntry {
+                path: self.paths().next().map(Path::to_owned).unwrap_or_default(),
+                entry: entry.unwrap_or_default().to_owned(),
+            }
         })
     }
 
     /// The nodes of each module that has a manifest, and whether a walk goes into them.
-    pub fn entered(&self, entry: Option<&str>, guide: Guide) -> Vec<Option<Vec<(&Node<'_>, bool)>>> {
+    pub fn entered(
+        &self,
+        entry: Option<&str>,
+        guide: Guide,
+    ) -> Vec<Option<Vec<(&Node<'_>, bool)>>> {
         let modules = self.0.borrow_dependent();
         let entered = walk::entered(modules, entry.map_or(Start::Program, Start::Entry), guide);
         let nodes = modules.iter().zip(entered).map(|(module, entered)| match module {
-            Module::Known(manifest) | Module::Late(manifest) => Some(manifest.nodes.iter().zip(entered).collect()),
+            Module::Known(manifest) | Module::Late(manifest) => {
+                Some(manifest.nodes.iter().zip(entered).collect())
+            }
             Module::Foreign { .. } => None,
         });
         nodes.collect()
@@ -250,14 +280,19 @@ pub type Digest<'d> = dyn Fn(FileIdentity, &dyn Fn() -> Hash) -> Hash + 'd;
 
 fn foreign<'m, 'a>(binary: &'m Binary<'a>, content: Hash) -> Module<'m, 'a> {
     let symbols = &binary.dynamic.symbols;
-    let imports = |name: &&str| symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes());
+    let imports = |name: &&str| {
+        symbols.iter().any(|symbol| !symbol.is_defined && symbol.name == name.as_bytes())
+    };
     Module::Foreign { content, symbols, finds_by_name: walk::SYMBOL_FINDERS.iter().any(imports) }
 }
 
-/// The content of a library that counts whatever is in it. The name that it gives itself does not change with the version of
-/// its file.
+/// The content of a library that counts whatever is in it. The name that it gives itself does not
+/// change with the version of its file.
 fn content_by_name(path: &Path, binary: &Binary) -> Hash {
-    let name = binary.dynamic.soname.unwrap_or_else(|| path.file_name().unwrap_or_default().as_encoded_bytes());
+    let name = binary
+        .dynamic
+        .soname
+        .unwrap_or_else(|| path.file_name().unwrap_or_default().as_encoded_bytes());
     Hasher::new("foreign by name").bytes(name).finish()
 }
 
@@ -267,12 +302,13 @@ struct Wanted {
     counts_whole: bool,
 }
 
-/// What a module wants, in the loader's order. For the program (`is_first`), that is also what the environment wants:
-/// libraries before all others, and some that watch the loader.
+/// What a module wants, in the loader's order. For the program (`is_first`), that is also what the
+/// environment wants: libraries before all others, and some that watch the loader.
 fn wanted(dynamic: &Dynamic, is_first: bool) -> Vec<Wanted> {
     let variable = |name: &str| std::env::var_os(name).unwrap_or_default().into_encoded_bytes();
     let has_loader = is_first && !dynamic.needed.is_empty();
-    let preloaded = [variable("LD_PRELOAD"), std::fs::read(PRELOADED).unwrap_or_default()].join(&b' ');
+    let preloaded =
+        [variable("LD_PRELOAD"), std::fs::read(PRELOADED).unwrap_or_default()].join(&b' ');
     let watching = variable("LD_AUDIT");
     let preloaded = preloaded.split(|byte| b" :\t\n".contains(byte)).filter(|_| has_loader);
     let watching = watching.split(|&byte| byte == b':').filter(|_| has_loader);
@@ -286,8 +322,10 @@ fn wanted(dynamic: &Dynamic, is_first: bool) -> Vec<Wanted> {
 fn open_all(path: &Path, settings: &Settings) -> Result<Vec<Opened>, FingerprintError> {
     let mut program = Opened::open(path, settings)?;
     // The kernel follows links when it starts a program.
-    program.origin = std::fs::canonicalize(path).map_or(program.origin, |path| libraries::origin(&path));
-    let search = Search::from_environment(&program.origin).ok_or_else(|| missing(path, b"LD_LIBRARY_PATH"))?;
+    program.origin =
+        std::fs::canonicalize(path).map_or(program.origin, |path| libraries::origin(&path));
+    let search = Search::from_environment(&program.origin)
+        .ok_or_else(|| missing(path, b"LD_LIBRARY_PATH"))?;
     let mut opened = vec![program];
     let mut seen: HashSet<Vec<u8>> = HashSet::new();
     let mut at = 0;
@@ -312,15 +350,18 @@ impl Opened {
         let dynamic = &binary.dynamic;
         // What is needed under the name that a library gives itself is that library.
         seen.extend(dynamic.soname.map(<[u8]>::to_vec));
-        let mut rpaths = libraries::rpaths(dynamic, &self.origin).ok_or_else(|| missing(&self.path, b"DT_RPATH"))?;
+        let mut rpaths = libraries::rpaths(dynamic, &self.origin)
+            .ok_or_else(|| missing(&self.path, b"DT_RPATH"))?;
         rpaths.extend_from_slice(&self.rpaths);
-        let seeker = Seeker { machine: binary.machine, dynamic, origin: &self.origin, rpaths: &rpaths };
+        let seeker =
+            Seeker { machine: binary.machine, dynamic, origin: &self.origin, rpaths: &rpaths };
         let mut found = Vec::new();
         for Wanted { name, counts_whole } in wanted(dynamic, is_first) {
             if seen.insert(name.clone()) {
                 let path = search.find(&name, &seeker).or_else(|| self.linked_with(&binary, &name));
                 let path = path.ok_or_else(|| missing(&self.path, &name))?;
-                let library = Opened::open(&path, settings).map_err(|_| missing(&self.path, &name))?;
+                let library =
+                    Opened::open(&path, settings).map_err(|_| missing(&self.path, &name))?;
                 found.push(Opened { counts_whole, rpaths: rpaths.clone(), ..library });
             }
         }
@@ -329,8 +370,8 @@ impl Opened {
 }
 
 impl Opened {
-    /// The library of the project that this module was linked with. Until it is installed the loader may find it only
-    /// with the help of a script's LD_LIBRARY_PATH, as with libtool.
+    /// The library of the project that this module was linked with. Until it is installed the
+    /// loader may find it only with the help of a script's LD_LIBRARY_PATH, as with libtool.
     fn linked_with(&self, binary: &Binary, name: &[u8]) -> Option<PathBuf> {
         let manifest = self.manifest(binary).ok()?;
         let (_, path) = manifest.libraries.iter().find(|(known, _)| known.as_bytes() == name)?;
@@ -341,5 +382,8 @@ impl Opened {
 
 /// A library that we do not find may be one that the loader does.
 pub(super) fn missing(path: &Path, name: &[u8]) -> FingerprintError {
-    FingerprintError::NoLibrary { path: path.to_owned(), name: String::from_utf8_lossy(name).into_owned() }
+    FingerprintError::NoLibrary {
+        path: path.to_owned(),
+        name: String::from_utf8_lossy(name).into_owned(),
+    }
 }

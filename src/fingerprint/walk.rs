@@ -1,12 +1,14 @@
-//! The canonical walk. From the ordered roots it visits every node that can be reached, depth first, numbers
-//! each node when it is first met, and hashes the sequence: the node's local hash, then the numbers of its
-//! targets. Two programs give the same sequence if, and only if, what they can reach is the same graph of the
-//! same pieces: content counts, and so does identity (two zeroed counters have two numbers, whatever they are
-//! called and wherever they lie), and recursion needs no special care, because a node that was met before is
-//! told by its number. Names and addresses are not hashed. Each node and each edge is looked at once.
+//! The canonical walk. From the ordered roots it visits every node that can be reached, depth
+//! first, numbers each node when it is first met, and hashes the sequence: the node's local hash,
+//! then the numbers of its targets. Two programs give the same sequence if, and only if, what they
+//! can reach is the same graph of the same pieces: content counts, and so does identity (two zeroed
+//! counters have two numbers, whatever they are called and wherever they lie), and recursion needs
+//! no special care, because a node that was met before is told by its number. Names and addresses
+//! are not hashed. Each node and each edge is looked at once.
 //!
-//! A walk can be narrowed to what was executed (`Guide`): a function that was watched and not executed has a number but
-//! neither content nor references. docs/soundness-argument.md has the argument why that is sound.
+//! A walk can be narrowed to what was executed (`Guide`): a function that was watched and not
+//! executed has a number but neither content nor references. docs/soundness-argument.md has the
+//! argument why that is sound.
 //!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
@@ -24,18 +26,21 @@ pub type Fingerprint = Hash;
 pub enum Module<'m, 'a> {
     /// Built with Tasting: the walk goes through it.
     Known(&'m Manifest<'a>),
-    /// The same, opened while the program ran: by whom, and in whose sight, is not known. All that any module exports counts.
+    /// The same, opened while the program ran: by whom, and in whose sight, is not known. All that
+    /// any module exports counts.
     Late(&'m Manifest<'a>),
-    /// Anything else counts by its content. `symbols` are those that it defines or imports; it may also look symbols up
-    /// by names that it computes.
+    /// Anything else counts by its content. `symbols` are those that it defines or imports; it may
+    /// also look symbols up by names that it computes.
     Foreign { content: Hash, symbols: &'m [DynamicSymbol<'a>], finds_by_name: bool },
 }
 
-/// The functions by which a program can find any exported symbol by name, or the name of any exported symbol.
+/// The functions by which a program can find any exported symbol by name, or the name of any
+/// exported symbol.
 pub const SYMBOL_FINDERS: [&str; 6] =
     ["backtrace_symbols", "backtrace_symbols_fd", "dladdr", "dladdr1", "dlsym", "dlvsym"];
 
-/// What tells a program where all its modules lie, and so of their headers, notes and everything else that is loaded.
+/// What tells a program where all its modules lie, and so of their headers, notes and everything
+/// else that is loaded.
 pub const IMAGE_FINDERS: [&str; 10] = [
     "__getauxval",
     "_dl_find_object",
@@ -62,8 +67,8 @@ pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
     narrowed(modules, start, Guide::Everything).map(|(fingerprint, _)| fingerprint)
 }
 
-/// The same, as far as a guide leads; with the set that leads another walk the same way. `None` too where nothing can be
-/// left out.
+/// The same, as far as a guide leads; with the set that leads another walk the same way. `None` too
+/// where nothing can be left out.
 pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
     let mut walk = Walk::new(modules, guide);
     if !matches!(walk.guide, Guide::Everything) && modules.iter().any(has_resolvers) {
@@ -95,8 +100,8 @@ pub fn entered(modules: &[Module], start: Start, guide: Guide) -> Vec<Vec<bool>>
 #[derive(Clone, Copy)]
 pub enum Guide<'g> {
     Everything,
-    /// Of the functions only into those that were executed: for each module the sorted addresses at which they start;
-    /// `None` for a module of which it is not known.
+    /// Of the functions only into those that were executed: for each module the sorted addresses at
+    /// which they start; `None` for a module of which it is not known.
     Executed(&'g [Option<&'g [u32]>]),
     /// As another walk went: into the nodes with these numbers.
     Set(&'g NodeSet),
@@ -144,7 +149,8 @@ struct Walk<'m, 'a> {
     modules: &'m [Module<'m, 'a>],
     /// For each known module: where each node's edges start.
     starts: Vec<Vec<u32>>,
-    /// For each known module: the number that each node was given, 0 for none. Imports have a mark of their own.
+    /// For each known module: the number that each node was given, 0 for none. Imports have a mark
+    /// of their own.
     numbers: Vec<Vec<u32>>,
     /// Which module offers a symbol first, and where.
     offers: FxHashMap<&'m [u8], (u32, Range<usize>)>,
@@ -172,13 +178,15 @@ impl<'m, 'a> Walk<'m, 'a> {
             starts: manifests()
                 .map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default())
                 .collect(),
-            numbers: manifests().map(|manifest| manifest.map(unnumbered).unwrap_or_default()).collect(),
+            numbers: manifests()
+                .map(|manifest| manifest.map(unnumbered).unwrap_or_default())
+                .collect(),
             offers: offers(modules),
             next_number: 0,
             pending: Vec::new(),
-            finds_by_name: modules
-                .iter()
-                .any(|module| matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })),
+            finds_by_name: modules.iter().any(|module| {
+                matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })
+            }),
             finds_images: false,
             guide,
             entered: NodeSet::default(),
@@ -198,7 +206,9 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn frames(&mut self) {
         for module in self.modules {
             match module {
-                Module::Known(manifest) | Module::Late(manifest) => self.hasher.number(1).hash(manifest.frame),
+                Module::Known(manifest) | Module::Late(manifest) => {
+                    self.hasher.number(1).hash(manifest.frame)
+                }
                 Module::Foreign { content, .. } => self.hasher.number(2).hash(*content),
             };
         }
@@ -207,9 +217,12 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// All that the program's start, the dynamic loader and foreign modules can call.
     fn program(&mut self) {
         self.roots(0);
-        // A program's exports (all its functions, with -rdynamic) count where another module asks for them, which the walk
-        // sees when all modules are known: by their imports, by `foreign_uses`, or because symbols are found by name.
-        if let Some(manifest) = self.known(0).filter(|manifest| manifest.shared_library || self.modules.len() == 1) {
+        // A program's exports (all its functions, with -rdynamic) count where another module asks
+        // for them, which the walk sees when all modules are known: by their imports, by
+        // `foreign_uses`, or because symbols are found by name.
+        if let Some(manifest) =
+            self.known(0).filter(|manifest| manifest.shared_library || self.modules.len() == 1)
+        {
             manifest.exports.iter().for_each(|export| self.visit_export(0, export));
         }
         self.found_by_others();
@@ -219,11 +232,13 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn entry(&mut self, name: &str) -> Option<()> {
         let manifest = self.known(0)?;
         let is_named = |node: &Node| node.name == name && is_definition(node.kind);
-        let exported = manifest.exports.iter().filter(|export| export.name == name).map(|export| export.edge);
+        let exported =
+            manifest.exports.iter().filter(|export| export.name == name).map(|export| export.edge);
         let defined = manifest.nodes.iter().enumerate().filter(|(_, node)| is_named(node));
         // Static functions of several files may bear the name: all of them count.
-        let mut entries: Vec<Edge> =
-            defined.map(|(index, _)| Edge { node: index as u32, offset: 0, takes_address: false }).collect();
+        let mut entries: Vec<Edge> = defined
+            .map(|(index, _)| Edge { node: index as u32, offset: 0, takes_address: false })
+            .collect();
         // A node has one name, but may be exported under several.
         entries.extend(exported);
         if entries.is_empty() {
@@ -250,7 +265,8 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.foreign_uses();
         if self.finds_by_name {
             for index in 0..self.modules.len() as u32 {
-                let exports = self.known(index).map(|manifest| &manifest.exports[..]).unwrap_or_default();
+                let exports =
+                    self.known(index).map(|manifest| &manifest.exports[..]).unwrap_or_default();
                 for export in exports {
                     let edge = Edge { takes_address: true, ..export.edge };
                     self.visit_export(index, &Export { edge, ..*export });
@@ -264,8 +280,10 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.visit(module, export.edge);
     }
 
-    /// Symbols that a module wants and none has, or perhaps not in the version that it wants. The loader binds what functions refer to whether or not they are ever executed,
-    /// and does not start a program for which that fails. (A module by itself wants all that its libraries bring.)
+    /// Symbols that a module wants and none has, or perhaps not in the version that it wants. The
+    /// loader binds what functions refer to whether or not they are ever executed, and does not
+    /// start a program for which that fails. (A module by itself wants all that its libraries
+    /// bring.)
     fn missing(&mut self) {
         if self.modules.len() == 1 {
             return;
@@ -274,14 +292,21 @@ impl<'m, 'a> Walk<'m, 'a> {
         let mut versions: BTreeSet<(&str, &str)> = BTreeSet::new();
         for index in 0..self.modules.len() as u32 {
             let nodes = self.known(index).map(|manifest| &manifest.nodes[..]).unwrap_or_default();
-            let imports = nodes.iter().filter(|node| node.kind == AtomKind::Import).map(|node| node.name.as_bytes());
+            let imports = nodes
+                .iter()
+                .filter(|node| node.kind == AtomKind::Import)
+                .map(|node| node.name.as_bytes());
             for name in imports {
                 match self.offers.get(name) {
                     None => _ = missing.insert(name),
                     Some((module, exports)) => {
                         let manifest = self.known(*module);
-                        let offered = manifest.and_then(|manifest| manifest.exports.get(exports.clone()));
-                        let offered = offered.unwrap_or_default().iter().map(|export| (export.name, export.version));
+                        let offered =
+                            manifest.and_then(|manifest| manifest.exports.get(exports.clone()));
+                        let offered = offered
+                            .unwrap_or_default()
+                            .iter()
+                            .map(|export| (export.name, export.version));
                         versions.extend(offered.filter(|(_, version)| !version.is_empty()));
                     }
                 }
@@ -306,7 +331,12 @@ impl<'m, 'a> Walk<'m, 'a> {
         let mut used: Vec<&[u8]> = Vec::new();
         for module in self.modules {
             let Module::Foreign { symbols, .. } = module else { continue };
-            used.extend(symbols.iter().map(|symbol| symbol.name).filter(|name| self.offers.contains_key(name)));
+            used.extend(
+                symbols
+                    .iter()
+                    .map(|symbol| symbol.name)
+                    .filter(|name| self.offers.contains_key(name)),
+            );
         }
         used.sort_unstable();
         used.dedup();
@@ -346,7 +376,8 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// Hashes which node a reference means, following the dynamic loader.
     fn reference(&mut self, module: u32, edge: Edge) {
-        if self.numbers[module as usize][edge.node as usize] == IMPORT && self.import(module, edge) {
+        if self.numbers[module as usize][edge.node as usize] == IMPORT && self.import(module, edge)
+        {
             return;
         }
         self.number(module, edge);
@@ -354,14 +385,17 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// Follows an import into the module that offers it, if one does.
     fn import(&mut self, module: u32, edge: Edge) -> bool {
-        let Some(node) = self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize)) else {
+        let Some(node) =
+            self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize))
+        else {
             return false;
         };
         self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
         self.finds_images |= IMAGE_FINDERS.contains(&&*node.name);
         let is_offered = self.offers.contains_key(node.name.as_bytes());
         if is_offered {
-            // A reference that the loader binds is not the same as one that was bound when the module was linked.
+            // A reference that the loader binds is not the same as one that was bound when the
+            // module was linked.
             self.hasher.number(6).hash(node.hash);
             self.take(module, edge);
             self.offered(node.name.as_bytes(), edge);
@@ -369,7 +403,8 @@ impl<'m, 'a> Walk<'m, 'a> {
         is_offered
     }
 
-    /// Hashes what the known modules offer under a name: every version of it that the first of them has.
+    /// Hashes what the known modules offer under a name: every version of it that the first of them
+    /// has.
     fn offered(&mut self, name: &[u8], edge: Edge) {
         let Some((module, exports)) = self.offers.get(name).cloned() else { return };
         let Some(manifest) = self.known(module) else { return };
@@ -387,17 +422,19 @@ impl<'m, 'a> Walk<'m, 'a> {
         }
     }
 
-    /// Hashes the order in memory of all that has its address used as a value: programs compare such values, sort by them,
-    /// and go through maps that have them as keys. The order within a module is the same in each run, wherever the module
-    /// is loaded; that of two modules is the loader's. Only the order of what the walk has met counts, so that something
-    /// else may come to lie between. Things at one address (folded by the linker) are told from things at two, and so is a
-    /// literal that is the end of another one.
+    /// Hashes the order in memory of all that has its address used as a value: programs compare
+    /// such values, sort by them, and go through maps that have them as keys. The order within a
+    /// module is the same in each run, wherever the module is loaded; that of two modules is the
+    /// loader's. Only the order of what the walk has met counts, so that something else may come to
+    /// lie between. Things at one address (folded by the linker) are told from things at two, and
+    /// so is a literal that is the end of another one.
     fn order(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         taken.sort_unstable();
         taken.dedup();
         let place = |&(module, index): &Place| {
-            let node = self.known(module)?.nodes.get(index as usize).filter(|node| node.address != 0)?;
+            let node =
+                self.known(module)?.nodes.get(index as usize).filter(|node| node.address != 0)?;
             // The addresses of thread-local variables are those of another space.
             let is_thread_local = node.kind == AtomKind::ThreadLocal;
             let number = self.numbers[module as usize][index as usize];
@@ -419,12 +456,15 @@ impl<'m, 'a> Walk<'m, 'a> {
                 let (start, module) = (node.address, place.0);
                 let within = text.filter(|&(other, _, end)| other == module && start < end);
                 self.hasher.number(within.map_or(0, |(_, from, _)| start - from + 1));
-                text = Some((module, start, start.saturating_add(node.size))).filter(|_| within.is_none()).or(text);
+                text = Some((module, start, start.saturating_add(node.size)))
+                    .filter(|_| within.is_none())
+                    .or(text);
             }
         }
     }
 
-    /// All that is loaded, if the program can find out where that is. Modules without a manifest count by content anyway.
+    /// All that is loaded, if the program can find out where that is. Modules without a manifest
+    /// count by content anyway.
     fn images(&mut self) {
         for index in (0..self.modules.len() as u32).filter(|_| self.finds_images) {
             let digest = self.known(index).map(|manifest| manifest.digest);
@@ -446,14 +486,17 @@ impl<'m, 'a> Walk<'m, 'a> {
             self.pending.push((module, edge.node));
         }
         self.numbers[module as usize][edge.node as usize] = number;
-        // A closed node has another number than an open one: where a walk went is part of what it saw.
+        // A closed node has another number than an open one: where a walk went is part of what it
+        // saw.
         self.hasher.pair(number.into(), edge.offset as u64);
     }
 
-    /// Whether the walk goes on behind a reference. What cannot be watched, or is no function, counts whether or not it
-    /// was executed.
+    /// Whether the walk goes on behind a reference. What cannot be watched, or is no function,
+    /// counts whether or not it was executed.
     fn goes_into(&self, module: u32, edge: Edge, number: u32) -> bool {
-        let Some(node) = self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize)) else {
+        let Some(node) =
+            self.known(module).and_then(|manifest| manifest.nodes.get(edge.node as usize))
+        else {
             return true;
         };
         match self.guide {
@@ -461,9 +504,8 @@ impl<'m, 'a> Walk<'m, 'a> {
             _ if !node.traceable => true,
             Guide::Set(set) => set.has(number),
             Guide::Executed(places) => match places.get(module as usize) {
-                Some(Some(places)) => {
-                    u32::try_from(node.address).map_or(true, |address| places.binary_search(&address).is_ok())
-                }
+                Some(Some(places)) => u32::try_from(node.address)
+                    .map_or(true, |address| places.binary_search(&address).is_ok()),
                 _ => true,
             },
         }
@@ -477,17 +519,22 @@ fn has_resolvers(module: &Module) -> bool {
 
 /// No node of a module has a number yet.
 fn unnumbered(manifest: &&Manifest) -> Vec<u32> {
-    manifest.nodes.iter().map(|node| if node.kind == AtomKind::Import { IMPORT } else { 0 }).collect()
+    manifest
+        .nodes
+        .iter()
+        .map(|node| if node.kind == AtomKind::Import { IMPORT } else { 0 })
+        .collect()
 }
 
-/// Which symbols the known modules offer: the first of them in order wins, as it does for the dynamic loader. A
-/// foreign module before it may win in truth; its content counts anyway.
+/// Which symbols the known modules offer: the first of them in order wins, as it does for the
+/// dynamic loader. A foreign module before it may win in truth; its content counts anyway.
 fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)> {
     let mut offers: FxHashMap<&[u8], (u32, Range<usize>)> = FxHashMap::default();
     for (index, module) in modules.iter().enumerate() {
         let (Module::Known(manifest) | Module::Late(manifest)) = module else { continue };
         for (at, export) in manifest.exports.iter().enumerate() {
-            let (module, exports) = offers.entry(export.name.as_bytes()).or_insert((index as u32, at..at));
+            let (module, exports) =
+                offers.entry(export.name.as_bytes()).or_insert((index as u32, at..at));
             // The exports are sorted by name, so that the versions of one stand together.
             if *module == index as u32 && exports.end == at {
                 exports.end = at + 1;
@@ -499,7 +546,14 @@ fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)>
 
 /// A node that a symbol of its own name defines.
 fn is_definition(kind: AtomKind) -> bool {
-    !matches!(kind, AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range | AtomKind::Residue)
+    !matches!(
+        kind,
+        AtomKind::Literal
+            | AtomKind::Import
+            | AtomKind::Value
+            | AtomKind::Range
+            | AtomKind::Residue
+    )
 }
 
 #[cfg(test)]

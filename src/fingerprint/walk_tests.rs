@@ -1,5 +1,5 @@
-//! The walk, held against an oracle: two programs have the same fingerprint if, and only if, the graphs that their
-//! roots reach are the same but for names and numbers.
+//! The walk, held against an oracle: two programs have the same fingerprint if, and only if, the
+//! graphs that their roots reach are the same but for names and numbers.
 
 use super::*;
 use crate::fingerprint::graphs::{Graph, graph, renumbered};
@@ -11,13 +11,15 @@ fn of(graph: &Graph) -> Fingerprint {
     fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap()
 }
 
-/// Walks both graphs at once, pairing what stands at the same place. Ordered edges leave no other choice of pairs, so
-/// that the graphs are the same if the pairs never contradict each other.
+/// Walks both graphs at once, pairing what stands at the same place. Ordered edges leave no other
+/// choice of pairs, so that the graphs are the same if the pairs never contradict each other.
 fn are_same(one: &Graph, other: &Graph) -> bool {
     let mut partners: Vec<Option<usize>> = vec![None; one.nodes.len()];
     let mut taken: Vec<Option<usize>> = vec![None; other.nodes.len()];
     let mut pending = Vec::new();
-    let pair = |list: &[(usize, i64)], others: &[(usize, i64)], pending: &mut Vec<(usize, usize)>| {
+    let pair = |list: &[(usize, i64)],
+                others: &[(usize, i64)],
+                pending: &mut Vec<(usize, usize)>| {
         pending.extend(list.iter().zip(others).map(|(one, other)| (one.0, other.0)));
         list.len() == others.len() && list.iter().zip(others).all(|(one, other)| one.1 == other.1)
     };
@@ -82,7 +84,8 @@ proptest! {
         prop_assert_eq!(of(&graph) == of(&other), are_same(&graph, &other));
     }
 
-    /// The program calls one function of a library: what that one and the library's roots reach counts, no more.
+    /// The program calls one function of a library: what that one and the library's roots reach
+    /// counts, no more.
     #[test]
     fn libraries_count_as_far_as_they_are_used(library in graph(6, 3), used in any::<Index>(), at in any::<Index>()) {
         let (used, at) = (used.index(library.nodes.len()), at.index(library.nodes.len()));
@@ -142,8 +145,11 @@ fn the_first_offer_wins() {
     let program = program_importing("f");
     let library = |hash| {
         let mut library = Graph::of(&[(hash, &[])], &[]).manifest();
-        library.exports =
-            vec![Export { name: "f", version: "", edge: Edge { node: 0, offset: 0, takes_address: false } }];
+        library.exports = vec![Export {
+            name: "f",
+            version: "",
+            edge: Edge { node: 0, offset: 0, takes_address: false },
+        }];
         library
     };
     let order = |first: &Manifest, second: &Manifest| {
@@ -164,7 +170,8 @@ fn imports_without_an_offer_count_by_themselves() {
     assert_ne!(before, fingerprint(&[Module::Known(&program)], Start::Program));
 }
 
-/// A program whose root refers to nodes 1, 2 and 3, each at its address; of some the address is used as a value.
+/// A program whose root refers to nodes 1, 2 and 3, each at its address; of some the address is
+/// used as a value.
 fn at_addresses(addresses: [u64; 3], takes: [bool; 3]) -> Fingerprint {
     let mut manifest = Graph::of(&[(1, &[1, 2, 3]), (2, &[]), (2, &[]), (2, &[])], &[0]).manifest();
     for (at, address) in addresses.into_iter().enumerate() {
@@ -177,9 +184,21 @@ fn at_addresses(addresses: [u64; 3], takes: [bool; 3]) -> Fingerprint {
 #[test]
 fn order_of_used_addresses_counts() {
     let all = [true; 3];
-    assert_eq!(at_addresses([10, 20, 30], all), at_addresses([10, 500, 900], all), "something came between");
-    assert_ne!(at_addresses([10, 20, 30], all), at_addresses([20, 10, 30], all), "two changed places");
-    assert_ne!(at_addresses([10, 20, 30], all), at_addresses([10, 10, 30], all), "two were folded into one");
+    assert_eq!(
+        at_addresses([10, 20, 30], all),
+        at_addresses([10, 500, 900], all),
+        "something came between"
+    );
+    assert_ne!(
+        at_addresses([10, 20, 30], all),
+        at_addresses([20, 10, 30], all),
+        "two changed places"
+    );
+    assert_ne!(
+        at_addresses([10, 20, 30], all),
+        at_addresses([10, 10, 30], all),
+        "two were folded into one"
+    );
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub fn build(
     Ok(Flow { blocks: without_stepping_stones(blocks) })
 }
 
-/// Leaves out the blocks that do nothing but lead on: where compilers put them is a matter of layout.
+/// Leaves out the blocks that do nothing but lead on: where compilers put them is a matter of
+/// layout.
 fn without_stepping_stones(blocks: Vec<Block>) -> Vec<Block> {
     let nothing = Writer::of_nothing();
     let next = |block: &Block| match block.exits[..] {
@@ -53,8 +54,9 @@ fn without_stepping_stones(blocks: Vec<Block>) -> Vec<Block> {
     let ends: Vec<u32> = (0..blocks.len() as u32).map(end).collect();
     let is_kept = |number: &u32| ends[*number as usize] == *number;
     let kept: Vec<u32> = (0..blocks.len() as u32).filter(is_kept).collect();
-    let number =
-        |old: u32| kept.binary_search(&ends[old as usize]).map_or(Exit::Outside, |new| Exit::Block(new as u32));
+    let number = |old: u32| {
+        kept.binary_search(&ends[old as usize]).map_or(Exit::Outside, |new| Exit::Block(new as u32))
+    };
     let lead_on = |exit: &Exit| match exit {
         Exit::Block(to) => number(*to),
         Exit::Outside => Exit::Outside,
@@ -76,7 +78,10 @@ struct Builder<'c, 'o, 'a> {
 
 impl Builder<'_, '_, '_> {
     fn number(&self, start: u32) -> Result<Exit, NotUnderstood> {
-        let number = self.starts.binary_search(&start).map_err(|_| "a way leads into the middle of a block")?;
+        let number = self
+            .starts
+            .binary_search(&start)
+            .map_err(|_| "a way leads into the middle of a block")?;
         Ok(Exit::Block(number as u32))
     }
 
@@ -95,9 +100,15 @@ impl Builder<'_, '_, '_> {
         Ok(Block { range: steps[0].at..end, hash, references, exits, is_entry: false })
     }
 
-    /// The ways on from the last instruction. Of two that a condition decides about, that of the condition which is not
-    /// negated comes first, so that it does not matter which of them the compiler has laid out behind the branch.
-    fn add_exits(&self, last: &Step, writer: &mut Writer, exits: &mut Vec<Exit>) -> Result<(), NotUnderstood> {
+    /// The ways on from the last instruction. Of two that a condition decides about, that of the
+    /// condition which is not negated comes first, so that it does not matter which of them the
+    /// compiler has laid out behind the branch.
+    fn add_exits(
+        &self,
+        last: &Step,
+        writer: &mut Writer,
+        exits: &mut Vec<Exit>,
+    ) -> Result<(), NotUnderstood> {
         match last.flow {
             StepFlow::On => exits.push(self.number(last.end)?),
             StepFlow::Jump(to) => exits.push(self.number(to)?),
@@ -120,13 +131,15 @@ impl Builder<'_, '_, '_> {
                 exits.push(Exit::Outside);
             }
         }
-        if matches!(last.flow, StepFlow::Branch(_)) && is_negated(last.instruction.condition_code()) {
+        if matches!(last.flow, StepFlow::Branch(_)) && is_negated(last.instruction.condition_code())
+        {
             exits.swap(0, 1);
         }
         Ok(())
     }
 
-    /// Adds a way to each landing pad of the block's instructions, and notes which instruction has which.
+    /// Adds a way to each landing pad of the block's instructions, and notes which instruction has
+    /// which.
     fn add_landing_pads(
         &self,
         steps: &[Step],
@@ -137,8 +150,11 @@ impl Builder<'_, '_, '_> {
             return Ok(());
         }
         let ordinary = exits.len();
-        for (position, step) in steps.iter().filter(|step| !matches!(step.flow, StepFlow::Jump(_))).enumerate() {
-            let site = self.handlers.site(u64::from(step.end)).map(|site| &self.handlers.sites[site]);
+        for (position, step) in
+            steps.iter().filter(|step| !matches!(step.flow, StepFlow::Jump(_))).enumerate()
+        {
+            let site =
+                self.handlers.site(u64::from(step.end)).map(|site| &self.handlers.sites[site]);
             let exit = match site.and_then(|site| site.pad) {
                 Some(pad) => {
                     let exit = self.number(pad)?;

@@ -1,13 +1,14 @@
-//! Graphs of blocks as content addresses. In: a graph whose vertices have contents and labelled exits, and which of them
-//! count. Out: a hash that is the same for two graphs exactly if no way through the one can be told from a way through the
-//! other: a block that is there twice with the same continuation is there once, and a block that does not count is a number
-//! and nothing else.
+//! Graphs of blocks as content addresses. In: a graph whose vertices have contents and labelled
+//! exits, and which of them count. Out: a hash that is the same for two graphs exactly if no way
+//! through the one can be told from a way through the other: a block that is there twice with the
+//! same continuation is there once, and a block that does not count is a number and nothing else.
 
 use super::{Block, Exit, Flow};
 use crate::model::{Hash, Hasher};
 use rustc_hash::FxHashMap;
 
-/// For each block the class of blocks from which everything goes on alike. Blocks that do not count are alone.
+/// For each block the class of blocks from which everything goes on alike. Blocks that do not count
+/// are alone.
 pub fn classes(flow: &Flow, counts: &[bool]) -> Vec<u32> {
     let is_counted = |number: usize| counts.get(number) == Some(&true);
     let mut known: FxHashMap<Hash, u32> = FxHashMap::default();
@@ -25,7 +26,8 @@ pub fn classes(flow: &Flow, counts: &[bool]) -> Vec<u32> {
             let exits = if is_counted(number) { exits(block, &classes) } else { Vec::new() };
             finer.push(*refined.entry((classes[number], exits)).or_insert(next));
         }
-        let is_stable = refined.len() == classes.iter().copied().max().map_or(0, |most| most as usize + 1);
+        let is_stable =
+            refined.len() == classes.iter().copied().max().map_or(0, |most| most as usize + 1);
         classes = finer;
         if is_stable {
             return classes;
@@ -38,7 +40,12 @@ pub fn hash(flow: &Flow, counts: &[bool]) -> Hash {
     let classes = classes(flow, counts);
     let mut numbers: FxHashMap<u32, u64> = FxHashMap::default();
     let mut hasher = Hasher::new("flow");
-    let entries = flow.blocks.iter().enumerate().filter(|(_, block)| block.is_entry).map(|(number, _)| number);
+    let entries = flow
+        .blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| block.is_entry)
+        .map(|(number, _)| number);
     for entry in entries {
         let mut open = vec![entry];
         hasher.number(u64::MAX);

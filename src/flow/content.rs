@@ -1,8 +1,9 @@
-//! What a block does, as a hash. In: its instructions one by one, its tables and handlers. Out: a hash without names and
-//! without places, and the list of what the block refers to.
+//! What a block does, as a hash. In: its instructions one by one, its tables and handlers. Out: a
+//! hash without names and without places, and the list of what the block refers to.
 //!
-//! A direct jump is left out, for its exit says all of it; a conditional one counts by its condition. All other instructions
-//! count by their bytes, and by the relocations in them: place, type, addend, and which of the block's references is meant.
+//! A direct jump is left out, for its exit says all of it; a conditional one counts by its
+//! condition. All other instructions count by their bytes, and by the relocations in them: place,
+//! type, addend, and which of the block's references is meant.
 
 use super::decode::{Code, Step, StepFlow};
 use super::exceptions::{Action, Site};
@@ -77,9 +78,11 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
         Ok(())
     }
 
-    /// An instruction that means the function's front, by a distance that depends on where the instruction is.
+    /// An instruction that means the function's front, by a distance that depends on where the
+    /// instruction is.
     fn address_of_itself(&mut self, step: &Step, bytes: &[u8]) -> Result<(), NotUnderstood> {
-        let distance = step.instruction.memory_displacement64().wrapping_sub(u64::from(step.end)) as u32;
+        let distance =
+            step.instruction.memory_displacement64().wrapping_sub(u64::from(step.end)) as u32;
         let field = distance.to_le_bytes();
         let mut places = bytes.windows(4).enumerate().filter(|(_, window)| **window == field);
         let (Some((at, _)), None) = (places.next(), places.next()) else {
@@ -115,7 +118,8 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
         self.part(Part::Elsewhere).number(label as u64).number(number).number(offset as u64);
     }
 
-    /// What happens when an instruction throws; noted where it is not what happens when the one before does.
+    /// What happens when an instruction throws; noted where it is not what happens when the one
+    /// before does.
     pub fn handler(&mut self, position: usize, site: Option<&Site>, pad: Option<usize>) {
         let mut hasher = Hasher::new("handler");
         hasher.number(u64::from(site.is_some())).number(pad.map_or(0, |pad| pad as u64 + 1));
@@ -184,7 +188,8 @@ fn reference(object: &ObjectFile, relocation: &Relocation, end: u64) -> (Referen
     (Reference { symbol: relocation.symbol, identity }, addend)
 }
 
-/// What a symbol and an addend mean in any build: a name and an addend, or the content of a literal.
+/// What a symbol and an addend mean in any build: a name and an addend, or the content of a
+/// literal.
 fn named(object: &ObjectFile, symbol: u32, addend: i64) -> (Hash, i64) {
     let symbol = &object.symbols[symbol as usize];
     let mut hasher = Hasher::new("reference");
@@ -194,7 +199,9 @@ fn named(object: &ObjectFile, symbol: u32, addend: i64) -> (Hash, i64) {
     let section = &object.sections[section];
     let at = symbol.value.wrapping_add_signed(addend) as usize;
     let rest = section.data.get(at..).unwrap_or_default();
-    let is_merged = section.flags & elf::SHF_MERGE.0 != 0 && symbol.is_local() && section.relocations.is_empty();
+    let is_merged = section.flags & elf::SHF_MERGE.0 != 0
+        && symbol.is_local()
+        && section.relocations.is_empty();
     let unit = section.entry_size as usize;
     if is_merged && unit > 0 && !rest.is_empty() {
         let is_end = |unit: &[u8]| unit.iter().all(|&byte| byte == 0);
@@ -205,7 +212,10 @@ fn named(object: &ObjectFile, symbol: u32, addend: i64) -> (Hash, i64) {
         return (hasher.number(1).number(unit as u64).bytes(&rest[..length]).finish(), 0);
     }
     match symbol.is_section() || symbol.name.is_empty() {
-        true => (hasher.number(2).bytes(section.name.as_bytes()).finish(), (symbol.value as i64).wrapping_add(addend)),
+        true => (
+            hasher.number(2).bytes(section.name.as_bytes()).finish(),
+            (symbol.value as i64).wrapping_add(addend),
+        ),
         false => (hasher.number(0).bytes(symbol.name.as_bytes()).finish(), addend),
     }
 }

@@ -1,6 +1,6 @@
-//! The instructions of a function, by following its control flow. In: an object, the number of a section of code, and where
-//! that can be entered. Out: the instructions in the order of their addresses, each with what it does to the flow, and the
-//! places where blocks start.
+//! The instructions of a function, by following its control flow. In: an object, the number of a
+//! section of code, and where that can be entered. Out: the instructions in the order of their
+//! addresses, each with what it does to the flow, and the places where blocks start.
 
 use super::NotUnderstood;
 use super::exceptions::Handlers;
@@ -52,7 +52,8 @@ pub enum StepFlow {
     Branch(u32),
     /// A conditional jump out of the function.
     BranchOutside,
-    /// A jump to an address in a register or in memory: through a jump table, or out of the function.
+    /// A jump to an address in a register or in memory: through a jump table, or out of the
+    /// function.
     Indirect,
     /// Nothing of the function follows.
     Leave,
@@ -109,7 +110,9 @@ impl<'o, 'a> Code<'o, 'a> {
 }
 
 fn relocations<'s>(section: &'s Section, from: u32, to: u32) -> &'s [Relocation] {
-    let index = |at: u32| section.relocations.partition_point(|relocation| relocation.offset < u64::from(at));
+    let index = |at: u32| {
+        section.relocations.partition_point(|relocation| relocation.offset < u64::from(at))
+    };
     section.relocations.get(index(from)..index(to)).unwrap_or_default()
 }
 
@@ -136,12 +139,16 @@ impl Reader<'_, '_> {
         let flow = match instruction.flow_control() {
             FlowControl::Next | FlowControl::Interrupt => StepFlow::On,
             FlowControl::Return | FlowControl::Exception => StepFlow::Leave,
-            FlowControl::Call | FlowControl::IndirectCall => self.call(&instruction, relocations, end)?,
+            FlowControl::Call | FlowControl::IndirectCall => {
+                self.call(&instruction, relocations, end)?
+            }
             FlowControl::IndirectBranch => StepFlow::Indirect,
-            FlowControl::UnconditionalBranch => match self.target(&instruction, relocations, end)? {
-                Some(to) => StepFlow::Jump(to),
-                None => StepFlow::Leave,
-            },
+            FlowControl::UnconditionalBranch => {
+                match self.target(&instruction, relocations, end)? {
+                    Some(to) => StepFlow::Jump(to),
+                    None => StepFlow::Leave,
+                }
+            }
             FlowControl::ConditionalBranch => match self.target(&instruction, relocations, end)? {
                 Some(to) => StepFlow::Branch(to),
                 None => StepFlow::BranchOutside,
@@ -172,15 +179,30 @@ impl Reader<'_, '_> {
             _ => return Err("a jump has several relocations"),
         };
         let to = u32::try_from(to).map_err(|_| "a jump leads past its end")?;
-        if to as usize >= self.section.data.len() { Err("a jump leads past its end") } else { Ok(Some(to)) }
+        if to as usize >= self.section.data.len() {
+            Err("a jump leads past its end")
+        } else {
+            Ok(Some(to))
+        }
     }
 
-    /// A call is followed by the next instruction, unless none is there: such a call does not return.
-    fn call(&self, instruction: &Instruction, relocations: &[Relocation], end: u32) -> Result<StepFlow, NotUnderstood> {
-        if relocations.is_empty() && instruction.is_call_near() && instruction.near_branch_target() != 0 {
+    /// A call is followed by the next instruction, unless none is there: such a call does not
+    /// return.
+    fn call(
+        &self,
+        instruction: &Instruction,
+        relocations: &[Relocation],
+        end: u32,
+    ) -> Result<StepFlow, NotUnderstood> {
+        if relocations.is_empty()
+            && instruction.is_call_near()
+            && instruction.near_branch_target() != 0
+        {
             return Err("it calls a place inside itself");
         }
-        let names = relocations.iter().map(|relocation| self.object.symbols[relocation.symbol as usize].name);
+        let names = relocations
+            .iter()
+            .map(|relocation| self.object.symbols[relocation.symbol as usize].name);
         if names.into_iter().any(|name| RETURN_TWICE.contains(&name)) {
             return Err("it calls a function that returns twice");
         }
@@ -188,7 +210,8 @@ impl Reader<'_, '_> {
         Ok(if is_last { StepFlow::Leave } else { StepFlow::On })
     }
 
-    /// Refuses instructions that take an address inside the function, by which more could be computed. Its front has a name.
+    /// Refuses instructions that take an address inside the function, by which more could be
+    /// computed. Its front has a name.
     fn check_own_addresses(
         &self,
         instruction: &Instruction,
@@ -196,7 +219,9 @@ impl Reader<'_, '_> {
         end: u32,
     ) -> Result<(), NotUnderstood> {
         const INSIDE: NotUnderstood = "it takes an address inside itself";
-        if relocations.is_empty() && instruction.is_ip_rel_memory_operand() && instruction.ip_rel_memory_address() != 0
+        if relocations.is_empty()
+            && instruction.is_ip_rel_memory_operand()
+            && instruction.ip_rel_memory_address() != 0
         {
             return Err(INSIDE);
         }
@@ -208,7 +233,11 @@ impl Reader<'_, '_> {
             if symbol.place != SymbolPlace::Section(self.number) {
                 continue;
             }
-            let through_table = [elf::R_X86_64_GOTPCREL.0, elf::R_X86_64_GOTPCRELX.0, elf::R_X86_64_REX_GOTPCRELX.0];
+            let through_table = [
+                elf::R_X86_64_GOTPCREL.0,
+                elf::R_X86_64_GOTPCRELX.0,
+                elf::R_X86_64_REX_GOTPCRELX.0,
+            ];
             let place = tables::place(self.object, relocation, u64::from(end) - relocation.offset);
             let is_front = match place {
                 Some((_, to)) => to == 0,
@@ -237,7 +266,8 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Whether a range holds nothing but instructions that do nothing, or breakpoints, as compilers put between blocks.
+    /// Whether a range holds nothing but instructions that do nothing, or breakpoints, as compilers
+    /// put between blocks.
     fn is_padding(&self, from: u32, to: u32) -> bool {
         let mut at = from;
         while at < to {
@@ -255,5 +285,8 @@ fn is_filler(instruction: &Instruction) -> bool {
 }
 
 fn is_direct_jump(instruction: &Instruction) -> bool {
-    matches!(instruction.flow_control(), FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch)
+    matches!(
+        instruction.flow_control(),
+        FlowControl::UnconditionalBranch | FlowControl::ConditionalBranch
+    )
 }

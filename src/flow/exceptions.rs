@@ -1,8 +1,10 @@
-//! The exception table of a function (LSDA): which calls have a landing pad. In: an object, its unwind tables and the number
-//! of a section of code. Out: the call sites, each with its landing pad and what is caught there.
+//! The exception table of a function (LSDA): which calls have a landing pad. In: an object, its
+//! unwind tables and the number of a section of code. Out: the call sites, each with its landing
+//! pad and what is caught there.
 //!
-//! The format is that of the Itanium C++ ABI's language-specific data area, as gcc and clang write it: landing pads count
-//! from the function's start, call sites are sorted, and only the table of types has relocations.
+//! The format is that of the Itanium C++ ABI's language-specific data area, as gcc and clang write
+//! it: landing pads count from the function's start, call sites are sorted, and only the table of
+//! types has relocations.
 
 use super::NotUnderstood;
 use crate::elf::object_file::{ObjectFile, Section, SymbolPlace};
@@ -23,7 +25,8 @@ pub struct Site {
     pub end: u64,
     /// Where to go on: an offset in the function. None: the exception goes on to the caller.
     pub pad: Option<u32>,
-    /// What is caught or filtered there, in order: the numbers of filters, and the symbols of types.
+    /// What is caught or filtered there, in order: the numbers of filters, and the symbols of
+    /// types.
     pub actions: Vec<Action>,
 }
 
@@ -40,7 +43,11 @@ pub enum Action {
 const OMITTED: u8 = 0xff;
 
 impl Handlers {
-    pub fn read(object: &ObjectFile, unwind: &Unwind, function: usize) -> Result<Self, NotUnderstood> {
+    pub fn read(
+        object: &ObjectFile,
+        unwind: &Unwind,
+        function: usize,
+    ) -> Result<Self, NotUnderstood> {
         if !unwind.undivided.is_empty() {
             return Err("the unwind table of its object is unusual");
         }
@@ -62,8 +69,8 @@ impl Handlers {
         self.sites.iter().filter_map(|site| site.pad).collect()
     }
 
-    /// What happens when the instruction that ends here throws: the unwinder looks for the byte before a call's return
-    /// address. The position of the site, or none.
+    /// What happens when the instruction that ends here throws: the unwinder looks for the byte
+    /// before a call's return address. The position of the site, or none.
     pub fn site(&self, instruction_end: u64) -> Option<usize> {
         let last = instruction_end.checked_sub(1)?;
         self.sites.iter().position(|site| site.start <= last && last < site.end)
@@ -74,7 +81,11 @@ const UNUSUAL: NotUnderstood = "its unwind entry is unusual";
 const DAMAGED: NotUnderstood = "its exception table is unusual";
 
 /// Where the exception table is that an unwind entry names.
-fn table_of(object: &ObjectFile, common: &Part, own: &Part) -> Result<Option<(usize, u64)>, NotUnderstood> {
+fn table_of(
+    object: &ObjectFile,
+    common: &Part,
+    own: &Part,
+) -> Result<Option<(usize, u64)>, NotUnderstood> {
     let mut bytes = Bytes { data: common.data, at: 4 };
     let version = bytes.byte().ok_or(UNUSUAL)?;
     let mut letters = Vec::new();
@@ -109,14 +120,18 @@ fn table_of(object: &ObjectFile, common: &Part, own: &Part) -> Result<Option<(us
     let mut bytes = Bytes { data: own.data, at: 2 * width(code).ok_or(UNUSUAL)? };
     bytes.number().ok_or(UNUSUAL)?;
     let field = own.start + bytes.at as u64;
-    let Some(relocation) = own.relocations.iter().find(|relocation| relocation.offset == field) else {
+    let Some(relocation) = own.relocations.iter().find(|relocation| relocation.offset == field)
+    else {
         // The padding of an entry may have been cut off: what remains of a field of zeros is none.
-        let is_null = own.data.get(bytes.at..).unwrap_or_default().iter().take(8).all(|&byte| byte == 0);
+        let is_null =
+            own.data.get(bytes.at..).unwrap_or_default().iter().take(8).all(|&byte| byte == 0);
         return if is_null { Ok(None) } else { Err(UNUSUAL) };
     };
     let symbol = &object.symbols[relocation.symbol as usize];
     match symbol.place {
-        SymbolPlace::Section(section) => Ok(Some((section, symbol.value.wrapping_add_signed(relocation.addend)))),
+        SymbolPlace::Section(section) => {
+            Ok(Some((section, symbol.value.wrapping_add_signed(relocation.addend))))
+        }
         _ => Err(UNUSUAL),
     }
 }
@@ -132,7 +147,11 @@ fn width(encoding: u8) -> Option<usize> {
 }
 
 /// Reads an exception table.
-fn read_table(object: &ObjectFile, section: &Section, at: usize) -> Result<Vec<Site>, NotUnderstood> {
+fn read_table(
+    object: &ObjectFile,
+    section: &Section,
+    at: usize,
+) -> Result<Vec<Site>, NotUnderstood> {
     let mut bytes = Bytes { data: section.data, at };
     if bytes.byte() != Some(OMITTED) {
         return Err("its landing pads do not count from its start");
@@ -147,7 +166,8 @@ fn read_table(object: &ObjectFile, section: &Section, at: usize) -> Result<Vec<S
     };
     let encoding = bytes.byte().ok_or(DAMAGED)?;
     let length = bytes.number().ok_or(DAMAGED)? as usize;
-    let end = bytes.at.checked_add(length).filter(|end| *end <= section.data.len()).ok_or(DAMAGED)?;
+    let end =
+        bytes.at.checked_add(length).filter(|end| *end <= section.data.len()).ok_or(DAMAGED)?;
     let has_relocation = |range: std::ops::Range<usize>| {
         section.relocations.iter().any(|relocation| range.contains(&(relocation.offset as usize)))
     };
@@ -161,7 +181,8 @@ fn read_table(object: &ObjectFile, section: &Section, at: usize) -> Result<Vec<S
             0x03 => bytes.word(),
             _ => None,
         };
-        let (start, size, pad) = (value().ok_or(DAMAGED)?, value().ok_or(DAMAGED)?, value().ok_or(DAMAGED)?);
+        let (start, size, pad) =
+            (value().ok_or(DAMAGED)?, value().ok_or(DAMAGED)?, value().ok_or(DAMAGED)?);
         let action = bytes.number().ok_or(DAMAGED)?;
         let pad = (pad != 0).then(|| u32::try_from(pad)).transpose().map_err(|_| DAMAGED)?;
         let reader = Types { object, section, end: types_end, encoding: types };
@@ -169,7 +190,8 @@ fn read_table(object: &ObjectFile, section: &Section, at: usize) -> Result<Vec<S
             Vec::new()
         } else {
             {
-                let at = usize::try_from(action - 1).ok().and_then(|action| end.checked_add(action));
+                let at =
+                    usize::try_from(action - 1).ok().and_then(|action| end.checked_add(action));
                 self::actions(&reader, at.ok_or(DAMAGED)?)?
             }
         };
@@ -189,10 +211,15 @@ struct Types<'o, 'a> {
 impl Types<'_, '_> {
     fn read(&self, number: u64) -> Result<Action, NotUnderstood> {
         let width = width(self.encoding).ok_or(DAMAGED)?;
-        let distance = usize::try_from(number).ok().and_then(|number| number.checked_mul(width)).ok_or(DAMAGED)?;
+        let distance = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_mul(width))
+            .ok_or(DAMAGED)?;
         let at = self.end.and_then(|end| end.checked_sub(distance)).ok_or(DAMAGED)?;
-        let field = self.section.data.get(at..).and_then(|rest| rest.get(..width)).ok_or(DAMAGED)?;
-        let relocation = self.section.relocations.iter().find(|relocation| relocation.offset == at as u64);
+        let field =
+            self.section.data.get(at..).and_then(|rest| rest.get(..width)).ok_or(DAMAGED)?;
+        let relocation =
+            self.section.relocations.iter().find(|relocation| relocation.offset == at as u64);
         match relocation {
             Some(relocation) if (relocation.symbol as usize) < self.object.symbols.len() => {
                 Ok(Action::Catch(relocation.symbol, relocation.addend))

@@ -1,5 +1,5 @@
-//! Who refers into a function from elsewhere. In: an object. Out: for each section of code the references from other sections
-//! that do not mean its front; all of them have to be explained.
+//! Who refers into a function from elsewhere. In: an object. Out: for each section of code the
+//! references from other sections that do not mean its front; all of them have to be explained.
 
 use super::NotUnderstood;
 use super::tables::Tables;
@@ -28,18 +28,23 @@ enum Meaning {
 
 impl Inward {
     pub fn read(object: &ObjectFile) -> Self {
-        let mut by_section: Vec<Vec<Reference>> = object.sections.iter().map(|_| Vec::new()).collect();
+        let mut by_section: Vec<Vec<Reference>> =
+            object.sections.iter().map(|_| Vec::new()).collect();
         for (number, section) in object.sections.iter().enumerate() {
             if !section.is_allocated() || section.is_unwind() {
                 continue;
             }
             for relocation in &section.relocations {
-                let SymbolPlace::Section(target) = object.symbols[relocation.symbol as usize].place else { continue };
+                let SymbolPlace::Section(target) = object.symbols[relocation.symbol as usize].place
+                else {
+                    continue;
+                };
                 if target == number || !object.sections[target].is_code() {
                     continue;
                 }
                 if let Some(meaning) = meaning(object, section, relocation) {
-                    by_section[target].push(Reference { from: (number, relocation.offset), meaning });
+                    by_section[target]
+                        .push(Reference { from: (number, relocation.offset), meaning });
                 }
             }
         }
@@ -47,15 +52,24 @@ impl Inward {
     }
 
     /// Where a function is entered behind its front by code of other sections: its own cold part.
-    pub fn entries(&self, function: usize, tables: &Tables) -> Result<BTreeSet<u32>, NotUnderstood> {
+    pub fn entries(
+        &self,
+        function: usize,
+        tables: &Tables,
+    ) -> Result<BTreeSet<u32>, NotUnderstood> {
         let mut entries = BTreeSet::new();
         for reference in &self.by_section[function] {
             match reference.meaning {
                 Meaning::Jump(to) => {
-                    entries.insert(u32::try_from(to).map_err(|_| "code of another section jumps past its end")?);
+                    entries.insert(
+                        u32::try_from(to)
+                            .map_err(|_| "code of another section jumps past its end")?,
+                    );
                 }
                 Meaning::Data if tables.has_entry(reference.from) => {}
-                Meaning::Data => return Err("data that is no jump table of its own has an address inside it"),
+                Meaning::Data => {
+                    return Err("data that is no jump table of its own has an address inside it");
+                }
                 Meaning::Unknown => return Err("another section refers into it in an unusual way"),
             }
         }
@@ -68,7 +82,8 @@ fn meaning(object: &ObjectFile, from: &Section, relocation: &Relocation) -> Opti
     let symbol = &object.symbols[relocation.symbol as usize];
     let plain = symbol.value.wrapping_add_signed(relocation.addend);
     let kind = relocation.kind;
-    let through_table = [elf::R_X86_64_GOTPCREL.0, elf::R_X86_64_GOTPCRELX.0, elf::R_X86_64_REX_GOTPCRELX.0];
+    let through_table =
+        [elf::R_X86_64_GOTPCREL.0, elf::R_X86_64_GOTPCRELX.0, elf::R_X86_64_REX_GOTPCRELX.0];
     if through_table.contains(&kind) && symbol.value == 0 {
         return None;
     }

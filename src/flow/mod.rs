@@ -1,14 +1,16 @@
-//! Control flow inside a function, from its machine code: the parts of a function that one execution can leave out.
+//! Control flow inside a function, from its machine code: the parts of a function that one
+//! execution can leave out.
 //!
-//! In: an object's tables and the number of a section of code. Out: a [`Flow`], or a refusal that says what is not
-//! understood. `inward` finds out who refers into the function, `tables` reads the jump tables, `exceptions` the table of
-//! call sites and landing pads, `decode` finds the instructions, `blocks` makes blocks of them and `content` hashes each,
-//! `canonical` hashes graphs of blocks so that copies of a block do not count.
+//! In: an object's tables and the number of a section of code. Out: a [`Flow`], or a refusal that
+//! says what is not understood. `inward` finds out who refers into the function, `tables` reads the
+//! jump tables, `exceptions` the table of call sites and landing pads, `decode` finds the
+//! instructions, `blocks` makes blocks of them and `content` hashes each, `canonical` hashes graphs
+//! of blocks so that copies of a block do not count.
 //!
-//! Nothing is guessed. Every byte of the function has to be an instruction that some way leads to, or padding; every address
-//! inside the function that anybody has must be an entry of a jump table, a landing pad, or the target of a jump of another
-//! part of the function. Where a jump may lead to more places than it does, all of them are its exits: an edge too many costs
-//! precision only.
+//! Nothing is guessed. Every byte of the function has to be an instruction that some way leads to,
+//! or padding; every address inside the function that anybody has must be an entry of a jump table,
+//! a landing pad, or the target of a jump of another part of the function. Where a jump may lead to
+//! more places than it does, all of them are its exits: an edge too many costs precision only.
 
 mod blocks;
 pub mod canonical;
@@ -31,7 +33,8 @@ use tables::Tables;
 /// Why a function is taken as a whole.
 type NotUnderstood = &'static str;
 
-/// The blocks of one function, in the order of their addresses. The function starts with the first one.
+/// The blocks of one function, in the order of their addresses. The function starts with the first
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub blocks: Vec<Block>,
@@ -42,13 +45,16 @@ pub struct Flow {
 pub struct Block {
     /// Where it lies in its section, without the padding behind it.
     pub range: Range<u32>,
-    /// What it does. Its references are numbers here, in the order of their first appearance, and its exits are left out: a
-    /// branch counts by its condition, whatever its encoding and wherever it leads.
+    /// What it does. Its references are numbers here, in the order of their first appearance, and
+    /// its exits are left out: a branch counts by its condition, whatever its encoding and wherever
+    /// it leads.
     pub hash: Hash,
     pub references: Vec<Reference>,
-    /// Where it can lead. The position of an exit is its label: equal blocks have as many exits, for the same reasons.
+    /// Where it can lead. The position of an exit is its label: equal blocks have as many exits,
+    /// for the same reasons.
     pub exits: Vec<Exit>,
-    /// It can be entered from other sections: the function's front, and where its cold part jumps back to.
+    /// It can be entered from other sections: the function's front, and where its cold part jumps
+    /// back to.
     pub is_entry: bool,
 }
 
@@ -103,13 +109,19 @@ impl<'o, 'a> Flows<'o, 'a> {
 fn check_machine(object: &ObjectFile) -> Result<(), NotUnderstood> {
     match object.machine {
         machine if machine == elf::EM_X86_64.0 && object.is_64 => Ok(()),
-        machine if machine == elf::EM_AARCH64.0 => Err("the control flow of AArch64 code is not read yet"),
+        machine if machine == elf::EM_AARCH64.0 => {
+            Err("the control flow of AArch64 code is not read yet")
+        }
         _ => Err("the control flow of this processor's code is not read"),
     }
 }
 
 /// The section has to be one function and nothing else.
-fn check_section(object: &ObjectFile, number: usize, section: &Section) -> Result<(), NotUnderstood> {
+fn check_section(
+    object: &ObjectFile,
+    number: usize,
+    section: &Section,
+) -> Result<(), NotUnderstood> {
     if !section.is_code() || section.data.is_empty() {
         return Err("it holds no code");
     }
@@ -119,12 +131,16 @@ fn check_section(object: &ObjectFile, number: usize, section: &Section) -> Resul
     if section.addends_in_place {
         return Err("its relocations have their addends in the code");
     }
-    let is_inside = |symbol: &Symbol| symbol.place == SymbolPlace::Section(number) && symbol.value != 0;
+    let is_inside =
+        |symbol: &Symbol| symbol.place == SymbolPlace::Section(number) && symbol.value != 0;
     let named = object.symbols.iter().filter(|symbol| is_inside(symbol));
-    if named.filter(|symbol| !symbol.name.is_empty() && !symbol.name.starts_with(".L")).count() > 0 {
+    if named.filter(|symbol| !symbol.name.is_empty() && !symbol.name.starts_with(".L")).count() > 0
+    {
         return Err("something inside it has a name");
     }
-    let is_function = |symbol: &Symbol| symbol.place == SymbolPlace::Section(number) && symbol.kind == elf::STT_FUNC.0;
+    let is_function = |symbol: &Symbol| {
+        symbol.place == SymbolPlace::Section(number) && symbol.kind == elf::STT_FUNC.0
+    };
     if !object.symbols.iter().any(is_function) {
         return Err("no function starts at its front");
     }

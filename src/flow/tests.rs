@@ -63,7 +63,8 @@ fn compiled(compiler: &str, language: &str, options: &[&str], text: &str) -> Opt
     std::fs::write(&input, text).expect("a file can be written");
     let always = ["-c", "-ffunction-sections", "-fdata-sections", "-w", "-x", language];
     let mut command = Command::new(compiler);
-    let status = command.args(always).args(options).arg(&input).arg("-o").arg(&output).status().ok()?;
+    let status =
+        command.args(always).args(options).arg(&input).arg("-o").arg(&output).status().ok()?;
     assert!(status.success(), "{compiler} {options:?} does not take:\n{text}");
     std::fs::read(&output).ok()
 }
@@ -74,12 +75,14 @@ fn assembled(text: &str) -> Vec<u8> {
 
 fn flow_in(object: &[u8], section: &str) -> Result<Flow, String> {
     let object = ObjectFile::parse(object).expect("it is an object");
-    let number = object.sections.iter().position(|it| it.name == section).expect("the section is there");
+    let number =
+        object.sections.iter().position(|it| it.name == section).expect("the section is there");
     Flows::new(&object).of_function(number).map_err(|refusal| refusal.reason.into_owned())
 }
 
 fn flow(object: &[u8], function: &str) -> Flow {
-    flow_in(object, &format!(".text.{function}")).unwrap_or_else(|reason| panic!("{function}: {reason}"))
+    flow_in(object, &format!(".text.{function}"))
+        .unwrap_or_else(|reason| panic!("{function}: {reason}"))
 }
 
 fn whole_hash(flow: &Flow) -> Hash {
@@ -94,17 +97,25 @@ fn check(flow: &Flow, size: u64) {
     assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
     let count = flow.blocks.len() as u32;
     let exits = flow.blocks.iter().flat_map(|block| &block.exits);
-    exits.for_each(|exit| assert!(matches!(exit, Exit::Outside) || matches!(exit, Exit::Block(to) if *to < count)));
+    exits.for_each(|exit| {
+        assert!(matches!(exit, Exit::Outside) || matches!(exit, Exit::Block(to) if *to < count))
+    });
     assert!(flow.blocks.iter().all(|block| !block.exits.is_empty()));
 }
 
 /// Calls `check` with every object that the compilers here make of a text.
-fn with_every_compiler(compilers: [&str; 2], language: &str, text: &str, mut check: impl FnMut(&[u8], &str)) {
+fn with_every_compiler(
+    compilers: [&str; 2],
+    language: &str,
+    text: &str,
+    mut check: impl FnMut(&[u8], &str),
+) {
     let mut tried = 0;
     for compiler in compilers {
         for optimisation in OPTIMISATIONS {
             for position in ["-fPIE", "-fno-pie"] {
-                if let Some(object) = compiled(compiler, language, &[optimisation, position], text) {
+                if let Some(object) = compiled(compiler, language, &[optimisation, position], text)
+                {
                     check(&object, &format!("{compiler} {optimisation} {position}"));
                     tried += 1;
                 }
@@ -119,7 +130,9 @@ fn real_c_functions_are_understood_or_refused() {
     with_every_compiler(["gcc", "clang"], "c", C, |bytes, how| {
         let object = ObjectFile::parse(bytes).unwrap();
         let flows = Flows::new(&object);
-        for (number, section) in object.sections.iter().enumerate().filter(|(_, it)| it.is_code() && it.size > 0) {
+        for (number, section) in
+            object.sections.iter().enumerate().filter(|(_, it)| it.is_code() && it.size > 0)
+        {
             let expected = match section.name {
                 ".text.twice" => Some("it calls a function that returns twice"),
                 ".text.computed" => Some("it has a computed goto"),
@@ -128,7 +141,9 @@ fn real_c_functions_are_understood_or_refused() {
             };
             match flows.of_function(number) {
                 Ok(flow) => check(&flow, section.size),
-                Err(refusal) => assert_eq!(Some(&*refusal.reason), expected, "{how}: {}", section.name),
+                Err(refusal) => {
+                    assert_eq!(Some(&*refusal.reason), expected, "{how}: {}", section.name)
+                }
             }
         }
     });
@@ -158,7 +173,9 @@ fn landing_pads_are_exits() {
             .filter(|(_, section)| section.is_code() && section.size > 0)
             .map(|(number, section)| {
                 // Behind a call that does not return, clang jumps to the end of the function.
-                let may_refuse = |reason: &str| how.starts_with("clang++ -O0") && reason == "a jump leads past its end";
+                let may_refuse = |reason: &str| {
+                    how.starts_with("clang++ -O0") && reason == "a jump leads past its end"
+                };
                 match flows.of_function(number) {
                     Ok(flow) => {
                         check(&flow, section.size);
@@ -183,8 +200,14 @@ fn another_caught_type_is_another_block() {
             let object = compiled("g++", "c++", &[optimisation], text).expect("g++ is there");
             let parsed = ObjectFile::parse(&object).unwrap();
             let flows = Flows::new(&parsed);
-            let parts = parsed.sections.iter().enumerate().filter(|(_, it)| it.is_code() && it.name.contains("caught"));
-            parts.map(|(number, _)| whole_hash(&flows.of_function(number).unwrap())).collect::<Vec<_>>()
+            let parts = parsed
+                .sections
+                .iter()
+                .enumerate()
+                .filter(|(_, it)| it.is_code() && it.name.contains("caught"));
+            parts
+                .map(|(number, _)| whole_hash(&flows.of_function(number).unwrap()))
+                .collect::<Vec<_>>()
         });
         assert_ne!(hashes[0], hashes[1], "{optimisation}");
     }
@@ -193,12 +216,17 @@ fn another_caught_type_is_another_block() {
 #[test]
 fn a_change_in_one_branch_is_in_one_block() {
     let source = |text: &str| {
-        format!("int g(int);\nint f(int x) {{ if (x == 7) {{ g({text}); }} else {{ g(x); g(3); }} return x; }}")
+        format!(
+            "int g(int);\nint f(int x) {{ if (x == 7) {{ g({text}); }} else {{ g(x); g(3); }} return x; }}"
+        )
     };
     with_every_compiler(["gcc", "clang"], "c", &source("11"), |before, how| {
         let options: Vec<&str> = how.split(' ').collect();
-        let now = compiled(options[0], "c", &options[1..], &source("12345")).expect("it has just been there");
-        let contents = |object: &[u8]| flow(object, "f").blocks.iter().map(canonical::content).collect::<Vec<_>>();
+        let now = compiled(options[0], "c", &options[1..], &source("12345"))
+            .expect("it has just been there");
+        let contents = |object: &[u8]| {
+            flow(object, "f").blocks.iter().map(canonical::content).collect::<Vec<_>>()
+        };
         let (before, now) = (contents(before), contents(&now));
         assert_eq!(before.len(), now.len(), "{how}");
         let different = before.iter().zip(&now).filter(|(before, now)| before != now).count();
@@ -216,7 +244,9 @@ const DIAMOND: &str = "
 ";
 
 fn function(body: &str) -> String {
-    format!(".section .text.f,\"ax\",@progbits\n.globl f\n.type f,@function\nf:\n{body}\n.size f,.-f\n")
+    format!(
+        ".section .text.f,\"ax\",@progbits\n.globl f\n.type f,@function\nf:\n{body}\n.size f,.-f\n"
+    )
 }
 
 fn hash_of(body: &str) -> Hash {
@@ -238,7 +268,13 @@ fn layout_padding_and_encoding_do_not_count() {
 #[test]
 fn what_is_done_counts() {
     let plain = hash_of(DIAMOND);
-    for (from, to) in [("$1", "$2"), ("je", "jb"), ("call one", "call another"), ("call other\n", ""), ("je", "jne")] {
+    for (from, to) in [
+        ("$1", "$2"),
+        ("je", "jb"),
+        ("call one", "call another"),
+        ("call other\n", ""),
+        ("je", "jne"),
+    ] {
         assert_ne!(plain, hash_of(&DIAMOND.replacen(from, to, 1)), "{from} -> {to}");
     }
     let swapped = DIAMOND.replace("one", "third").replace("other", "one").replace("third", "other");
@@ -254,7 +290,9 @@ fn copies_of_a_block_count_once() {
 
 #[test]
 fn a_block_that_does_not_count_is_a_number() {
-    let of = |body: &str, counts: [bool; 4]| canonical::hash(&flow(&assembled(&function(body)), "f"), &counts);
+    let of = |body: &str, counts: [bool; 4]| {
+        canonical::hash(&flow(&assembled(&function(body)), "f"), &counts)
+    };
     let other = DIAMOND.replace("call other", "call something\nmovl $3, %eax");
     let without = [true, false, true, true];
     assert_eq!(of(DIAMOND, without), of(&other, without));
@@ -268,7 +306,8 @@ fn a_block_that_does_not_count_is_a_number() {
 #[test]
 fn entries_of_a_jump_table_count_by_their_blocks() {
     let body = |entries: &str| {
-        let table = entries.split(' ').map(|label| format!(".long {label}-.Lt\n")).collect::<String>();
+        let table =
+            entries.split(' ').map(|label| format!(".long {label}-.Lt\n")).collect::<String>();
         let code = "lea .Lt(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n.La: call one\nret\n.Lb: call two\nret\n";
         function(code) + ".section .rodata.f,\"a\",@progbits\n.p2align 2\n.Lt:\n" + &table
     };
@@ -317,7 +356,8 @@ fn written(plan: &Plan, order: &[usize], choices: u64) -> String {
     let choose = |number: usize, of: u64| (choices >> (number % 60)) & of == 0;
     for (place, &number) in order.iter().enumerate() {
         let (call, one, other) = plan[number];
-        let (one, other) = (usize::from(one) % (plan.len() + 1), usize::from(other) % (plan.len() + 1));
+        let (one, other) =
+            (usize::from(one) % (plan.len() + 1), usize::from(other) % (plan.len() + 1));
         let size = if choose(place, 1) { "{disp32}" } else { "" };
         if choose(place, 2) {
             text.push_str(".p2align 4\n");

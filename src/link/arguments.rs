@@ -1,7 +1,7 @@
 //! What a call of a linker will do.
 //!
-//! In: its arguments, with response files expanded. Out: pass it through, or what it will link. What is not
-//! clearly the latter is passed through.
+//! In: its arguments, with response files expanded. Out: pass it through, or what it will link.
+//! What is not clearly the latter is passed through.
 
 pub use super::options::Bsymbolic;
 use super::options::{self, Effect, LinkerOption, Value};
@@ -129,7 +129,9 @@ impl Seen {
             Effect::JustSymbols => job.just_symbols.push(value.into()),
             Effect::LinkerOption => job.entry = Some(value.to_owned()),
             Effect::FixedAddress => job.fixed_addresses.push(entry.name),
-            Effect::SectionStart => job.section_starts.extend(definition(value).map(|(section, _)| section)),
+            Effect::SectionStart => {
+                job.section_starts.extend(definition(value).map(|(section, _)| section))
+            }
             Effect::BindLocally(which) => job.bsymbolic = which,
             Effect::Icf => job.icf = Some(value.to_owned()),
             Effect::Optimise => job.optimisation = Some(value.to_owned()),
@@ -181,7 +183,10 @@ impl Seen {
 fn definition(value: &OsStr) -> Option<(OsString, OsString)> {
     let bytes = value.as_bytes();
     let at = bytes.iter().position(|&byte| byte == b'=')?;
-    Some((OsStr::from_bytes(&bytes[..at]).to_owned(), OsStr::from_bytes(&bytes[at + 1..]).to_owned()))
+    Some((
+        OsStr::from_bytes(&bytes[..at]).to_owned(),
+        OsStr::from_bytes(&bytes[at + 1..]).to_owned(),
+    ))
 }
 
 fn library(name: &OsStr) -> OsString {
@@ -218,7 +223,10 @@ mod tests {
         assert_eq!(job.output, Path::new("a"));
         assert_eq!(job.inputs, ["/l/Scrt1.o", "a.o", "-lgcc", "-lgcc_s", "-lc", "/l/crtn.o"]);
         assert_eq!(job.library_paths, [Path::new("/l"), Path::new("/lib/../lib")]);
-        assert_eq!(job.generation, ["/l/lto-wrapper", "-fresolution=/tmp/x.res", "-pass-through=-lgcc"]);
+        assert_eq!(
+            job.generation,
+            ["/l/lto-wrapper", "-fresolution=/tmp/x.res", "-pass-through=-lgcc"]
+        );
         let plain = LinkerJob {
             output: job.output.clone(),
             inputs: job.inputs.clone(),
@@ -231,7 +239,9 @@ mod tests {
 
     #[test]
     fn what_is_said_to_whoever_makes_code() {
-        let job = link("-plugin-opt=O2 -plugin-opt mcpu=x -mllvm -a --lto-O1 --thinlto-jobs=2 -lto a.o -o a");
+        let job = link(
+            "-plugin-opt=O2 -plugin-opt mcpu=x -mllvm -a --lto-O1 --thinlto-jobs=2 -lto a.o -o a",
+        );
         assert_eq!(job.generation, ["O2", "mcpu=x", "-a", "--lto-O1", "--thinlto-jobs=2"]);
         assert_eq!(job.inputs, ["-lto", "a.o"]);
     }
@@ -245,11 +255,15 @@ mod tests {
         for line in ["-e main a.o", "-emain a.o", "--entry=main a.o", "-entry main a.o"] {
             assert_eq!(link(line).entry, Some("main".into()), "{line}");
         }
-        let job = link("--wrap=f --wrap g -wrap h --defsym=a=b+1 --defsym c=0 -T x.ld -Ty.ld --script=z.ld a.o");
+        let job = link(
+            "--wrap=f --wrap g -wrap h --defsym=a=b+1 --defsym c=0 -T x.ld -Ty.ld --script=z.ld a.o",
+        );
         assert_eq!(job.wraps, ["f", "g", "h"]);
         assert_eq!(job.defsyms, [("a".into(), "b+1".into()), ("c".into(), "0".into())]);
         assert_eq!(job.scripts, [Path::new("x.ld"), Path::new("y.ld"), Path::new("z.ld")]);
-        let job = link("-shared -Bsymbolic-functions --icf=all -O2 -s -r -soname libx.so -z now -rpath /x a.o");
+        let job = link(
+            "-shared -Bsymbolic-functions --icf=all -O2 -s -r -soname libx.so -z now -rpath /x a.o",
+        );
         assert_eq!((job.shared, job.relocatable, job.strip_all), (true, true, true));
         assert_eq!(job.bsymbolic, Bsymbolic::Functions);
         assert_eq!((job.icf, job.optimisation), (Some("all".into()), Some("2".into())));

@@ -1,5 +1,6 @@
-//! After the linker: describes the binary that it made. In: the binary, the objects in their places, the options. Out: the manifest's
-//! bytes. Where anything is in doubt, the manifest takes the binary as a whole, and says why.
+//! After the linker: describes the binary that it made. In: the binary, the objects in their
+//! places, the options. Out: the manifest's bytes. Where anything is in doubt, the manifest takes
+//! the binary as a whole, and says why.
 
 use super::arguments::LinkerJob;
 use super::early::{self, Early};
@@ -64,14 +65,22 @@ pub fn after(
 fn attach(object: &Path, level: Level) -> Result<(), DescribeError> {
     let metadata = fs::metadata(object)?;
     let bytes = sys::map(object)?;
-    if let Some(WithRecord { record: Appended { head, tail }, .. }) = elf::with_record(&bytes, level, Labels::Plain)? {
+    if let Some(WithRecord { record: Appended { head, tail }, .. }) =
+        elf::with_record(&bytes, level, Labels::Plain)?
+    {
         let rest = &bytes[head.len()..];
-        atomic_write::write(object, Some(&metadata), metadata.modified().ok(), &[&head[..], rest, &tail])?;
+        atomic_write::write(
+            object,
+            Some(&metadata),
+            metadata.modified().ok(),
+            &[&head[..], rest, &tail],
+        )?;
     }
     Ok(())
 }
 
-/// What the command line means for the graph, whichever linker it is. The error is a reason to take the binary as a whole.
+/// What the command line means for the graph, whichever linker it is. The error is a reason to take
+/// the binary as a whole.
 fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let mut frame = vec![b"icf".to_vec(), job.icf.clone().unwrap_or_default().into_encoded_bytes()];
@@ -89,7 +98,10 @@ fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
         frame.push(text);
     }
     if let Some(file) = job.just_symbols.iter().find(|file| file.is_file()) {
-        return Err(format!("{}: its symbols are used without its content (--just-symbols)", file.display()));
+        return Err(format!(
+            "{}: its symbols are used without its content (--just-symbols)",
+            file.display()
+        ));
     }
     let assigned = job.defsyms.iter().map(|(name, value)| (text(name), is_symbol(&text(value))));
     Ok(Options {
@@ -108,7 +120,9 @@ fn options(job: &LinkerJob, early: &Early) -> Result<Options, String> {
 fn is_symbol(expression: &str) -> bool {
     let name = expression.split(['+', '-']).next().unwrap_or_default().trim();
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_$.@".contains(letter);
-    name != "." && name.chars().all(is_letter) && !name.starts_with(|letter: char| letter.is_ascii_digit())
+    name != "."
+        && name.chars().all(is_letter)
+        && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// An input that the linker takes for a script.
@@ -123,7 +137,8 @@ fn is_script(path: &Path, early: &Early) -> bool {
 
 /// A script can place bytes and fill gaps: its text counts, and so would that of what it includes.
 fn script_text(path: &Path) -> Result<Vec<u8>, String> {
-    let text = fs::read(path).map_err(|error| format!("cannot read the linker script {}: {error}", path.display()))?;
+    let text = fs::read(path)
+        .map_err(|error| format!("cannot read the linker script {}: {error}", path.display()))?;
     if text.windows(7).any(|word| word == b"INCLUDE") {
         return Err(format!("the linker script {} includes others", path.display()));
     }
@@ -142,11 +157,15 @@ pub fn manifest(
     let binary = finished.binary().map_err(|reason| DescribeError::Unreadable(reason.clone()))?;
     let finish = |mut manifest: Manifest| {
         let libraries = libraries::needed(&early.libraries, &job.output, binary).into_iter();
-        manifest.libraries = libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
+        manifest.libraries =
+            libraries.map(|(name, path)| (Cow::Owned(name), Cow::Owned(path))).collect();
         manifest.digest = finished.digest();
-        let walk = || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
-        let (fingerprint, bytes) = both(manifest.nodes.len() > MANY, walk, || manifest.encode_before_fingerprint());
-        // The process is about to end, and that is the fastest way to give back many small pieces of memory.
+        let walk =
+            || walk::fingerprint(&[Module::Known(&manifest)], Start::Program).unwrap_or_default();
+        let (fingerprint, bytes) =
+            both(manifest.nodes.len() > MANY, walk, || manifest.encode_before_fingerprint());
+        // The process is about to end, and that is the fastest way to give back many small pieces
+        // of memory.
         mem::forget(manifest);
         Ok::<Vec<u8>, FormatError>(bytes?.with_fingerprint(fingerprint))
     };
@@ -179,19 +198,24 @@ fn finely(
     finish: impl Fn(Manifest) -> Result<Vec<u8>, FormatError>,
 ) -> Result<Vec<u8>, String> {
     let Linked { placement, files, inputs, definitions, .. } = linked;
-    let manifest = graph::build(inputs, definitions, placement, binary, finished.symbols(), options)
-        .map_err(|error| error.to_string())?;
+    let manifest =
+        graph::build(inputs, definitions, placement, binary, finished.symbols(), options)
+            .map_err(|error| error.to_string())?;
     files.remember(settings, inputs);
     finish(manifest).map_err(|error| error.to_string())
 }
 
 /// Does two things, at once where that pays.
-fn both<A: Send, B: Send>(at_once: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+fn both<A: Send, B: Send>(
+    at_once: bool,
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
     if at_once { rayon::join(one, other) } else { (one(), other()) }
 }
 
-/// One node for all that is loaded. It may use every symbol that the binary imports, and whoever uses one of its
-/// symbols uses all of it.
+/// One node for all that is loaded. It may use every symbol that the binary imports, and whoever
+/// uses one of its symbols uses all of it.
 fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest<'a> {
     let node = |name: Cow<'a, str>, kind, hash, references| Node {
         name,
@@ -240,7 +264,9 @@ fn whole<'a>(binary: &Binary<'a>, options: &Options, reason: String) -> Manifest
     Manifest {
         shared_library: binary.is_shared_library(),
         frame: graph::frame(binary, options),
-        edges: (1..nodes.len() as u32).map(|node| Edge { node, offset: 0, takes_address: false }).collect(),
+        edges: (1..nodes.len() as u32)
+            .map(|node| Edge { node, offset: 0, takes_address: false })
+            .collect(),
         nodes,
         roots: vec![Edge { node: 0, offset: 0, takes_address: false }],
         exports,

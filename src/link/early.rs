@@ -1,6 +1,6 @@
-//! What can be done while the linker still runs: the objects and archives that the command line names are opened, and the
-//! objects' records read. In: the command line. Out: the open files and records, for those that the map turns out to
-//! name, and that nobody has changed meanwhile.
+//! What can be done while the linker still runs: the objects and archives that the command line
+//! names are opened, and the objects' records read. In: the command line. Out: the open files and
+//! records, for those that the map turns out to name, and that nobody has changed meanwhile.
 
 use super::arguments::LinkerJob;
 use super::input::Read;
@@ -47,8 +47,10 @@ impl Early {
     /// Opens the files that the linker will open as well.
     pub fn open(settings: &Settings, job: &LinkerJob) -> Self {
         // The linker may be about to truncate its output.
-        let output = fs::metadata(&job.output).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        let mut early = Early { has_objects_as_members: job.has_objects_as_members, ..Early::default() };
+        let output =
+            fs::metadata(&job.output).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        let mut early =
+            Early { has_objects_as_members: job.has_objects_as_members, ..Early::default() };
         for path in candidates(job) {
             if !early.files.contains_key(&path)
                 && let Ok(file) = OpenFile::open(&path, settings)
@@ -62,8 +64,9 @@ impl Early {
         early
     }
 
-    /// The records of the files that are objects, and what is remembered of archives: mostly a program uses the same
-    /// members as the one before. What cannot be read is tried again when the map names it.
+    /// The records of the files that are objects, and what is remembered of archives: mostly a
+    /// program uses the same members as the one before. What cannot be read is tried again when the
+    /// map names it.
     pub fn records(&self) -> Records<'_> {
         let mut records = Records::default();
         for file in self.files.values().filter(|file| !is_script(file.bytes())) {
@@ -87,18 +90,22 @@ impl Early {
     /// The file is an object or an archive, of which parts became part of the binary.
     pub fn is_linked_in(&self, path: &Path) -> bool {
         self.file(path).is_some_and(|file| {
-            let is_object = is_elf(file.bytes()) && matches!(file.bytes().get(16..18), Some([1, 0] | [0, 1]));
+            let is_object =
+                is_elf(file.bytes()) && matches!(file.bytes().get(16..18), Some([1, 0] | [0, 1]));
             is_object || archive::is_archive(file.bytes())
         })
     }
 }
 
-/// What the linker will read, as it will name it. It looks for a library in each folder; where that has a shared one, this
-/// is what it takes, unless the link is static.
+/// What the linker will read, as it will name it. It looks for a library in each folder; where that
+/// has a shared one, this is what it takes, unless the link is static.
 fn candidates(job: &LinkerJob) -> Vec<PathBuf> {
     let library = |name: &[u8]| -> Option<PathBuf> {
-        let file = |folder: &PathBuf, ending: &[u8]| folder.join(OsStr::from_bytes(&[b"lib", name, ending].concat()));
-        let is_here = |folder: &&PathBuf| file(folder, b".a").exists() || file(folder, b".so").exists();
+        let file = |folder: &PathBuf, ending: &[u8]| {
+            folder.join(OsStr::from_bytes(&[b"lib", name, ending].concat()))
+        };
+        let is_here =
+            |folder: &&PathBuf| file(folder, b".a").exists() || file(folder, b".so").exists();
         let folder = job.library_paths.iter().find(is_here)?;
         (job.is_static || !file(folder, b".so").exists()).then(|| file(folder, b".a"))
     };
@@ -115,7 +122,8 @@ fn is_elf(start: &[u8]) -> bool {
     start.starts_with(b"\x7fELF")
 }
 
-/// Whether a linker takes a file that starts like this for a script: it is neither an object nor an archive.
+/// Whether a linker takes a file that starts like this for a script: it is neither an object nor an
+/// archive.
 pub fn is_script(start: &[u8]) -> bool {
     !is_elf(start) && !is_bitcode(start) && !archive::is_archive(start)
 }
@@ -126,7 +134,12 @@ mod tests {
 
     fn job(inputs: &[&str], folder: &Path, is_static: bool) -> LinkerJob {
         let inputs = inputs.iter().map(|input| input.into()).collect();
-        LinkerJob { inputs, library_paths: vec![folder.to_owned()], is_static, ..LinkerJob::default() }
+        LinkerJob {
+            inputs,
+            library_paths: vec![folder.to_owned()],
+            is_static,
+            ..LinkerJob::default()
+        }
     }
 
     #[test]
@@ -135,17 +148,24 @@ mod tests {
         for name in ["libboth.a", "libboth.so", "libonly.a"] {
             fs::write(folder.path().join(name), "!<arch>\n").unwrap();
         }
-        let opened = |is_static| candidates(&job(&["x.o", "-lboth", "-lonly", "-lnone"], folder.path(), is_static));
+        let opened = |is_static| {
+            candidates(&job(&["x.o", "-lboth", "-lonly", "-lnone"], folder.path(), is_static))
+        };
         let archive = |name| folder.path().join(name);
         assert_eq!(opened(false), [PathBuf::from("x.o"), archive("libonly.a")]);
-        assert_eq!(opened(true), [PathBuf::from("x.o"), archive("libboth.a"), archive("libonly.a")]);
+        assert_eq!(
+            opened(true),
+            [PathBuf::from("x.o"), archive("libboth.a"), archive("libonly.a")]
+        );
     }
 
     #[test]
     fn a_file_that_was_changed_or_replaced_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.o");
-        let open = || Early::open(&Settings::default(), &job(&[path.to_str().unwrap()], folder.path(), false));
+        let open = || {
+            Early::open(&Settings::default(), &job(&[path.to_str().unwrap()], folder.path(), false))
+        };
         fs::write(&path, "one").unwrap();
         let early = open();
         assert!(early.file(&path).unwrap().is_unchanged());
@@ -162,7 +182,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.o");
         fs::write(&path, "one").unwrap();
-        let job = LinkerJob { output: path.clone(), ..job(&[path.to_str().unwrap()], folder.path(), false) };
+        let job = LinkerJob {
+            output: path.clone(),
+            ..job(&[path.to_str().unwrap()], folder.path(), false)
+        };
         assert!(Early::open(&Settings::default(), &job).file(&path).is_none());
     }
 }

@@ -68,12 +68,19 @@ impl<'e> Files<'e> {
         Ok(files)
     }
 
-    fn open_one(&mut self, path: &Path, early: &'e Early, settings: &Settings) -> Result<(), InputError> {
+    fn open_one(
+        &mut self,
+        path: &Path,
+        early: &'e Early,
+        settings: &Settings,
+    ) -> Result<(), InputError> {
         if self.numbers.contains_key(path) {
             return Ok(());
         }
-        let unreadable =
-            |error: io::Error| InputError::Unreadable { file: path.display().to_string(), reason: error.to_string() };
+        let unreadable = |error: io::Error| InputError::Unreadable {
+            file: path.display().to_string(),
+            reason: error.to_string(),
+        };
         let file = match early.file(path) {
             Some(file) if file.is_unchanged() => Opened::Early(file),
             _ => Opened::Now(Box::new(OpenFile::open(path, settings).map_err(unreadable)?)),
@@ -89,15 +96,20 @@ impl<'e> Files<'e> {
         for file in &self.files {
             let Some(members) = members(file)? else { continue };
             let outside = members.0.iter().filter(|member| member.content.is_none());
-            paths.extend(outside.map(|member| thin_path(&file.path, &file.bytes[member.name.clone()])));
+            paths.extend(
+                outside.map(|member| thin_path(&file.path, &file.bytes[member.name.clone()])),
+            );
         }
         Ok(paths)
     }
 
     /// The object of a name: several where an archive has members of the same name.
     pub fn objects(&self, name: Name) -> Result<Vec<FoundObject<'_>>, InputError> {
-        let missing = |reason: &str| InputError::Unreadable { file: label(name), reason: reason.to_owned() };
-        let number = self.number(Path::new(OsStr::from_bytes(name.0))).ok_or_else(|| missing("it is not open"))?;
+        let missing =
+            |reason: &str| InputError::Unreadable { file: label(name), reason: reason.to_owned() };
+        let number = self
+            .number(Path::new(OsStr::from_bytes(name.0)))
+            .ok_or_else(|| missing("it is not open"))?;
         let archive: &OpenFile = &self.files[number];
         let Some(member) = name.1 else {
             return Ok(vec![FoundObject { file: number, object: archive.object() }]);
@@ -105,11 +117,13 @@ impl<'e> Files<'e> {
         let members = members(archive)?.ok_or_else(|| missing("it is not an archive"))?;
         let named = members.named(&archive.bytes, file_name(member));
         let object = |found: &Member| match &found.content {
-            Some(content) => {
-                Some(FoundObject { file: number, object: archive.object_at(&archive.bytes[content.clone()]) })
-            }
+            Some(content) => Some(FoundObject {
+                file: number,
+                object: archive.object_at(&archive.bytes[content.clone()]),
+            }),
             None => {
-                let file = self.number(&thin_path(&archive.path, &archive.bytes[found.name.clone()]))?;
+                let file =
+                    self.number(&thin_path(&archive.path, &archive.bytes[found.name.clone()]))?;
                 Some(FoundObject { file, object: self.files[file].object() })
             }
         };
@@ -124,18 +138,23 @@ impl<'e> Files<'e> {
         if found.is_empty() { Err(missing("the archive has no such member")) } else { Ok(found) }
     }
 
-    /// All objects of a file, with how people are told of them, and whether they are members of an archive.
+    /// All objects of a file, with how people are told of them, and whether they are members of an
+    /// archive.
     pub fn all(&self, path: &Path) -> Result<Vec<(String, Object<'_>, bool)>, InputError> {
-        let missing = |file: String| InputError::Unreadable { file, reason: "it is not open".to_owned() };
+        let missing =
+            |file: String| InputError::Unreadable { file, reason: "it is not open".to_owned() };
         let shown = path.display().to_string();
-        let file: &OpenFile = &self.files[self.number(path).ok_or_else(|| missing(shown.clone()))?];
+        let file: &OpenFile =
+            &self.files[self.number(path).ok_or_else(|| missing(shown.clone()))?];
         let Some(members) = members(file)? else { return Ok(vec![(shown, file.object(), false)]) };
         let object = |member: &Member| {
             let name = &file.bytes[member.name.clone()];
             let label = label((path.as_os_str().as_bytes(), Some(name)));
             let object = match &member.content {
                 Some(content) => Some(file.object_at(&file.bytes[content.clone()])),
-                None => self.number(&thin_path(path, name)).map(|number| self.files[number].object()),
+                None => {
+                    self.number(&thin_path(path, name)).map(|number| self.files[number].object())
+                }
             };
             object.map(|object| (label.clone(), object, true)).ok_or_else(|| missing(label))
         };
@@ -167,9 +186,10 @@ fn members(file: &OpenFile) -> Result<Option<&Members>, InputError> {
     match &file.members {
         None => Ok(None),
         Some(Ok(members)) => Ok(Some(members)),
-        Some(Err(error)) => {
-            Err(InputError::NotUnderstood { object: file.path.display().to_string(), error: error.clone() })
-        }
+        Some(Err(error)) => Err(InputError::NotUnderstood {
+            object: file.path.display().to_string(),
+            error: error.clone(),
+        }),
     }
 }
 

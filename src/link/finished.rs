@@ -1,5 +1,5 @@
-//! The binary that the linker has made. In: its path. Out: its tables, symbols and digest; whoever asks first does the
-//! work, and another thread that asks meanwhile waits for it.
+//! The binary that the linker has made. In: its path. Out: its tables, symbols and digest; whoever
+//! asks first does the work, and another thread that asks meanwhile waits for it.
 
 use super::input::SymbolAddresses;
 use super::symbols::FinalSymbols;
@@ -23,7 +23,13 @@ pub struct Finished<'a> {
 
 impl<'a> Finished<'a> {
     pub fn new(path: &'a Path, content: &'a Content) -> Self {
-        Finished { path, content, binary: OnceLock::new(), symbols: OnceLock::new(), digest: OnceLock::new() }
+        Finished {
+            path,
+            content,
+            binary: OnceLock::new(),
+            symbols: OnceLock::new(),
+            digest: OnceLock::new(),
+        }
     }
 
     /// Looks at everything.

@@ -1,8 +1,8 @@
-//! The reference graph of a binary. In: the linked objects with their addresses, the placement, the binary, the
-//! options that matter. Out: the [`Manifest`].
+//! The reference graph of a binary. In: the linked objects with their addresses, the placement, the
+//! binary, the options that matter. Out: the [`Manifest`].
 //!
-//! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when somebody refers to
-//! them. Nodes are worked off in order, so that the edges lie in one list.
+//! Every placed atom is a node. Literals, commons, ranges, imports and values become nodes when
+//! somebody refers to them. Nodes are worked off in order, so that the edges lie in one list.
 
 mod falling;
 mod frame;
@@ -24,7 +24,9 @@ use crate::elf::dynamic::DynamicSymbol;
 use crate::elf::sites::Sites;
 use crate::model::manifest::{Edge, Manifest, Node, RIGHTS};
 use crate::model::record::{CHOSEN, Usage};
-use crate::model::{AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Record, Symbol, SymbolKind, Target};
+use crate::model::{
+    AtomKind, Hash, Hasher, Level, PlacedSection, Placement, Record, Symbol, SymbolKind, Target,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -41,7 +43,9 @@ pub enum GraphError {
     NoEntry,
     #[error("{by} says at which address the program lies: its code can name anything by a number")]
     FixedAddresses { by: String },
-    #[error("{symbol}: an option or a script may have given it a value, and the symbol table is left out")]
+    #[error(
+        "{symbol}: an option or a script may have given it a value, and the symbol table is left out"
+    )]
     Assigned { symbol: String },
 }
 
@@ -62,11 +66,13 @@ pub struct Options {
     pub fixed_by: Option<String>,
     /// The output sections of which only that is so.
     pub fixed_sections: Vec<String>,
-    /// What goes into the frame as it is: options and scripts that change the binary beyond its symbols.
+    /// What goes into the frame as it is: options and scripts that change the binary beyond its
+    /// symbols.
     pub frame: Vec<Vec<u8>>,
 }
 
-/// The part of glibc's archive that every static program has, and that names `_end` only to use up its page.
+/// The part of glibc's archive that every static program has, and that names `_end` only to use up
+/// its page.
 const USES_THE_LAST_PAGE: &str = "(dl-minimal-malloc.o)";
 
 const NONE: u32 = u32::MAX;
@@ -166,7 +172,8 @@ struct Builder<'a> {
     rights_of_literals: u64,
     /// The nodes of objects that are hashed as a whole, by the objects' names.
     whole_objects: FxHashMap<&'a str, u32>,
-    /// The numbers of the names by which a program gets at its own headers, and from there at all that is loaded.
+    /// The numbers of the names by which a program gets at its own headers, and from there at all
+    /// that is loaded.
     showing_image: Vec<u32>,
     /// Tables that are spread over sections.
     tables: Option<neighbours::Tables>,
@@ -229,7 +236,8 @@ impl<'a> Builder<'a> {
                     self.whole_objects.insert(&input.label, node);
                     continue;
                 }
-                // Zeroed thread-local variables take no room: what follows them lies at the same addresses.
+                // Zeroed thread-local variables take no room: what follows them lies at the same
+                // addresses.
                 if self.nodes[node as usize].kind != AtomKind::ThreadLocal {
                     self.by_address.push((*address, node));
                 }
@@ -253,8 +261,8 @@ impl<'a> Builder<'a> {
         made
     }
 
-    /// The node of a merged literal: one for each content, and for each place, where that is known. (Not all linkers merge
-    /// all that could be merged.)
+    /// The node of a merged literal: one for each content, and for each place, where that is known.
+    /// (Not all linkers merge all that could be merged.)
     fn literal(&mut self, number: u32, index: u32, address: u64) -> u32 {
         let hash = self.inputs[number as usize].record.atoms[index as usize].hash;
         if let Some(&node) = self.literals.get(&(hash, address)) {
@@ -269,7 +277,8 @@ impl<'a> Builder<'a> {
     fn new_atom(&mut self, number: u32, index: u32) -> u32 {
         let input = &self.inputs[number as usize];
         let atom = &input.record.atoms[index as usize];
-        let file = if atom.line == 0 { 0 } else { self.file(&input.record.files[atom.file as usize]) };
+        let file =
+            if atom.line == 0 { 0 } else { self.file(&input.record.files[atom.file as usize]) };
         let rights = match (atom.kind, input.addresses[index as usize]) {
             (AtomKind::Literal, _) => self.rights_of_literals,
             (AtomKind::ThreadLocal, _) | (_, None) => 0,
@@ -281,7 +290,8 @@ impl<'a> Builder<'a> {
             level: atom.level,
             hash: with_rights(atom.hash, atom.kind, rights),
             input: if atom.kind == AtomKind::Literal { 0 } else { number + 1 },
-            address: input.addresses[index as usize].unwrap_or_else(|| self.address_by_name(number, atom.name)),
+            address: input.addresses[index as usize]
+                .unwrap_or_else(|| self.address_by_name(number, atom.name)),
             size: atom.size,
             traceable: atom.traceable && input.addresses[index as usize].is_some(),
             file,
@@ -291,8 +301,8 @@ impl<'a> Builder<'a> {
         self.add(node, Origin::Atom { input: number, atom: index })
     }
 
-    /// Where something lies that was optimised when it was linked, by its name: for the order of addresses. 0 if that is
-    /// not known, or if it has no place.
+    /// Where something lies that was optimised when it was linked, by its name: for the order of
+    /// addresses. 0 if that is not known, or if it has no place.
     fn address_by_name(&self, input: u32, name: &str) -> u64 {
         let is_optimised = self.optimised[input as usize];
         match is_optimised.then(|| self.symbols.get(Symbol::hash_of(name))).flatten() {
@@ -316,7 +326,8 @@ impl<'a> Builder<'a> {
 
     /// Works off all nodes; new ones come up on the way.
     fn add_edges(&mut self) -> Result<(), GraphError> {
-        let offsets: Vec<Vec<u32>> = self.inputs.iter().map(|input| reference_starts(input)).collect();
+        let offsets: Vec<Vec<u32>> =
+            self.inputs.iter().map(|input| reference_starts(input)).collect();
         let mut index = 0;
         while index < self.nodes.len() {
             let before = self.edges.len();
@@ -345,11 +356,13 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The members of an output section, in the order of their addresses. `section` is one of its lines.
+    /// The members of an output section, in the order of their addresses. `section` is one of its
+    /// lines.
     fn add_members(&mut self, section: u32) {
         let output = self.placement.sections[section as usize].output;
         let is_member = |line: &&PlacedSection| line.output == output && line.size > 0;
-        let mut members: Vec<&PlacedSection> = self.placement.sections.iter().filter(is_member).collect();
+        let mut members: Vec<&PlacedSection> =
+            self.placement.sections.iter().filter(is_member).collect();
         members.sort_by_key(|line| line.address);
         let mut is_explained = true;
         for line in members {
@@ -364,17 +377,28 @@ impl<'a> Builder<'a> {
             }
             // The other entries of a constant pool.
             let from = self.by_address.partition_point(|&(start, _)| start <= line.address);
-            let inside = self.by_address[from..].iter().take_while(|&&(start, _)| start - line.address < line.size);
-            self.edges.extend(inside.map(|&(_, node)| Edge { node, offset: 0, takes_address: false }));
+            let inside = self.by_address[from..]
+                .iter()
+                .take_while(|&&(start, _)| start - line.address < line.size);
+            self.edges.extend(inside.map(|&(_, node)| Edge {
+                node,
+                offset: 0,
+                takes_address: false,
+            }));
         }
-        // Merged strings, common symbols and what the linker makes are no placed atoms: then the bytes themselves count.
-        if !is_explained && let Some(section) = self.binary.sections.iter().find(|section| section.name == output) {
+        // Merged strings, common symbols and what the linker makes are no placed atoms: then the
+        // bytes themselves count.
+        if !is_explained
+            && let Some(section) =
+                self.binary.sections.iter().find(|section| section.name == output)
+        {
             let residue = self.residue(section);
             self.edges.push(residue);
         }
     }
 
-    /// All definitions that were optimised when they were linked: of what the plugin made it is not known which.
+    /// All definitions that were optimised when they were linked: of what the plugin made it is not
+    /// known which.
     fn optimised(&mut self) -> Edge {
         let hash = Hasher::new("optimised").finish();
         self.special(AtomKind::Range, "(link-time optimisation)", hash, Origin::Optimised)
@@ -391,7 +415,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Compilers call functions of their own accord, and of code that was made by the linker's plugin nobody can say which.
+    /// Compilers call functions of their own accord, and of code that was made by the linker's
+    /// plugin nobody can say which.
     fn callable(&mut self) -> Edge {
         let hash = Hasher::new("callable").finish();
         self.special(AtomKind::Range, "(called by optimised code)", hash, Origin::Callable)
@@ -399,7 +424,8 @@ impl<'a> Builder<'a> {
 
     fn add_callable(&mut self) {
         let imports = self.binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined);
-        let mut imports: Vec<&str> = imports.filter_map(|symbol| std::str::from_utf8(symbol.name).ok()).collect();
+        let mut imports: Vec<&str> =
+            imports.filter_map(|symbol| std::str::from_utf8(symbol.name).ok()).collect();
         imports.sort_unstable();
         for name in imports {
             let edge = self.import(name);
@@ -408,7 +434,9 @@ impl<'a> Builder<'a> {
         for (number, input) in self.inputs.iter().enumerate() {
             let is_optimised = self.optimised[number];
             for symbol in &input.record.symbols {
-                let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) = symbol.kind else {
+                let (SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. }) =
+                    symbol.kind
+                else {
                     continue;
                 };
                 let is_called = is_optimised && called::by_compilers(symbol.name);
@@ -431,26 +459,45 @@ impl<'a> Builder<'a> {
 
     /// The placed node that holds an address.
     fn at_address(&self, address: u64) -> Option<Edge> {
-        let index = self.by_address.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
+        let index =
+            self.by_address.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
         let (start, node) = self.by_address[index];
         let offset = address - start;
-        (offset < self.nodes[node as usize].size).then_some(Edge { node, offset: offset as i64, takes_address: false })
+        (offset < self.nodes[node as usize].size).then_some(Edge {
+            node,
+            offset: offset as i64,
+            takes_address: false,
+        })
     }
 
-    fn add_references(&mut self, node: u32, input: u32, range: Range<usize>) -> Result<(), GraphError> {
+    fn add_references(
+        &mut self,
+        node: u32,
+        input: u32,
+        range: Range<usize>,
+    ) -> Result<(), GraphError> {
         let from = &self.inputs[input as usize];
         let uses_last_page = from.label.ends_with(USES_THE_LAST_PAGE);
         let is_plain = !uses_last_page && self.options.wrapped.is_empty();
-        for (number, reference) in from.record.references.iter().enumerate().take(range.end).skip(range.start) {
+        for (number, reference) in
+            from.record.references.iter().enumerate().take(range.end).skip(range.start)
+        {
             let base = match reference.target {
                 Target::Atom(atom)
                     if reference.usage != Usage::Access
                         && from.record.atoms[atom as usize].kind == AtomKind::Literal =>
                 {
-                    let address = self.literal_address(node, &from.record, number as u32).unwrap_or(0);
-                    Edge { node: self.literal(input, atom, address), offset: 0, takes_address: false }
+                    let address =
+                        self.literal_address(node, &from.record, number as u32).unwrap_or(0);
+                    Edge {
+                        node: self.literal(input, atom, address),
+                        offset: 0,
+                        takes_address: false,
+                    }
                 }
-                Target::Atom(atom) => Edge { node: self.node_of_atom(input, atom), offset: 0, takes_address: false },
+                Target::Atom(atom) => {
+                    Edge { node: self.node_of_atom(input, atom), offset: 0, takes_address: false }
+                }
                 Target::Symbol(symbol) => {
                     let number = from.names[symbol as usize];
                     if self.showing_image.contains(&number) {
@@ -460,13 +507,19 @@ impl<'a> Builder<'a> {
                     }
                     match (self.known[number as usize], &from.record.symbols[symbol as usize]) {
                         (Some(known), _) if is_plain => known,
-                        (_, symbol) if uses_last_page && symbol.name == "_end" => self.layout(symbol.name),
+                        (_, symbol) if uses_last_page && symbol.name == "_end" => {
+                            self.layout(symbol.name)
+                        }
                         (_, symbol) => self.meant(number, symbol)?,
                     }
                 }
             };
             let offset = base.offset.wrapping_add(reference.offset);
-            self.edges.push(Edge { node: base.node, offset, takes_address: reference.usage != Usage::Access });
+            self.edges.push(Edge {
+                node: base.node,
+                offset,
+                takes_address: reference.usage != Usage::Access,
+            });
             if reference.usage == Usage::Distance {
                 let distance = self.distance(node, base.node);
                 self.edges.push(distance);
@@ -503,14 +556,17 @@ fn chosen(edge: Edge) -> Edge {
     Edge { offset: edge.offset | CHOSEN, ..edge }
 }
 
-/// The hash of an atom where it lies. Code is for reading and executing wherever it was not asked for otherwise.
+/// The hash of an atom where it lies. Code is for reading and executing wherever it was not asked
+/// for otherwise.
 fn with_rights(hash: Hash, kind: AtomKind, rights: u64) -> Hash {
-    let usual = kind == AtomKind::Function && rights == u64::from((object::elf::PF_R | object::elf::PF_X).0);
+    let usual = kind == AtomKind::Function
+        && rights == u64::from((object::elf::PF_R | object::elf::PF_X).0);
     if rights == 0 || usual { hash } else { hash.with_number(RIGHTS, rights) }
 }
 
-/// The first line of each output section that has content. To look for it anew for every member would be quadratic:
-/// coverage and sanitizers give every function some data in sections of their own.
+/// The first line of each output section that has content. To look for it anew for every member
+/// would be quadratic: coverage and sanitizers give every function some data in sections of their
+/// own.
 fn first_members<'a>(placement: &Placement<'a>) -> FxHashMap<&'a [u8], u32> {
     let mut first = FxHashMap::default();
     let mut last: &[u8] = b"";

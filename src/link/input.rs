@@ -14,9 +14,13 @@ pub enum InputError {
     NotUnderstood { object: String, error: ElfError },
     #[error("{object}: section {section} of the linker's map is not in it")]
     NoSuchSection { object: String, section: String },
-    #[error("{object}: section {section} has another size than in the linker's map: was it built again?")]
+    #[error(
+        "{object}: section {section} has another size than in the linker's map: was it built again?"
+    )]
     OtherSize { object: String, section: String },
-    #[error("{object}: several of its sections are called {section}, and it cannot be told which was linked")]
+    #[error(
+        "{object}: several of its sections are called {section}, and it cannot be told which was linked"
+    )]
     Ambiguous { object: String, section: String },
 }
 

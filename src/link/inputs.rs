@@ -1,5 +1,5 @@
-//! The objects of a link. In: the placement. Out: each object or archive member that the linker used, with its
-//! record and the addresses of its sections.
+//! The objects of a link. In: the placement. Out: each object or archive member that the linker
+//! used, with its record and the addresses of its sections.
 
 use super::early::Early;
 use super::files::{Files, FoundObject};
@@ -27,12 +27,22 @@ impl<'p, 'a> Groups<'p, 'a> {
     }
 
     /// The files that have to be open while their records are used, and others.
-    pub fn open<'e>(&self, others: &[&Path], early: &'e Early, settings: &Settings) -> Result<Files<'e>, InputError> {
+    pub fn open<'e>(
+        &self,
+        others: &[&Path],
+        early: &'e Early,
+        settings: &Settings,
+    ) -> Result<Files<'e>, InputError> {
         let others = others.iter().map(|path| (path.as_os_str().as_bytes(), None));
-        Files::open(self.placement.objects.iter().map(|object| object.0).chain(others), early, settings)
+        Files::open(
+            self.placement.objects.iter().map(|object| object.0).chain(others),
+            early,
+            settings,
+        )
     }
 
-    /// Reads or makes the record of every object that was not read early, and finds its sections in the map.
+    /// Reads or makes the record of every object that was not read early, and finds its sections in
+    /// the map.
     pub fn read<'f>(
         &self,
         files: &'f Files,
@@ -58,7 +68,10 @@ impl<'p, 'a> Groups<'p, 'a> {
         let mut groups = Vec::with_capacity(self.placement.objects.len());
         for (group, &(name, _)) in self.placement.objects.iter().enumerate() {
             let found = files.objects(name)?.into_iter();
-            groups.push((group, found.map(|found| (found, early.remove(&found.object.place_in_memory()))).collect()));
+            groups.push((
+                group,
+                found.map(|found| (found, early.remove(&found.object.place_in_memory()))).collect(),
+            ));
         }
         let inputs: Vec<_> = match self.placement.sections.len() < MANY {
             true => groups.into_iter().map(read).collect(),

@@ -1,5 +1,6 @@
-//! The shared libraries of the project that a binary was linked with. In: the command line, and later the
-//! binary. Out: for each library that the binary asks the loader for and that has a manifest, the path at which it was linked.
+//! The shared libraries of the project that a binary was linked with. In: the command line, and
+//! later the binary. Out: for each library that the binary asks the loader for and that has a
+//! manifest, the path at which it was linked.
 
 use super::arguments::LinkerJob;
 use crate::elf::binary::Binary;
@@ -16,19 +17,27 @@ pub struct Library {
 }
 
 /// The libraries of the project that the linker may take: files that are not linked in.
-pub fn of_project(settings: &Settings, job: &LinkerJob, is_linked_in: impl Fn(&Path) -> bool) -> Vec<Library> {
+pub fn of_project(
+    settings: &Settings,
+    job: &LinkerJob,
+    is_linked_in: impl Fn(&Path) -> bool,
+) -> Vec<Library> {
     let mut seen = FxHashSet::default();
-    let new = candidates(job).filter(|path| !is_linked_in(path)).filter(|path| seen.insert(path.clone()));
-    let described = new.filter(|path| path.exists() && manifest_file::find(settings, path).exists());
+    let new =
+        candidates(job).filter(|path| !is_linked_in(path)).filter(|path| seen.insert(path.clone()));
+    let described =
+        new.filter(|path| path.exists() && manifest_file::find(settings, path).exists());
     described.filter_map(|path| Some(Library { name: name_of(&path)?, path })).collect()
 }
 
 /// Those that a binary asks for: name and path, relative to the folder of the binary.
 pub fn needed(libraries: &[Library], output: &Path, binary: &Binary) -> Vec<(String, String)> {
-    let Some(folder) = absolute(output).ok().and_then(|output| Some(output.parent()?.to_owned())) else {
+    let Some(folder) = absolute(output).ok().and_then(|output| Some(output.parent()?.to_owned()))
+    else {
         return Vec::new();
     };
-    let needed = libraries.iter().filter(|library| binary.dynamic.needed.contains(&library.name.as_bytes()));
+    let needed =
+        libraries.iter().filter(|library| binary.dynamic.needed.contains(&library.name.as_bytes()));
     needed
         .filter_map(|library| {
             let path = relative(&folder, &absolute(&library.path).ok()?);
@@ -46,7 +55,10 @@ fn candidates(job: &LinkerJob) -> impl Iterator<Item = PathBuf> {
                 Some(file) => file.to_vec(),
                 None => [b"lib", name, b".so"].concat(),
             };
-            job.library_paths.iter().map(|folder| folder.join(std::ffi::OsStr::from_bytes(&file))).collect()
+            job.library_paths
+                .iter()
+                .map(|folder| folder.join(std::ffi::OsStr::from_bytes(&file)))
+                .collect()
         }
     })
 }
@@ -61,7 +73,8 @@ fn name_of(path: &Path) -> Option<String> {
 
 /// The way from a folder to a file, both absolute.
 fn relative(folder: &Path, file: &Path) -> PathBuf {
-    let common = folder.components().zip(file.components()).take_while(|(one, other)| one == other).count();
+    let common =
+        folder.components().zip(file.components()).take_while(|(one, other)| one == other).count();
     let up = folder.components().skip(common).map(|_| Component::ParentDir);
     up.chain(file.components().skip(common)).collect()
 }
@@ -74,6 +87,9 @@ mod tests {
     fn paths_lead_from_the_binary_to_the_library() {
         let relative = |folder, file| relative(Path::new(folder), Path::new(file));
         assert_eq!(relative("/p/src", "/p/src/.libs/libx.so"), Path::new(".libs/libx.so"));
-        assert_eq!(relative("/p/tests/.libs", "/p/src/.libs/libx.so"), Path::new("../../src/.libs/libx.so"));
+        assert_eq!(
+            relative("/p/tests/.libs", "/p/src/.libs/libx.so"),
+            Path::new("../../src/.libs/libx.so")
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! What was linked, and where. In: the linker's map, while it is written, and what was opened early. Out: the placement,
-//! the objects with the addresses of their sections, and what their symbols mean to each other.
+//! What was linked, and where. In: the linker's map, while it is written, and what was opened
+//! early. Out: the placement, the objects with the addresses of their sections, and what their
+//! symbols mean to each other.
 
 use super::early::{Early, Records};
 use super::files::Files;
@@ -28,8 +29,8 @@ pub struct Linked<'f, 'e> {
 }
 
 impl<'f, 'e: 'f> Linked<'f, 'e> {
-    /// Reads the map to its end, and gives the objects that it names their places. The error is the reason why that
-    /// cannot be done.
+    /// Reads the map to its end, and gives the objects that it names their places. The error is the
+    /// reason why that cannot be done.
     pub fn read(
         settings: &Settings,
         map: &'f MapText<'f>,
@@ -40,7 +41,8 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         if map.feed().after(None).is_none() {
             return Err("the linker wrote no map that could be read".to_owned());
         }
-        let (kind, mut placement) = map::read(map.feed()).map_err(|error| format!("the linker's map: {error}"))?;
+        let (kind, mut placement) =
+            map::read(map.feed()).map_err(|error| format!("the linker's map: {error}"))?;
         map.wait();
         let is_optimised = lto::take_apart(&mut placement);
         let sources = if is_optimised { lto::sources(early) } else { Vec::new() };
@@ -48,7 +50,8 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         let opened = groups.open(&sources, early, settings).map_err(|error| error.to_string())?;
         let files = files.get_or_init(|| opened);
         let Records { mut objects, names } = records;
-        let mut inputs = groups.read(files, &mut objects, finished).map_err(|error| error.to_string())?;
+        let mut inputs =
+            groups.read(files, &mut objects, finished).map_err(|error| error.to_string())?;
         if is_optimised {
             let optimised = Optimised::read(files, &sources)?;
             let count = optimised.inputs.len();

@@ -1,6 +1,7 @@
-//! Link-time optimisation: the code in the binary comes from objects that the linker's plugin makes and removes, and no map says of
-//! which definitions. In: the placement, the files of the command line. Out: the placement without those objects, and
-//! the objects whose definitions are, or may be, in the binary. They have records at the AST level, which need no places.
+//! Link-time optimisation: the code in the binary comes from objects that the linker's plugin makes
+//! and removes, and no map says of which definitions. In: the placement, the files of the command
+//! line. Out: the placement without those objects, and the objects whose definitions are, or may
+//! be, in the binary. They have records at the AST level, which need no places.
 
 use super::arguments::LinkerJob;
 use super::early::Early;
@@ -15,8 +16,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The name of an object that a plugin made: GCC's, LLVM's, and LLVM's in lld, which since its version 18 names them after the
-/// binary (`prog.lto.o`, `prog.lto.part.o`).
+/// The name of an object that a plugin made: GCC's, LLVM's, and LLVM's in lld, which since its
+/// version 18 names them after the binary (`prog.lto.o`, `prog.lto.part.o`).
 pub fn is_product(file: &[u8]) -> bool {
     let last = file.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     let of_lld = || last.ends_with(b".o") && memchr::memmem::find(last, b".lto.").is_some();
@@ -55,7 +56,8 @@ impl<'f> Optimised<'f> {
                 if !holds_bitcode(object.bytes()) {
                     continue;
                 }
-                let problem = "it holds bitcode for link-time optimisation, and no record of definitions";
+                let problem =
+                    "it holds bitcode for link-time optimisation, and no record of definitions";
                 let record = object.record().ok().filter(|(record, _)| record.bitcode);
                 let (mut record, is_fresh) = record.ok_or_else(|| format!("{label}: {problem}"))?;
                 // There may be machine code beside the bitcode; that was not linked.
@@ -67,7 +69,9 @@ impl<'f> Optimised<'f> {
             }
         }
         if inputs.is_empty() && members.is_empty() {
-            return Err("it was optimised when it was linked, and it cannot be told from what".to_owned());
+            return Err(
+                "it was optimised when it was linked, and it cannot be told from what".to_owned()
+            );
         }
         let count = members.len();
         inputs.extend(members);
@@ -75,13 +79,19 @@ impl<'f> Optimised<'f> {
     }
 }
 
-/// Of an archive the linker takes the members that it needs, and does not say which. That does not matter where nobody
-/// else has what a member defines, and nobody can do without it: whoever refers to it has it then. `inputs` are all of the
-/// link, with the members at their end.
+/// Of an archive the linker takes the members that it needs, and does not say which. That does not
+/// matter where nobody else has what a member defines, and nobody can do without it: whoever refers
+/// to it has it then. `inputs` are all of the link, with the members at their end.
 ///
-/// The `optimised` ones before those may use what some file defines that is not on the command line. Where they need it, the
-/// graph has no answer; where they can do without, none is told from nobody.
-pub fn check(inputs: &[Input], optimised: usize, members: usize, binary: &Binary) -> Result<(), String> {
+/// The `optimised` ones before those may use what some file defines that is not on the command
+/// line. Where they need it, the graph has no answer; where they can do without, none is told from
+/// nobody.
+pub fn check(
+    inputs: &[Input],
+    optimised: usize,
+    members: usize,
+    binary: &Binary,
+) -> Result<(), String> {
     let (first_optimised, first) = (inputs.len() - optimised, inputs.len() - members);
     let mut definers: FxHashMap<Hash, u32> = FxHashMap::default();
     let mut dispensable: FxHashSet<Hash> = FxHashSet::default();
@@ -93,14 +103,19 @@ pub fn check(inputs: &[Input], optimised: usize, members: usize, binary: &Binary
         }
     }
     let imports = binary.dynamic.symbols.iter().filter(|symbol| !symbol.is_defined);
-    let imports: FxHashSet<Hash> = imports.map(|symbol| Symbol::hash_of_bytes(symbol.name)).collect();
+    let imports: FxHashSet<Hash> =
+        imports.map(|symbol| Symbol::hash_of_bytes(symbol.name)).collect();
     for input in &inputs[first_optimised..] {
         let is_nobodys = |symbol: &&Symbol| {
-            let is_known = definers.contains_key(&symbol.name_hash) || imports.contains(&symbol.name_hash);
+            let is_known =
+                definers.contains_key(&symbol.name_hash) || imports.contains(&symbol.name_hash);
             symbol.kind == SymbolKind::Undefined && symbol.weak && !is_known
         };
         if let Some(symbol) = input.record.symbols.iter().find(is_nobodys) {
-            return Err(format!("{}: it cannot be told whether anything defines {}", input.label, symbol.name));
+            return Err(format!(
+                "{}: it cannot be told whether anything defines {}",
+                input.label, symbol.name
+            ));
         }
     }
     dispensable.extend(imports);
@@ -112,21 +127,25 @@ pub fn check(inputs: &[Input], optimised: usize, members: usize, binary: &Binary
         };
         if let Some(symbol) = member.record.symbols.iter().find(is_doubtful) {
             let (label, name) = (&member.label, symbol.name);
-            return Err(format!("{label}: optimised when it was linked, if at all: {name} may be another one's"));
+            return Err(format!(
+                "{label}: optimised when it was linked, if at all: {name} may be another one's"
+            ));
         }
     }
     Ok(())
 }
 
-/// What decides over the code besides the bitcode: who made it, and the options of the link. GCC's driver tells its own options
-/// to those that it starts by a variable.
+/// What decides over the code besides the bitcode: who made it, and the options of the link. GCC's
+/// driver tells its own options to those that it starts by a variable.
 pub fn frame(job: &LinkerJob, producers: Vec<&[u8]>) -> Vec<Vec<u8>> {
     // Names of files, and of others' options.
-    const OTHERS: [&str; 6] = ["/", "-fresolution=", "-pass-through=", "dwo_dir=", "obj-path=", "jobs="];
+    const OTHERS: [&str; 6] =
+        ["/", "-fresolution=", "-pass-through=", "dwo_dir=", "obj-path=", "jobs="];
     let said = job.generation.iter().map(|word| word.as_bytes().to_vec());
     let mut frame = vec![b"optimised".to_vec()];
     frame.extend(producers.into_iter().map(<[u8]>::to_vec));
-    frame.extend(said.filter(|word| !OTHERS.iter().any(|start| word.starts_with(start.as_bytes()))));
+    frame
+        .extend(said.filter(|word| !OTHERS.iter().any(|start| word.starts_with(start.as_bytes()))));
     let driver = std::env::var_os("COLLECT_GCC_OPTIONS").unwrap_or_default();
     let words = driver.as_bytes().split(|byte| *byte == b'\'').filter(|word| is_about_code(word));
     frame.extend(words.map(<[u8]>::to_vec));

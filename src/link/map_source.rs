@@ -1,8 +1,8 @@
-//! Where the linker's map comes from: from us, written into memory by the linker; or from the user, who asked
-//! for it, and whose file is read and left as it is.
+//! Where the linker's map comes from: from us, written into memory by the linker; or from the user,
+//! who asked for it, and whose file is read and left as it is.
 //!
-//! In: what will be linked, and by which kind of linker. Out: the arguments with the map asked for, and
-//! afterwards the map.
+//! In: what will be linked, and by which kind of linker. Out: the arguments with the map asked for,
+//! and afterwards the map.
 
 use super::arguments::{LinkerJob, UserMap};
 use crate::process::linker::LinkerKind;
@@ -24,13 +24,14 @@ pub enum MapSource {
 }
 
 impl MapSource {
-    /// The source for this link. An object (`-r`) is not placed, so no map of it is needed; a linker that we do not know is
-    /// not asked for one.
+    /// The source for this link. An object (`-r`) is not placed, so no map of it is needed; a
+    /// linker that we do not know is not asked for one.
     pub fn choose(job: &LinkerJob, kind: Option<LinkerKind>) -> Self {
         let Some(kind) = kind.filter(|_| !job.relocatable) else { return MapSource::None };
         match &job.map {
             UserMap::Stdout => MapSource::None,
-            // mold 1.10 fails an assertion when a map is to show a function that `--defsym` has named.
+            // mold 1.10 fails an assertion when a map is to show a function that `--defsym` has
+            // named.
             UserMap::None if kind == LinkerKind::Mold && !job.defsyms.is_empty() => MapSource::None,
             UserMap::None => Self::ours(kind).unwrap_or(MapSource::None),
             UserMap::File(path) => {
@@ -55,14 +56,18 @@ impl MapSource {
         Some(MapSource::Ours(memory, path))
     }
 
-    /// The user's arguments, with the option for our map in front: should the user ask for one in a way
-    /// that we missed, the last one counts. `-flavor` has to stay the first.
+    /// The user's arguments, with the option for our map in front: should the user ask for one in a
+    /// way that we missed, the last one counts. `-flavor` has to stay the first.
     pub fn ask(&self, user: &[OsString]) -> Vec<OsString> {
         let mut arguments = user.to_vec();
         if let MapSource::Ours(_, path) = self {
             let mut option = OsString::from("-Map=");
             option.push(path);
-            let front = if user.first().is_some_and(|word| word == "-flavor") { user.len().min(2) } else { 0 };
+            let front = if user.first().is_some_and(|word| word == "-flavor") {
+                user.len().min(2)
+            } else {
+                0
+            };
             arguments.insert(front, option);
         }
         arguments
@@ -132,16 +137,22 @@ mod tests {
         let map = MapSource::choose(&LinkerJob::default(), Some(LinkerKind::Gold));
         let words = |list: &[&str]| list.iter().map(OsString::from).collect::<Vec<_>>();
         let asked = map.ask(&words(&["-o", "x"]));
-        assert!(asked[0].as_bytes().starts_with(b"-Map=/proc/") && asked[1..] == words(&["-o", "x"]));
+        assert!(
+            asked[0].as_bytes().starts_with(b"-Map=/proc/") && asked[1..] == words(&["-o", "x"])
+        );
         assert_eq!(map.ask(&words(&["-flavor", "gnu", "x"]))[..2], words(&["-flavor", "gnu"]));
     }
 
     #[test]
     fn no_map_is_asked_for_where_it_would_show_or_fail() {
-        let asks = |job: &LinkerJob, kind| matches!(MapSource::choose(job, kind), MapSource::Ours(..));
+        let asks =
+            |job: &LinkerJob, kind| matches!(MapSource::choose(job, kind), MapSource::Ours(..));
         let plain = LinkerJob::default();
         assert!(asks(&plain, Some(LinkerKind::GnuLd)) && !asks(&plain, None));
-        assert!(!asks(&LinkerJob { map: UserMap::Stdout, ..plain.clone() }, Some(LinkerKind::GnuLd)));
+        assert!(!asks(
+            &LinkerJob { map: UserMap::Stdout, ..plain.clone() },
+            Some(LinkerKind::GnuLd)
+        ));
         assert!(!asks(&LinkerJob { relocatable: true, ..plain }, Some(LinkerKind::GnuLd)));
     }
 

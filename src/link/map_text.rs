@@ -1,5 +1,5 @@
-//! The text of the linker's map, read while the linker writes it. In: where the map comes from, and word that the linker
-//! has ended. Out: pieces of whole lines, each as soon as it is there.
+//! The text of the linker's map, read while the linker writes it. In: where the map comes from, and
+//! word that the linker has ended. Out: pieces of whole lines, each as soon as it is there.
 
 use super::map::feed::{Bytes, Feed};
 use super::map_source::MapSource;
@@ -41,8 +41,8 @@ struct ReaderState {
 }
 
 impl<'m> MapText<'m> {
-    /// The map from there. A linker that is a script may run another one twice: then `is_live` is to be false, and the map
-    /// is read at the end.
+    /// The map from there. A linker that is a script may run another one twice: then `is_live` is
+    /// to be false, and the map is read at the end.
     pub fn new(source: &'m MapSource, is_live: bool) -> Self {
         let progress = Arc::new(Progress { is_live, ..Progress::default() });
         let reader = Arc::clone(&progress);
@@ -72,16 +72,19 @@ impl<'m> MapText<'m> {
         self.feed.pieces().for_each(drop);
     }
 
-    /// Waits for the end. The text ends with a line, and is what was written: should the linker have run twice, we may have
-    /// read the start of one map and the end of another.
+    /// Waits for the end. The text ends with a line, and is what was written: should the linker
+    /// have run twice, we may have read the start of one map and the end of another.
     pub fn is_whole(&self) -> bool {
         let pieces: Vec<&[u8]> = self.feed.pieces().map(|piece| &**piece).collect();
-        let ends = pieces.last().is_some_and(|piece| piece.ends_with(b"\n")) && self.progress.lock().line.is_empty();
+        let ends = pieces.last().is_some_and(|piece| piece.ends_with(b"\n"))
+            && self.progress.lock().line.is_empty();
         ends && match self.source {
             MapSource::None => false,
             MapSource::Users(..) => true,
             MapSource::Ours(..) if !self.progress.is_live => true,
-            MapSource::Ours(memory, _) => memory.content().is_ok_and(|content| consists_of(&content, &pieces)),
+            MapSource::Ours(memory, _) => {
+                memory.content().is_ok_and(|content| consists_of(&content, &pieces))
+            }
         }
     }
 }
@@ -183,7 +186,11 @@ mod tests {
             let first = text.feed().after(None);
             has_read.send(()).unwrap();
             let second = text.feed().after(first);
-            assert!([first, second].iter().all(|piece| piece.is_some_and(|piece| piece.ends_with(b"\n"))));
+            assert!(
+                [first, second]
+                    .iter()
+                    .all(|piece| piece.is_some_and(|piece| piece.ends_with(b"\n")))
+            );
         });
         assert_eq!(lines(&text), whole.as_bytes());
         assert!(text.is_whole());

@@ -1,6 +1,7 @@
-//! Which section of an object a line of the map means: the map knows sections only by name and size. In: the
-//! records of an object (of several, when an archive has members of the same name) and its lines of the
-//! map. Out: the objects that were linked, with an address for each atom that was placed.
+//! Which section of an object a line of the map means: the map knows sections only by name and
+//! size. In: the records of an object (of several, when an archive has members of the same name)
+//! and its lines of the map. Out: the objects that were linked, with an address for each atom that
+//! was placed.
 
 use super::input::{Input, InputError, SymbolAddresses};
 use super::sections::{Alike, Candidate, Sections};
@@ -17,14 +18,16 @@ pub fn place<'a>(
 ) -> Result<Vec<Input<'a>>, InputError> {
     let label = inputs.first().map(|input| input.label.clone()).unwrap_or_default();
     if inputs.len() > 1 {
-        let places: FxHashSet<(&[u8], u64)> = placed.iter().map(|section| (section.name, section.address)).collect();
+        let places: FxHashSet<(&[u8], u64)> =
+            placed.iter().map(|section| (section.name, section.address)).collect();
         inputs.retain(|input| is_linked(&input.record, &places, symbols));
         if inputs.is_empty() {
             return Err(InputError::Ambiguous { object: label, section: "(any)".to_owned() });
         }
     }
     if is_whole_file(&inputs) {
-        inputs[0].addresses[0] = placed.iter().find(|section| section.size > 0).map(|section| section.address);
+        inputs[0].addresses[0] =
+            placed.iter().find(|section| section.size > 0).map(|section| section.address);
         return Ok(inputs);
     }
     let index = match &mut inputs[..] {
@@ -32,7 +35,8 @@ pub fn place<'a>(
         several => Sections::new(several.iter().map(|input| &input.record)),
     };
     let (claims, groups) = (OnceCell::new(), OnceCell::new());
-    let addresses = Matcher { label: &label, inputs: &inputs, placed, symbols, index, claims, groups }.run()?;
+    let addresses =
+        Matcher { label: &label, inputs: &inputs, placed, symbols, index, claims, groups }.run()?;
     for (Candidate { input, atom }, address) in addresses {
         give_place(&mut inputs[input as usize], atom as usize, address);
     }
@@ -55,11 +59,18 @@ fn entries<'r, 'a>(record: &'r Record<'a>, first: usize) -> &'r [Atom<'a>] {
     &rest[..count]
 }
 
-/// Among members of the same name, those were linked whose symbols ended in sections that the map lists.
-fn is_linked(record: &Record, places: &FxHashSet<(&[u8], u64)>, symbols: &dyn SymbolAddresses) -> bool {
+/// Among members of the same name, those were linked whose symbols ended in sections that the map
+/// lists.
+fn is_linked(
+    record: &Record,
+    places: &FxHashSet<(&[u8], u64)>,
+    symbols: &dyn SymbolAddresses,
+) -> bool {
     record.symbols.iter().any(|symbol| {
         let SymbolKind::Defined { atom, offset } = symbol.kind else { return false };
-        let (Some(atom), Some(address)) = (record.atoms.get(atom as usize), symbols.address(symbol.name_hash)) else {
+        let (Some(atom), Some(address)) =
+            (record.atoms.get(atom as usize), symbols.address(symbol.name_hash))
+        else {
             return false;
         };
         places.contains(&(atom.section_name.as_bytes(), address.wrapping_sub(offset)))
@@ -76,14 +87,17 @@ struct Matcher<'i, 'a, 'p> {
     placed: &'i [PlacedSection<'p>],
     symbols: &'i dyn SymbolAddresses,
     index: Sections<'a>,
-    /// Where the symbols of atoms say that the atoms are. Made when several sections bear one name, as all of them do
-    /// with `-fno-unique-section-names`; to ask every symbol for every line would be cubic.
+    /// Where the symbols of atoms say that the atoms are. Made when several sections bear one name,
+    /// as all of them do with `-fno-unique-section-names`; to ask every symbol for every line would
+    /// be cubic.
     claims: OnceCell<FxHashMap<u64, Vec<Candidate>>>,
-    /// For each group of an input that has members with names of their own: whether one of them was placed.
+    /// For each group of an input that has members with names of their own: whether one of them was
+    /// placed.
     groups: OnceCell<FxHashMap<(usize, u32), bool>>,
 }
 
-/// Linkers drop entries of unwind tables. (AArch64's `crtbeginT.o` names its table, so that it is an atom.)
+/// Linkers drop entries of unwind tables. (AArch64's `crtbeginT.o` names its table, so that it is
+/// an atom.)
 fn is_condensed(line: &PlacedSection) -> bool {
     line.name == b".eh_frame"
 }
@@ -100,8 +114,8 @@ impl Matcher<'_, '_, '_> {
         Ok(found)
     }
 
-    /// The lines of each name in the index. Others are of sections without an atom: notes, unwind tables, merged
-    /// strings, commons.
+    /// The lines of each name in the index. Others are of sections without an atom: notes, unwind
+    /// tables, merged strings, commons.
     fn lines(&self) -> Vec<Option<Alike<&PlacedSection<'_>>>> {
         let mut lines: Vec<Option<Alike<&PlacedSection>>> = Vec::new();
         lines.resize_with(self.index.named.len(), || None);
@@ -135,7 +149,9 @@ impl Matcher<'_, '_, '_> {
         found: &mut Vec<(Candidate, u64)>,
     ) -> Result<(), InputError> {
         match (candidates.only(), lines.only()) {
-            (Some(candidate), Some(line)) if self.size(candidate) == line.size || is_condensed(line) => {
+            (Some(candidate), Some(line))
+                if self.size(candidate) == line.size || is_condensed(line) =>
+            {
                 found.push((candidate, line.address));
                 Ok(())
             }
@@ -147,8 +163,8 @@ impl Matcher<'_, '_, '_> {
         }
     }
 
-    /// Several sections bear the name. Symbols tell which line means which; what is left must be as many lines as
-    /// sections that can have been linked, and then both are in the same order.
+    /// Several sections bear the name. Symbols tell which line means which; what is left must be as
+    /// many lines as sections that can have been linked, and then both are in the same order.
     fn match_several(
         &self,
         candidates: &[Candidate],
@@ -168,11 +184,16 @@ impl Matcher<'_, '_, '_> {
             }
         }
         let is_left = |candidate: &Candidate| {
-            open.contains(candidate) && self.size(*candidate) > 0 && self.group_is_linked(*candidate)
+            open.contains(candidate)
+                && self.size(*candidate) > 0
+                && self.group_is_linked(*candidate)
         };
         let open: Vec<Candidate> = candidates.iter().copied().filter(is_left).collect();
-        let fits = |&candidate: &Candidate, line: &&PlacedSection| self.size(candidate) == line.size;
-        if open.len() != left.len() || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line)) {
+        let fits =
+            |&candidate: &Candidate, line: &&PlacedSection| self.size(candidate) == line.size;
+        if open.len() != left.len()
+            || !open.iter().zip(&left).all(|(candidate, line)| fits(candidate, line))
+        {
             let section = String::from_utf8_lossy(lines[0].name).into_owned();
             return Err(InputError::Ambiguous { object: self.label.to_owned(), section });
         }
@@ -180,13 +201,15 @@ impl Matcher<'_, '_, '_> {
         Ok(())
     }
 
-    /// For each address the atoms, in order, with a symbol whose own address says that they start there.
+    /// For each address the atoms, in order, with a symbol whose own address says that they start
+    /// there.
     fn claims(&self) -> &FxHashMap<u64, Vec<Candidate>> {
         self.claims.get_or_init(|| {
             let mut claims: FxHashMap<u64, Vec<Candidate>> = FxHashMap::default();
             for (input, object) in self.inputs.iter().enumerate() {
                 for symbol in &object.record.symbols {
-                    let (SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset }) = symbol.kind
+                    let (SymbolKind::Defined { atom, offset }
+                    | SymbolKind::Indirect { atom, offset }) = symbol.kind
                     else {
                         continue;
                     };
@@ -212,7 +235,9 @@ impl Matcher<'_, '_, '_> {
             let placed: FxHashSet<&[u8]> = self.placed.iter().map(|line| line.name).collect();
             let mut groups = FxHashMap::default();
             for (input, object) in self.inputs.iter().enumerate() {
-                for atom in object.record.atoms.iter().filter(|atom| atom.group != 0 && atom.size > 0) {
+                for atom in
+                    object.record.atoms.iter().filter(|atom| atom.group != 0 && atom.size > 0)
+                {
                     let name = atom.section_name.as_bytes();
                     if self.index.get(name).is_some_and(|named| named.only().is_some()) {
                         *groups.entry((input, atom.group)).or_default() |= placed.contains(name);

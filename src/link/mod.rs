@@ -1,5 +1,5 @@
-//! The link shim. In: the linker's command line, its map, the objects. Out: the binary, as the real linker makes it,
-//! and its manifest.
+//! The link shim. In: the linker's command line, its map, the objects. Out: the binary, as the real
+//! linker makes it, and its manifest.
 
 /// What a call of a linker will do.
 pub mod arguments;

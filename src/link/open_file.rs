@@ -1,5 +1,6 @@
-//! One file of a link, mapped: an object, or an archive with its members, and what was remembered of their records. In: its
-//! path. Out: the bytes of each object, or the record that an earlier link made of it.
+//! One file of a link, mapped: an object, or an archive with its members, and what was remembered
+//! of their records. In: its path. Out: the bytes of each object, or the record that an earlier
+//! link made of it.
 
 use super::remembered::Shelf;
 use crate::elf::archive::{self, Content};
@@ -38,7 +39,13 @@ impl OpenFile {
         let (bytes, metadata) = sys::map_with_metadata(path)?;
         let shelf = Shelf::open(&metadata, settings);
         let members = archive::is_archive(&bytes).then(|| Members::read(&bytes));
-        Ok(OpenFile { path: path.to_owned(), identity: FileIdentity::of(&metadata), bytes, shelf, members })
+        Ok(OpenFile {
+            path: path.to_owned(),
+            identity: FileIdentity::of(&metadata),
+            bytes,
+            shelf,
+            members,
+        })
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -64,14 +71,21 @@ impl OpenFile {
         self.object_at(&self.bytes)
     }
 
-    /// The records that can be read without the map: of an object its own, of an archive those that are remembered.
+    /// The records that can be read without the map: of an object its own, of an archive those that
+    /// are remembered.
     pub fn records(&self) -> Vec<(usize, (Record<'_>, bool))> {
         if self.members.is_none() {
             let object = self.object();
-            return object.record().map(|record| (object.place_in_memory(), record)).into_iter().collect();
+            return object
+                .record()
+                .map(|record| (object.place_in_memory(), record))
+                .into_iter()
+                .collect();
         }
         let start = self.bytes.as_ptr() as usize;
-        let decode = |(place, record): (u64, _)| Some((start + place as usize, (Record::decode(record).ok()?, false)));
+        let decode = |(place, record): (u64, _)| {
+            Some((start + place as usize, (Record::decode(record).ok()?, false)))
+        };
         self.shelf.iter().flat_map(Shelf::records).filter_map(decode).collect()
     }
 
@@ -82,11 +96,12 @@ impl OpenFile {
     }
 }
 
-/// The members of one archive, sorted by the last part of their names: linkers differ in how much of a thin archive's
-/// paths they show.
+/// The members of one archive, sorted by the last part of their names: linkers differ in how much
+/// of a thin archive's paths they show.
 pub struct Members(pub(super) Vec<Member>);
 
-/// Where the name and the content of a member lie in the archive; the content may be a file of its own.
+/// Where the name and the content of a member lie in the archive; the content may be a file of its
+/// own.
 pub struct Member {
     pub(super) name: Range<usize>,
     pub(super) content: Option<Range<usize>>,

@@ -1,13 +1,15 @@
-//! The options of linkers (GNU ld, gold, lld, mold) that matter here, as sorted tables: those that take an
-//! argument of their own, which must not be taken for an input file, and those that change what is
-//! linked. Every other option is a plain flag and is not listed, unless it starts like a listed one.
+//! The options of linkers (GNU ld, gold, lld, mold) that matter here, as sorted tables: those that
+//! take an argument of their own, which must not be taken for an input file, and those that change
+//! what is linked. Every other option is a plain flag and is not listed, unless it starts like a
+//! listed one.
 //!
 //! In: one argument. Out: its entry, and where its value is.
 
 use Effect::{
     BindLocally, Defsym, FixedAddress, Format, Generate, Icf, JustSymbols, Library, LibraryPath,
-    LinkerOption as EntryPoint, Map, Nothing, ObjectsAsMembers, Optimise, Output, PrintMap, Relocatable, Script,
-    SectionStart, Shared, Static, Stops, StripAll, Version, VersionScript, Wrap,
+    LinkerOption as EntryPoint, Map, Nothing, ObjectsAsMembers, Optimise, Output, PrintMap,
+    Relocatable, Script, SectionStart, Shared, Static, Stops, StripAll, Version, VersionScript,
+    Wrap,
 };
 use Form::{Flag, Takes};
 use std::ffi::OsStr;
@@ -94,8 +96,8 @@ const fn entry(name: &'static str, form: Form, effect: Effect) -> LinkerOption {
     LinkerOption { name, form, effect }
 }
 
-/// The entry for an argument that starts with a dash. Long options may have one dash or two; but with one,
-/// what starts with `o` is `-o` and its value.
+/// The entry for an argument that starts with a dash. Long options may have one dash or two; but
+/// with one, what starts with `o` is `-o` and its value.
 pub fn look_up(argument: &OsStr) -> Option<(LinkerOption, Value<'_>)> {
     let bytes = argument.as_bytes();
     match bytes {
@@ -106,7 +108,8 @@ pub fn look_up(argument: &OsStr) -> Option<(LinkerOption, Value<'_>)> {
     }
 }
 
-/// Abbreviations are for two dashes only: with one, they would claim what belongs to a short option.
+/// Abbreviations are for two dashes only: with one, they would claim what belongs to a short
+/// option.
 fn look_up_long(word: &[u8], may_be_short: bool) -> Option<(LinkerOption, Value<'_>)> {
     let end = word.iter().position(|&byte| byte == b'=');
     let name = &word[..end.unwrap_or(word.len())];
@@ -124,10 +127,11 @@ fn look_up_long(word: &[u8], may_be_short: bool) -> Option<(LinkerOption, Value<
     Some((entry, value))
 }
 
-/// The one option that starts with `name`. GNU ld takes the start of a long option for the whole, if only
-/// one starts so.
+/// The one option that starts with `name`. GNU ld takes the start of a long option for the whole,
+/// if only one starts so.
 fn unabbreviated(name: &[u8], at: usize) -> Option<LinkerOption> {
-    let mut candidates = LONG[at..].iter().take_while(|entry| entry.name.as_bytes().starts_with(name));
+    let mut candidates =
+        LONG[at..].iter().take_while(|entry| entry.name.as_bytes().starts_with(name));
     let first = candidates.next()?;
     if name.len() < 3 || candidates.next().is_some() { None } else { Some(*first) }
 }
@@ -357,7 +361,9 @@ mod tests {
 
     #[test]
     fn plain_flags_are_not_listed() {
-        for flag in ["--gc-sections", "-pie", "-(", "--", "-", "--build-id=sha1", "--no-undefined", "x"] {
+        for flag in
+            ["--gc-sections", "-pie", "-(", "--", "-", "--build-id=sha1", "--no-undefined", "x"]
+        {
             assert_eq!(found(flag), None, "{flag}");
         }
     }

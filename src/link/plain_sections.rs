@@ -1,9 +1,11 @@
-//! Objects for linker scripts that know no sections of single functions. In: a link with scripts, whose patterns name input
-//! sections. Out: copies of those inputs that have sections which our options made and which no pattern takes in (`.text.main`,
-//! where the script says `*(.text)` and discards the rest), with the names that the sections have without our options.
+//! Objects for linker scripts that know no sections of single functions. In: a link with scripts,
+//! whose patterns name input sections. Out: copies of those inputs that have sections which our
+//! options made and which no pattern takes in (`.text.main`, where the script says `*(.text)` and
+//! discards the rest), with the names that the sections have without our options.
 //!
-//! Only names are changed, in place, so that a copy is its input byte by byte in everything else. Several sections of one name in
-//! an object are nothing unusual. The map then tells of other files and sections than the records do: the binary counts whole.
+//! Only names are changed, in place, so that a copy is its input byte by byte in everything else.
+//! Several sections of one name in an object are nothing unusual. The map then tells of other files
+//! and sections than the records do: the binary counts whole.
 
 use super::arguments::LinkerJob;
 use crate::elf::archive::{self, Content};
@@ -43,8 +45,12 @@ pub struct Copies {
 impl Copies {
     /// The copies that a link needs; `None` if its scripts take in all as it is.
     pub fn for_scripts(job: &LinkerJob) -> Option<Self> {
-        let texts: Vec<Vec<u8>> = job.scripts.iter().map(fs::read).collect::<io::Result<_>>().ok()?;
-        let patterns = texts.iter().flat_map(|text| patterns(&String::from_utf8_lossy(text))).collect::<Vec<_>>();
+        let texts: Vec<Vec<u8>> =
+            job.scripts.iter().map(fs::read).collect::<io::Result<_>>().ok()?;
+        let patterns = texts
+            .iter()
+            .flat_map(|text| patterns(&String::from_utf8_lossy(text)))
+            .collect::<Vec<_>>();
         if patterns.is_empty() {
             return None;
         }
@@ -70,8 +76,9 @@ impl Copies {
 
     /// The words of the link, with copies for inputs.
     pub fn arguments(&self, arguments: &[OsString]) -> Vec<OsString> {
-        let copy =
-            |word: &OsString| self.replaced.iter().find(|(input, _)| input == word).map(|(_, copy)| copy.clone());
+        let copy = |word: &OsString| {
+            self.replaced.iter().find(|(input, _)| input == word).map(|(_, copy)| copy.clone())
+        };
         arguments.iter().map(|word| copy(word).unwrap_or_else(|| word.clone())).collect()
     }
 
@@ -99,8 +106,8 @@ impl Drop for Copies {
     }
 }
 
-/// The patterns by which a script takes in sections, outside of what it discards. Names of output sections may be among
-/// them, which does no harm.
+/// The patterns by which a script takes in sections, outside of what it discards. Names of output
+/// sections may be among them, which does no harm.
 fn patterns(script: &str) -> Vec<String> {
     let script = without_comments(script);
     // Such a script is beside the linker's own, which takes in everything.
@@ -116,8 +123,8 @@ fn patterns(script: &str) -> Vec<String> {
         let before = script[..start].trim_end().chars().next_back();
         let is_file = script[end..].trim_start().starts_with('(');
         // A star in an expression multiplies.
-        let is_pattern =
-            word.starts_with('.') && word.len() > 1 || word.contains('*') && (word != "*" || before == Some('('));
+        let is_pattern = word.starts_with('.') && word.len() > 1
+            || word.contains('*') && (word != "*" || before == Some('('));
         if is_pattern && !is_file {
             found.push(word.to_owned());
         }
@@ -129,13 +136,17 @@ fn patterns(script: &str) -> Vec<String> {
 fn without_comments(script: &str) -> String {
     let mut parts = script.split("/*");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + " " + part.split_once("*/").map_or("", |(_, behind)| behind))
+    parts.fold(first, |text, part| {
+        text + " " + part.split_once("*/").map_or("", |(_, behind)| behind)
+    })
 }
 
 fn without_discarded(script: &str) -> String {
     let mut parts = script.split("/DISCARD/");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + " " + part.split_once('}').map_or("", |(_, behind)| behind))
+    parts.fold(first, |text, part| {
+        text + " " + part.split_once('}').map_or("", |(_, behind)| behind)
+    })
 }
 
 /// Whether a name fits a pattern of a linker script: `*`, `?` and `[…]`.
@@ -172,7 +183,8 @@ fn renamed(content: &[u8], patterns: &[String]) -> Option<Vec<u8>> {
         for member in archive::members(content).ok()? {
             if let Content::Here(bytes) = member.content {
                 let base = bytes.as_ptr() as usize - content.as_ptr() as usize;
-                changes.extend(names(bytes, patterns).into_iter().map(|(at, name)| (base + at, name)));
+                changes
+                    .extend(names(bytes, patterns).into_iter().map(|(at, name)| (base + at, name)));
             }
         }
     } else {
@@ -188,32 +200,45 @@ fn renamed(content: &[u8], patterns: &[String]) -> Option<Vec<u8>> {
 /// Where in an object which names are to be written.
 fn names(object: &[u8], patterns: &[String]) -> Vec<(usize, Vec<u8>)> {
     let Ok(parsed) = ObjectFile::parse(object) else { return Vec::new() };
-    let is_taken = |name: &str| patterns.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()));
+    let is_taken =
+        |name: &str| patterns.iter().any(|pattern| fits(pattern.as_bytes(), name.as_bytes()));
     let mut changes = Vec::new();
-    for (number, section) in parsed.sections.iter().enumerate().filter(|(_, section)| section.is_allocated()) {
+    for (number, section) in
+        parsed.sections.iter().enumerate().filter(|(_, section)| section.is_allocated())
+    {
         let begins = |name: &str| {
             let is_it = |place: &SymbolPlace| matches!(place, SymbolPlace::Section(section) if *section == number);
-            parsed.symbols.iter().any(|symbol| symbol.name == name && symbol.value == 0 && is_it(&symbol.place))
+            parsed
+                .symbols
+                .iter()
+                .any(|symbol| symbol.name == name && symbol.value == 0 && is_it(&symbol.place))
         };
         let has_function = |name: &str| parsed.symbols.iter().any(|symbol| symbol.name == name);
         let Some(plain) = plain_name(section.name, begins, has_function) else { continue };
         let at = (section.name.as_ptr() as usize).checked_sub(object.as_ptr() as usize);
-        if let Some(at) = at.filter(|at| at + plain.len() < object.len() && !is_taken(section.name) && is_taken(&plain))
-        {
+        if let Some(at) = at.filter(|at| {
+            at + plain.len() < object.len() && !is_taken(section.name) && is_taken(&plain)
+        }) {
             changes.push((at, [plain.as_bytes(), b"\0"].concat()));
         }
     }
     changes
 }
 
-/// What a section is called without our options: one of a single definition, or of the literals of one.
-fn plain_name(name: &str, begins: impl Fn(&str) -> bool, is_symbol: impl Fn(&str) -> bool) -> Option<String> {
+/// What a section is called without our options: one of a single definition, or of the literals of
+/// one.
+fn plain_name(
+    name: &str,
+    begins: impl Fn(&str) -> bool,
+    is_symbol: impl Fn(&str) -> bool,
+) -> Option<String> {
     DIVIDED.iter().find_map(|base| {
         let own = name.strip_prefix(base)?.strip_prefix('.')?;
         if begins(own) {
             return Some((*base).to_owned());
         }
-        let literals = own.find(".str").or_else(|| own.find(".cst")).filter(|_| *base == ".rodata")?;
+        let literals =
+            own.find(".str").or_else(|| own.find(".cst")).filter(|_| *base == ".rodata")?;
         is_symbol(&own[..literals]).then(|| format!("{base}{}", &own[literals..]))
     })
 }

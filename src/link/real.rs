@@ -1,8 +1,9 @@
 //! Finding the real linker that `tasting-ld` stands in for.
 //!
-//! In: what it was called, its arguments, the environment. Out: the linker's path, and how many of the
-//! arguments belong to its name. In this order: a linker named by the first argument (`tasting-ld ld.gold …`),
-//! `TASTING_LD`, the one that the driver above us would have run, the next of the same name on `PATH`.
+//! In: what it was called, its arguments, the environment. Out: the linker's path, and how many of
+//! the arguments belong to its name. In this order: a linker named by the first argument
+//! (`tasting-ld ld.gold …`), `TASTING_LD`, the one that the driver above us would have run, the
+//! next of the same name on `PATH`.
 
 use crate::process::handover::Handover;
 use crate::process::search::{self, Hit};
@@ -38,7 +39,11 @@ pub enum NoLinker {
 }
 
 /// The linker that the shim, called as `called` with `arguments`, stands for.
-pub fn linker(settings: &Settings, called: &OsStr, arguments: &[OsString]) -> Result<RealLinker, NoLinker> {
+pub fn linker(
+    settings: &Settings,
+    called: &OsStr,
+    arguments: &[OsString],
+) -> Result<RealLinker, NoLinker> {
     if let Some(word) = arguments.first()
         && let Some(hit) = launched(word)
     {
@@ -72,20 +77,41 @@ fn launched(word: &OsStr) -> Option<Hit> {
 /// `ld`, `ld.gold`, `aarch64-linux-gnu-ld`, `mold`, …
 fn is_linker_name(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
-    let last = name.rsplit('-').find(|part| !part.starts_with(|c: char| c.is_ascii_digit())).unwrap_or_default();
-    matches!(last, "ld" | "lld" | "mold" | "gold" | "wild" | "ld.bfd" | "ld.gold" | "ld.lld" | "ld.mold" | "ld.wild")
+    let last = name
+        .rsplit('-')
+        .find(|part| !part.starts_with(|c: char| c.is_ascii_digit()))
+        .unwrap_or_default();
+    matches!(
+        last,
+        "ld" | "lld"
+            | "mold"
+            | "gold"
+            | "wild"
+            | "ld.bfd"
+            | "ld.gold"
+            | "ld.lld"
+            | "ld.mold"
+            | "ld.wild"
+    )
 }
 
 fn unnamed(settings: &Settings, called: &OsStr) -> Result<PathBuf, NoLinker> {
-    let name = Path::new(called).file_name().filter(|name| names::kind(name) != names::ToolKind::Shim);
+    let name =
+        Path::new(called).file_name().filter(|name| names::kind(name) != names::ToolKind::Shim);
     let name = name.unwrap_or(OsStr::new("ld"));
     let handover = Handover::receive();
-    // Below ourselves the driver would lead to the linker that has just called us: a script, perhaps.
+    // Below ourselves the driver would lead to the linker that has just called us: a script,
+    // perhaps.
     if let Some(driver) = handover.driver.first().filter(|_| !guard::is_inside(guard::LINKER)) {
-        let unknown = || NoLinker::UnknownToDriver { driver: driver.clone(), name: name.to_owned() };
+        let unknown =
+            || NoLinker::UnknownToDriver { driver: driver.clone(), name: name.to_owned() };
         return linker::real(settings, &handover, name).ok_or_else(unknown);
     }
-    let hit = if Path::new(called).ends_with(name) { search::behind(called) } else { search::on_path(name) };
+    let hit = if Path::new(called).ends_with(name) {
+        search::behind(called)
+    } else {
+        search::on_path(name)
+    };
     hit.map(|hit| hit.path).ok_or_else(|| NoLinker::Absent(name.to_owned()))
 }
 
@@ -95,7 +121,14 @@ mod tests {
 
     #[test]
     fn names_of_linkers() {
-        for name in ["ld", "ld.gold", "aarch64-linux-gnu-ld", "ld.lld-14", "mold", "x86_64-linux-gnu-ld.bfd"] {
+        for name in [
+            "ld",
+            "ld.gold",
+            "aarch64-linux-gnu-ld",
+            "ld.lld-14",
+            "mold",
+            "x86_64-linux-gnu-ld.bfd",
+        ] {
             assert!(is_linker_name(OsStr::new(name)), "{name}");
         }
         for name in ["a.o", "x.ld", "build", "-o", "-12", "", "ldd", "libgold.a"] {

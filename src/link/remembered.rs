@@ -1,9 +1,10 @@
-//! Records of objects that carry none, such as the members of the C library's archive: made once, and remembered in the
-//! store beside the identity of the file that holds the objects. In: a file of a link. Out: the records that
-//! earlier links made of its objects, by where each object starts in it.
+//! Records of objects that carry none, such as the members of the C library's archive: made once,
+//! and remembered in the store beside the identity of the file that holds the objects. In: a file
+//! of a link. Out: the records that earlier links made of its objects, by where each object starts
+//! in it.
 //!
-//! A file that was changed within the last minute is left alone: what a build has just made is seldom linked as it is for
-//! long.
+//! A file that was changed within the last minute is left alone: what a build has just made is
+//! seldom linked as it is for long.
 
 use crate::model::envelope::Format;
 use crate::model::{FileIdentity, Record};
@@ -48,8 +49,11 @@ impl Shelf {
         if metadata.len() < SMALLEST || age < YOUNGEST || !FileIdentity::of(metadata).is_settled() {
             return None;
         }
-        let path =
-            settings.dir.as_ref()?.join(side_caches::RECORDS).join(FileIdentity::of(metadata).hash().to_string());
+        let path = settings
+            .dir
+            .as_ref()?
+            .join(side_caches::RECORDS)
+            .join(FileIdentity::of(metadata).hash().to_string());
         let mut shelf = Shelf { content: sys::map(&path).ok(), path, places: Vec::new() };
         shelf.places = shelf.read().unwrap_or_default();
         Some(shelf)
@@ -93,16 +97,21 @@ pub fn add(settings: &Settings, shelf: &Shelf, fresh: &[(u64, &Record)]) {
         known.chain(encoded.iter().map(|(start, bytes)| (*start, &bytes[..]))).collect();
     records.sort_unstable_by_key(|record| record.0);
     records.dedup_by_key(|record| record.0);
-    let (Some(folder), Ok(bytes)) = (shelf.path.parent(), FORMAT.encode(&Content { records })) else { return };
+    let (Some(folder), Ok(bytes)) = (shelf.path.parent(), FORMAT.encode(&Content { records }))
+    else {
+        return;
+    };
     // What could not be remembered is made again.
-    let _ = fs::create_dir_all(folder).and_then(|()| atomic_write::write(&shelf.path, None, None, &[bytes]));
+    let _ = fs::create_dir_all(folder)
+        .and_then(|()| atomic_write::write(&shelf.path, None, None, &[bytes]));
     limit(folder);
 }
 
 /// Drops the shelf that was written longest ago, when there are too many.
 fn limit(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let written = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let written =
+        |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
     let mut shelves: Vec<_> = entries.flatten().filter_map(written).collect();
     if shelves.len() > MOST {
         shelves.sort_unstable();

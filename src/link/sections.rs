@@ -1,5 +1,5 @@
-//! The sections of an object, by their names: what the lines of a map will be held against. In: records. Out: the atoms
-//! that a name may mean.
+//! The sections of an object, by their names: what the lines of a map will be held against. In:
+//! records. Out: the atoms that a name may mean.
 
 use crate::model::{Atom, AtomKind, Level, Record};
 use rustc_hash::FxHashMap;
@@ -11,10 +11,14 @@ pub struct Candidate {
     pub atom: u32,
 }
 
-/// One or more of the same name, in order. Mostly it is one, and there are many such names: so it is kept small.
+/// One or more of the same name, in order. Mostly it is one, and there are many such names: so it
+/// is kept small.
 pub struct Alike<T> {
     first: T,
-    #[expect(clippy::box_collection, reason = "a vector is three times as large, and nearly always empty")]
+    #[expect(
+        clippy::box_collection,
+        reason = "a vector is three times as large, and nearly always empty"
+    )]
     others: Option<Box<Vec<T>>>,
 }
 
@@ -32,7 +36,10 @@ impl<T: Copy> Alike<T> {
     }
 
     pub fn all(&self) -> Vec<T> {
-        [self.first].into_iter().chain(self.others.iter().flat_map(|others| others.iter().copied())).collect()
+        [self.first]
+            .into_iter()
+            .chain(self.others.iter().flat_map(|others| others.iter().copied()))
+            .collect()
     }
 }
 
@@ -77,7 +84,8 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Whether the map gives this atom a place of its own. A definition that left no code or data has no section.
+/// Whether the map gives this atom a place of its own. A definition that left no code or data has
+/// no section.
 pub fn has_own_place(atom: &Atom) -> bool {
     let has_section = atom.section != 0 || atom.level != Level::Ast;
     atom.kind != AtomKind::Literal && atom.level != Level::File && has_section

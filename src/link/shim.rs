@@ -1,8 +1,10 @@
-//! The whole of `tasting-ld`: it runs the real linker, asks it for its map, and has the manifest made.
+//! The whole of `tasting-ld`: it runs the real linker, asks it for its map, and has the manifest
+//! made.
 //!
-//! In: a linker's command line. Out: exactly what the real linker does, and a manifest beside the binary. While the
-//! linker runs we read what it reads, and its map as it is written; the rest of our own work begins when it has ended, on
-//! two threads: one looks at the binary, the other one at the objects. Whatever happens to it shows in the log file only.
+//! In: a linker's command line. Out: exactly what the real linker does, and a manifest beside the
+//! binary. While the linker runs we read what it reads, and its map as it is written; the rest of
+//! our own work begins when it has ended, on two threads: one looks at the binary, the other one at
+//! the objects. Whatever happens to it shows in the log file only.
 
 use super::arguments::{self, LinkerInvocation, LinkerJob};
 use super::early::Early;
@@ -103,11 +105,19 @@ impl Call<'_> {
             let run = || self.run_and_look(job, &source, &map, &finished);
             let linker = thread::Builder::new().spawn_scoped(scope, run).map_err(|_| run());
             let linked = self.read_beside(job, &map, (&early, &files), &finished);
-            let done = linker.map(|linker| linker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let done =
+                linker.map(|linker| linker.join().unwrap_or_else(|panic| resume_unwind(panic)));
             let (status, is_whole) = done.unwrap_or_else(|done| done);
-            let linked = linked.and_then(|linked| if is_whole { Ok(linked) } else { Err(NOT_WHOLE.to_owned()) });
+            let linked = linked
+                .and_then(|linked| if is_whole { Ok(linked) } else { Err(NOT_WHOLE.to_owned()) });
             quietly(self.settings, job.output.display(), || {
-                describe::after(self.settings, job, &finished, linked, early.get_or_init(Early::default))
+                describe::after(
+                    self.settings,
+                    job,
+                    &finished,
+                    linked,
+                    early.get_or_init(Early::default),
+                )
             });
             spawn::end_like(status)
         })
@@ -117,9 +127,12 @@ impl Call<'_> {
     fn link_copies(&self, job: &LinkerJob, copies: Copies) -> ! {
         manifest_file::remove(self.settings, &job.output);
         let arguments = copies.arguments(&response::expand(self.user).arguments);
-        let told = Memory::new(c"messages").and_then(|told| Ok((told.descriptor().try_clone_to_owned()?, told)));
-        let (messages, told) = told.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
-        let status = spawn::run_telling(&self.linker, &arguments, &self.environment(), messages.into());
+        let told = Memory::new(c"messages")
+            .and_then(|told| Ok((told.descriptor().try_clone_to_owned()?, told)));
+        let (messages, told) =
+            told.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
+        let status =
+            spawn::run_telling(&self.linker, &arguments, &self.environment(), messages.into());
         let status = status.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
         if let Ok(text) = told.content() {
             let _ = io::stderr().write_all(&copies.with_inputs_named(&text));
@@ -130,7 +143,13 @@ impl Call<'_> {
         if status.success() {
             let reason = "its linker script takes in no sections of single functions";
             quietly(self.settings, job.output.display(), || {
-                describe::after(self.settings, job, &finished, Err(reason.to_owned()), &Early::default())
+                describe::after(
+                    self.settings,
+                    job,
+                    &finished,
+                    Err(reason.to_owned()),
+                    &Early::default(),
+                )
             });
         }
         spawn::end_like(status)
@@ -163,7 +182,8 @@ impl Call<'_> {
             sys::prepare_memory(records.atoms() * MEMORY_PER_ATOM);
             Linked::read(self.settings, map, files, (early, records), finished)
         };
-        attempt(self.settings, job.output.display(), read).unwrap_or_else(|| Err("gave up after a panic".to_owned()))
+        attempt(self.settings, job.output.display(), read)
+            .unwrap_or_else(|| Err("gave up after a panic".to_owned()))
     }
 
     /// Runs the linker, and looks at the binary that it made. Also tells whether the map is whole.
@@ -182,17 +202,22 @@ impl Call<'_> {
         if !job.relocatable {
             attempt(self.settings, job.output.display(), || finished.look());
         }
-        let is_whole = is_written && attempt(self.settings, job.output.display(), || map.is_whole()).unwrap_or(false);
+        let is_whole = is_written
+            && attempt(self.settings, job.output.display(), || map.is_whole()).unwrap_or(false);
         (status, is_whole)
     }
 
     /// Runs the linker; comes back, with whether it wrote the map, only if it succeeds.
     fn run_with_map(&self, job: &LinkerJob, map: &MapSource) -> (ExitStatus, bool) {
         let mut done = (self.run(map), true);
-        if done.0.signal().is_some_and(|signal| CRASHES.contains(&signal)) && matches!(map, MapSource::Ours(..)) {
+        if done.0.signal().is_some_and(|signal| CRASHES.contains(&signal))
+            && matches!(map, MapSource::Ours(..))
+        {
             // It may be the map that it fails on: the user did not ask for one.
-            self.settings
-                .log(format_args!("{}: the linker crashed, and runs again without a map", job.output.display()));
+            self.settings.log(format_args!(
+                "{}: the linker crashed, and runs again without a map",
+                job.output.display()
+            ));
             done = (self.run(&MapSource::None), false);
         }
         if !done.0.success() {

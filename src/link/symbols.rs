@@ -1,9 +1,9 @@
-//! What each symbol of a link means. In: the linked objects and the binary's own symbol table. Out: for a name the
-//! atom that the linker chose, or what else stands behind it.
+//! What each symbol of a link means. In: the linked objects and the binary's own symbol table. Out:
+//! for a name the atom that the linker chose, or what else stands behind it.
 //!
-//! The rules are the linkers' (strong before common before weak); where several definitions are equally good, and
-//! wherever a command line or a script can have changed a symbol, the address in the binary's symbol table
-//! decides.
+//! The rules are the linkers' (strong before common before weak); where several definitions are
+//! equally good, and wherever a command line or a script can have changed a symbol, the address in
+//! the binary's symbol table decides.
 //!
 //! `foo@@V` defines both `foo` and `foo@V`; `foo@V` is a name of its own.
 
@@ -19,8 +19,9 @@ pub struct Definition {
     pub input: u32,
     pub kind: SymbolKind,
     rank: u8,
-    /// For a place in a literal, the content and the place: literals of the same content are one thing, so that it does not
-    /// matter which of them is meant. (rustc defines `__rustc_debug_gdb_scripts_section__` in every object.)
+    /// For a place in a literal, the content and the place: literals of the same content are one
+    /// thing, so that it does not matter which of them is meant. (rustc defines
+    /// `__rustc_debug_gdb_scripts_section__` in every object.)
     literal: Option<(Hash, u64)>,
     /// Others are just as good.
     pub is_contested: bool,
@@ -52,7 +53,8 @@ impl Definition {
 /// The names of a link, numbered.
 #[derive(Default)]
 pub struct Names {
-    /// By the hashes of names, which the records have ready: strings of many files would have to be read again.
+    /// By the hashes of names, which the records have ready: strings of many files would have to be
+    /// read again.
     numbers: FxHashMap<Hash, u32>,
     /// The hash of each name.
     hashes: Vec<Hash>,
@@ -76,7 +78,8 @@ impl Names {
 
     /// Numbers the names of all objects that were not read early.
     fn number_rest(&mut self, inputs: &mut [Input]) {
-        let mut rest: Vec<&mut Input> = inputs.iter_mut().filter(|input| input.names.is_empty()).collect();
+        let mut rest: Vec<&mut Input> =
+            inputs.iter_mut().filter(|input| input.names.is_empty()).collect();
         for input in &mut rest {
             let number = |symbol: &Symbol| match symbol.kind {
                 SymbolKind::Undefined => NONE,
@@ -86,15 +89,27 @@ impl Names {
         }
         // Most names were defined by now, and can be looked up by several threads.
         let look_up = |input: &mut &mut Input| {
-            let open = input.record.symbols.iter().zip(&mut input.names).filter(|(_, number)| **number == NONE);
-            open.for_each(|(symbol, number)| *number = self.numbers.get(&symbol.name_hash).copied().unwrap_or(NONE));
+            let open = input
+                .record
+                .symbols
+                .iter()
+                .zip(&mut input.names)
+                .filter(|(_, number)| **number == NONE);
+            open.for_each(|(symbol, number)| {
+                *number = self.numbers.get(&symbol.name_hash).copied().unwrap_or(NONE)
+            });
         };
         match rest.len() < MANY {
             true => rest.iter_mut().for_each(look_up),
             false => rest.par_iter_mut().for_each(look_up),
         }
         for input in rest {
-            let open = input.record.symbols.iter().zip(&mut input.names).filter(|(_, number)| **number == NONE);
+            let open = input
+                .record
+                .symbols
+                .iter()
+                .zip(&mut input.names)
+                .filter(|(_, number)| **number == NONE);
             open.for_each(|(symbol, number)| *number = self.number(symbol.name_hash));
         }
     }
@@ -116,8 +131,8 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Collects the definitions of all objects, in the order of the map. Objects whose names have no numbers yet are
-    /// given them.
+    /// Collects the definitions of all objects, in the order of the map. Objects whose names have
+    /// no numbers yet are given them.
     pub fn collect(inputs: &mut [Input], mut names: Names) -> Self {
         names.number_rest(inputs);
         let best = vec![None; names.hashes.len()];
@@ -138,7 +153,8 @@ impl Definitions {
             }
             let rank = rank(input, symbol.weak, symbol.kind);
             let literal = literal(input, symbol.kind);
-            let definition = Definition { input: number, kind: symbol.kind, rank, literal, is_contested: false };
+            let definition =
+                Definition { input: number, kind: symbol.kind, rank, literal, is_contested: false };
             self.add(name, definition);
             if symbol.name.as_bytes().contains(&b'@')
                 && let Some((name, version)) = symbol.name.split_once("@@")
@@ -188,8 +204,8 @@ impl Definitions {
     }
 }
 
-/// How good a definition is: strength first, then whether its section is in the binary at all (of a COMDAT group,
-/// only one copy is).
+/// How good a definition is: strength first, then whether its section is in the binary at all (of a
+/// COMDAT group, only one copy is).
 fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
     let strength = match kind {
         SymbolKind::Common { .. } => 2,
@@ -198,7 +214,8 @@ fn rank(input: &Input, weak: bool, kind: SymbolKind) -> u8 {
     };
     let is_placed = match kind {
         SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. } => {
-            input.addresses[atom as usize].is_some() || input.record.atoms[atom as usize].kind == AtomKind::Literal
+            input.addresses[atom as usize].is_some()
+                || input.record.atoms[atom as usize].kind == AtomKind::Literal
         }
         _ => true,
     };
@@ -219,7 +236,8 @@ const COMMON: u8 = 5;
 #[derive(Default)]
 pub struct FinalSymbols {
     globals: FxHashMap<Hash, Final>,
-    /// A hidden global is local in the binary; so is what a script hides, and every static of an object.
+    /// A hidden global is local in the binary; so is what a script hides, and every static of an
+    /// object.
     locals: FxHashMap<Hash, Final>,
 }
 
@@ -235,7 +253,8 @@ pub enum Final {
 impl FinalSymbols {
     /// The symbols of a binary.
     pub fn new(binary: &Binary) -> Self {
-        let mut symbols = FinalSymbols { globals: FxHashMap::default(), locals: FxHashMap::default() };
+        let mut symbols =
+            FinalSymbols { globals: FxHashMap::default(), locals: FxHashMap::default() };
         symbols.globals.reserve(binary.symbols.len());
         for symbol in &binary.symbols {
             let value = match symbol.is_absolute {
@@ -257,7 +276,8 @@ impl FinalSymbols {
         self.global(name).or_else(|| self.locals.get(&name).copied())
     }
 
-    /// What became of a name that no object defines for others: a local symbol of that name may be some object's own.
+    /// What became of a name that no object defines for others: a local symbol of that name may be
+    /// some object's own.
     pub fn global(&self, name: Hash) -> Option<Final> {
         self.globals.get(&name).copied()
     }

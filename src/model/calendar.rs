@@ -1,6 +1,7 @@
 //! Days as dates.
 
-/// Year, month and day of a day since 1970, by the cycle of 400 years that starts on the 1st of March.
+/// Year, month and day of a day since 1970, by the cycle of 400 years that starts on the 1st of
+/// March.
 pub fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (cycle, day) = (days / 146_097, days % 146_097);

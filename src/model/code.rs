@@ -16,7 +16,8 @@ pub struct Code {
 pub struct Function {
     pub place: u32,
     pub size: u32,
-    /// It is entered by a call, or by a jump that stands for one: below the stack pointer there is nothing of value.
+    /// It is entered by a call, or by a jump that stands for one: below the stack pointer there is
+    /// nothing of value.
     pub is_called: bool,
 }
 

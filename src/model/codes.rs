@@ -1,5 +1,6 @@
-//! The stable names of reasons: why a test runs, and why a result is not kept. Texts may be reworded at any time; these stay,
-//! and each has a section in `docs/codes.md` that says what to do.
+//! The stable names of reasons: why a test runs, and why a result is not kept. Texts may be
+//! reworded at any time; these stay, and each has a section in `docs/codes.md` that says what to
+//! do.
 
 /// Why a test runs.
 pub const REASONS: [&str; 27] = [

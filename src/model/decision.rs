@@ -1,5 +1,5 @@
-//! What was decided about each test: the lines of `tasting log`, the sums of `tasting stats`, and the marks of tests that
-//! are not trusted for a while.
+//! What was decided about each test: the lines of `tasting log`, the sums of `tasting stats`, and
+//! the marks of tests that are not trusted for a while.
 
 use super::envelope::FormatError;
 use super::{Hash, codes};
@@ -52,7 +52,8 @@ pub struct Shadow {
     /// The commit of that run, where it is known.
     #[serde(default)]
     pub reused_from: Option<String>,
-    /// The programs that changed since the run that the test is compared with: names of [`Rebuilt`] in the store.
+    /// The programs that changed since the run that the test is compared with: names of [`Rebuilt`]
+    /// in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Hash>,
 }
@@ -67,7 +68,8 @@ pub struct Granularities<T> {
     /// The functions and data that can be reached.
     #[serde(rename = "static")]
     pub reachable: T,
-    /// The functions that were executed, and the data that they can see: what `tasting run` goes by.
+    /// The functions that were executed, and the data that they can see: what `tasting run` goes
+    /// by.
     pub executed: T,
 }
 
@@ -195,7 +197,9 @@ impl Stats {
     fn count_shadow(&mut self, decision: &Decision) {
         let Some(shadow) = &decision.shadow else { return };
         self.shadow_runs += 1;
-        for (sum, verdict) in self.shadow_reused.values_mut().into_iter().zip(shadow.granularities.values()) {
+        for (sum, verdict) in
+            self.shadow_reused.values_mut().into_iter().zip(shadow.granularities.values())
+        {
             *sum += u64::from(*verdict == Verdict::Reused);
         }
         self.shadow_missed += u64::from(decision.audit == Some(Audit::Missed));
@@ -221,7 +225,8 @@ impl Stats {
         let known = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&decision.sort);
         let sort = if known { decision.sort.as_str() } else { "other" };
         *self.reasons.entry(sort.to_owned()).or_default() += 1;
-        for code in decision.not_kept.iter().filter(|code| codes::REFUSALS.contains(&code.as_str())) {
+        for code in decision.not_kept.iter().filter(|code| codes::REFUSALS.contains(&code.as_str()))
+        {
             *self.not_kept.entry(code.clone()).or_default() += 1;
         }
     }
@@ -291,7 +296,10 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_contract() {
         let json = serde_json::to_value(decision(Verdict::Reused, Some(Step::Static), "")).unwrap();
-        assert_eq!((json["decision"].as_str(), json["step"].as_str()), (Some("reused"), Some("static")));
+        assert_eq!(
+            (json["decision"].as_str(), json["step"].as_str()),
+            (Some("reused"), Some("static"))
+        );
         let json = serde_json::to_value(decision(Verdict::Executed, None, "")).unwrap();
         assert!(json["step"].is_null() && json["decision"] == "executed");
         for name in ["time", "argv", "cwd", "reason", "exit_code", "duration_ms", "saved_ms"] {
@@ -304,7 +312,10 @@ mod tests {
         let mut stats = Stats::default();
         stats.count(&decision(Verdict::Reused, Some(Step::Executed), "same"));
         stats.count(&decision(Verdict::Executed, None, "new"));
-        stats.count(&Decision { audit: Some(Audit::Missed), ..decision(Verdict::Executed, None, "audit") });
+        stats.count(&Decision {
+            audit: Some(Audit::Missed),
+            ..decision(Verdict::Executed, None, "audit")
+        });
         assert_eq!((stats.reused, stats.reused_executed, stats.saved_ms), (1, 1, 5));
         assert_eq!((stats.executed, stats.executed_ms, stats.reasons["new"]), (2, 6, 1));
         assert_eq!((stats.audits, stats.audits_missed, stats.audits_unstable), (1, 1, 0));
@@ -314,13 +325,22 @@ mod tests {
     fn shadow_runs_count_apart_from_reuses() {
         let mut stats = Stats::default();
         let granularities = Granularities { executed: Verdict::Reused, ..Granularities::default() };
-        let shadow = Shadow { granularities, identity: None, saved_ms: 7, reused_from: None, programs: Vec::new() };
+        let shadow = Shadow {
+            granularities,
+            identity: None,
+            saved_ms: 7,
+            reused_from: None,
+            programs: Vec::new(),
+        };
         for audit in [Audit::Same, Audit::Missed] {
             let ran = decision(Verdict::Executed, None, "shadow");
             stats.count(&Decision { shadow: Some(shadow.clone()), audit: Some(audit), ..ran });
         }
         assert_eq!((stats.shadow_runs, stats.shadow_missed, stats.shadow_saved_ms), (2, 1, 7));
-        assert_eq!((stats.shadow_reused.executed, stats.shadow_reused.whole, stats.reused), (2, 0, 0));
+        assert_eq!(
+            (stats.shadow_reused.executed, stats.shadow_reused.whole, stats.reused),
+            (2, 0, 0)
+        );
         let json = serde_json::to_value(shadow).unwrap();
         assert_eq!((&json["static"], &json["executed"]), (&"executed".into(), &"reused".into()));
     }

@@ -1,6 +1,7 @@
-//! The envelope of everything that we write to disk: magic, format version, length, checksum, then the
-//! payload. It is self-delimiting, because `ld -r` concatenates the record sections of its inputs. What
-//! is truncated, damaged or of another version is an error with a reason, never a guess.
+//! The envelope of everything that we write to disk: magic, format version, length, checksum, then
+//! the payload. It is self-delimiting, because `ld -r` concatenates the record sections of its
+//! inputs. What is truncated, damaged or of another version is an error with a reason, never a
+//! guess.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -79,7 +80,8 @@ impl Format {
     pub fn payload<T: Serialize>(&self, value: &T, size: usize) -> Result<Payload, FormatError> {
         let mut bytes = Vec::with_capacity(HEADER + size);
         bytes.resize(HEADER, 0);
-        let bytes = postcard::serialize_with_flavor(value, Growing(bytes)).map_err(|_| FormatError::Malformed)?;
+        let bytes = postcard::serialize_with_flavor(value, Growing(bytes))
+            .map_err(|_| FormatError::Malformed)?;
         Ok(Payload(bytes))
     }
 
@@ -94,9 +96,13 @@ impl Format {
     }
 
     /// The value at the front of `bytes`, and what follows it.
-    pub fn decode<'a, T: Deserialize<'a>>(&self, bytes: &'a [u8]) -> Result<(T, &'a [u8]), FormatError> {
+    pub fn decode<'a, T: Deserialize<'a>>(
+        &self,
+        bytes: &'a [u8],
+    ) -> Result<(T, &'a [u8]), FormatError> {
         let (payload, rest) = self.open(bytes)?;
-        let (value, left) = postcard::take_from_bytes(payload).map_err(|_| FormatError::Malformed)?;
+        let (value, left) =
+            postcard::take_from_bytes(payload).map_err(|_| FormatError::Malformed)?;
         if left.is_empty() { Ok((value, rest)) } else { Err(FormatError::Malformed) }
     }
 
@@ -125,7 +131,8 @@ impl Format {
         if bytes[..8] != self.magic {
             return Err(FormatError::Magic);
         }
-        let length = usize::try_from(u64::from_le_bytes(word(bytes, 12))).map_err(|_| FormatError::Truncated)?;
+        let length = usize::try_from(u64::from_le_bytes(word(bytes, 12)))
+            .map_err(|_| FormatError::Truncated)?;
         bytes[HEADER..].split_at_checked(length).ok_or(FormatError::Truncated)
     }
 }
@@ -156,7 +163,10 @@ mod tests {
     #[test]
     fn another_version_is_refused_and_can_be_skipped() {
         let bytes = Format { version: 4, ..FORMAT }.encode(&"later").unwrap();
-        assert_eq!(FORMAT.decode::<&str>(&bytes), Err(FormatError::Version { found: 4, expected: 3 }));
+        assert_eq!(
+            FORMAT.decode::<&str>(&bytes),
+            Err(FormatError::Version { found: 4, expected: 3 })
+        );
         assert_eq!(FORMAT.skip(&bytes), Ok(&[][..]));
     }
 

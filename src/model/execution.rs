@@ -1,5 +1,5 @@
-//! What one execution used: its dependency set, which says *what* was used, without the values. The values in the
-//! build at hand, hashed in order, are the key of the outcome.
+//! What one execution used: its dependency set, which says *what* was used, without the values. The
+//! values in the build at hand, hashed in order, are the key of the outcome.
 
 use super::envelope::FormatError;
 use super::outcome::Origin;
@@ -20,8 +20,8 @@ pub struct Dependency {
     pub place: Place,
     /// For a program: the libraries that the dynamic loader opened for it, in that order.
     pub libraries: Vec<Place>,
-    /// For a program whose functions were traced: those that were executed, as the numbers that the walk over them gives.
-    /// Empty if all of it counts.
+    /// For a program whose functions were traced: those that were executed, as the numbers that the
+    /// walk over them gives. Empty if all of it counts.
     #[serde(with = "bytes")]
     pub executed: Vec<u8>,
 }
@@ -40,8 +40,8 @@ pub enum DependencyKind {
     Input,
     /// A program that was executed: its fingerprint, or its content.
     Program,
-    /// A library that the dynamic loader mapped, and nobody else read: nothing where the fingerprint of each program that
-    /// it was mapped into covers it, else its content.
+    /// A library that the dynamic loader mapped, and nobody else read: nothing where the
+    /// fingerprint of each program that it was mapped into covers it, else its content.
     Library,
     /// A file that was read: its content.
     File,
@@ -57,9 +57,11 @@ pub enum DependencyKind {
     Folder,
     /// A symbolic link that was followed: where it leads.
     Link,
-    /// Files that the project declares as inputs of all its tests, by a pattern: their names and contents.
+    /// Files that the project declares as inputs of all its tests, by a pattern: their names and
+    /// contents.
     Declared,
-    /// A part of the surroundings that the outcome mentions: a folder above the project, its length, an ignored variable.
+    /// A part of the surroundings that the outcome mentions: a folder above the project, its
+    /// length, an ignored variable.
     Mentioned,
     /// Something about the machine that is asked without a file: a free port, a terminal.
     Fact,
@@ -84,8 +86,8 @@ impl DependencyKind {
     }
 }
 
-/// The latest execution of a test, with the values of all that it used: what the build at hand is compared with when
-/// people ask why a test runs.
+/// The latest execution of a test, with the values of all that it used: what the build at hand is
+/// compared with when people ask why a test runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// The test's identity. Two of the same command differ in their invocation context.
@@ -106,9 +108,11 @@ pub struct Trace {
 pub struct RecordedDependency {
     pub dependency: Dependency,
     pub value: Hash,
-    /// For a program with a fingerprint: the names of the manifests that went into it, in the store. Its own is the first.
+    /// For a program with a fingerprint: the names of the manifests that went into it, in the
+    /// store. Its own is the first.
     pub manifests: Vec<Hash>,
-    /// Why it was not narrowed down, where it could have been: a program without a manifest, or with one that does not fit.
+    /// Why it was not narrowed down, where it could have been: a program without a manifest, or
+    /// with one that does not fit.
     pub note: String,
 }
 
@@ -139,7 +143,9 @@ impl LastUse {
 impl Trace {
     /// What was used, without the values.
     pub fn dependency_set(&self) -> DependencySet {
-        DependencySet { dependencies: self.used.iter().map(|used| used.dependency.clone()).collect() }
+        DependencySet {
+            dependencies: self.used.iter().map(|used| used.dependency.clone()).collect(),
+        }
     }
 
     /// The trace as bytes.
@@ -167,7 +173,8 @@ impl DependencySet {
         Ok(Hash::of(&self.to_bytes()?))
     }
 
-    /// The dependency set as bytes, without an envelope: the store puts one around what it has packed.
+    /// The dependency set as bytes, without an envelope: the store puts one around what it has
+    /// packed.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FormatError> {
         postcard::to_stdvec(self).map_err(|_| FormatError::Malformed)
     }
@@ -203,8 +210,10 @@ mod tests {
             vec![file.clone(), one(DependencyKind::Absent, Base::Root, &[])],
             vec![one(DependencyKind::Absent, Base::Root, &[]), file],
         ];
-        let hashes: std::collections::HashSet<_> =
-            all.into_iter().map(|dependencies| DependencySet { dependencies }.hash().unwrap()).collect();
+        let hashes: std::collections::HashSet<_> = all
+            .into_iter()
+            .map(|dependencies| DependencySet { dependencies }.hash().unwrap())
+            .collect();
         assert_eq!(hashes.len(), 6);
     }
 

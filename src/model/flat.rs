@@ -1,5 +1,6 @@
-//! The two long lists of a manifest on disk: entries of a fixed size, one behind the other. They are read whenever a test
-//! ends or may be reused, and field by field that took longer than many tests.
+//! The two long lists of a manifest on disk: entries of a fixed size, one behind the other. They
+//! are read whenever a test ends or may be reused, and field by field that took longer than many
+//! tests.
 
 use super::Hash;
 use super::node::{Edge, Node};
@@ -18,8 +19,14 @@ pub mod nodes {
         serializer.serialize_bytes(&super::encode_nodes(nodes))
     }
 
-    pub fn deserialize<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Node<'a>>, D::Error> {
-        deserializer.deserialize_bytes(Flat { decode: super::decode_nodes, wanted: "nodes", life: PhantomData })
+    pub fn deserialize<'de: 'a, 'a, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Node<'a>>, D::Error> {
+        deserializer.deserialize_bytes(Flat {
+            decode: super::decode_nodes,
+            wanted: "nodes",
+            life: PhantomData,
+        })
     }
 }
 
@@ -32,7 +39,11 @@ pub mod edges {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edge>, D::Error> {
-        deserializer.deserialize_bytes(Flat { decode: super::decode_edges, wanted: "edges", life: PhantomData })
+        deserializer.deserialize_bytes(Flat {
+            decode: super::decode_edges,
+            wanted: "edges",
+            life: PhantomData,
+        })
     }
 }
 
@@ -57,7 +68,8 @@ impl<'de, T> Visitor<'de> for Flat<'de, T> {
 
 const LEVELS: [Level; 3] = [Level::Code, Level::Ast, Level::File];
 
-/// Hash, address, size; the length of the name, input, file, line, references; kind, level, whether it is traceable, nothing.
+/// Hash, address, size; the length of the name, input, file, line, references; kind, level, whether
+/// it is traceable, nothing.
 const NODE: usize = 16 + 2 * 8 + 5 * 4 + 4;
 
 /// Their number, the nodes, then their names.
@@ -125,7 +137,8 @@ fn decode_node<'a>(entry: &[u8; NODE], names: &mut &'a str) -> Option<Node<'a>> 
 /// An edge that leads elsewhere than to the start of a node: which one, and where.
 const OFFSET: usize = 4 + 8;
 
-/// In the number of the node that an edge leads to: its address is used as a value. No binary has as many nodes.
+/// In the number of the node that an edge leads to: its address is used as a value. No binary has
+/// as many nodes.
 const TAKES_ADDRESS: u32 = 1 << 31;
 
 /// Their number, the nodes that they lead to, then what few offsets there are.
@@ -143,9 +156,15 @@ fn encode_edges(edges: &[Edge]) -> Vec<u8> {
 
 fn decode_edges(bytes: &[u8]) -> Option<Vec<Edge>> {
     let (count, bytes) = bytes.split_first_chunk()?;
-    let (nodes, offsets) = bytes.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(4)?)?;
-    let edge = |node: u32| Edge { node: node & !TAKES_ADDRESS, offset: 0, takes_address: node & TAKES_ADDRESS != 0 };
-    let mut edges: Vec<Edge> = nodes.as_chunks().0.iter().map(|node| edge(u32::from_le_bytes(*node))).collect();
+    let (nodes, offsets) =
+        bytes.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(4)?)?;
+    let edge = |node: u32| Edge {
+        node: node & !TAKES_ADDRESS,
+        offset: 0,
+        takes_address: node & TAKES_ADDRESS != 0,
+    };
+    let mut edges: Vec<Edge> =
+        nodes.as_chunks().0.iter().map(|node| edge(u32::from_le_bytes(*node))).collect();
     let (offsets, []) = offsets.as_chunks::<OFFSET>() else { return None };
     for offset in offsets {
         let (index, offset) = offset.split_first_chunk()?;
@@ -186,7 +205,8 @@ mod tests {
         let whole = encode_nodes(&[node.clone(), node.clone()]);
         assert_eq!(decode_nodes(&whole), Some(vec![node.clone(), node]));
         assert!((0..whole.len()).all(|end| decode_nodes(&whole[..end]).is_none()));
-        // The kind, the level, whether it is traceable, nothing; the length of the first name, which would end in a letter.
+        // The kind, the level, whether it is traceable, nothing; the length of the first name,
+        // which would end in a letter.
         for at in [52, 53, 54, 55].map(|at| 4 + at) {
             let mut damaged = whole.clone();
             damaged[at] = 99;
@@ -196,11 +216,16 @@ mod tests {
         damaged[4 + 32] = 2;
         assert_eq!(decode_nodes(&damaged), None);
 
-        let edges =
-            [Edge { node: 1, offset: 0, takes_address: true }, Edge { node: 2, offset: -1, takes_address: false }];
+        let edges = [
+            Edge { node: 1, offset: 0, takes_address: true },
+            Edge { node: 2, offset: -1, takes_address: false },
+        ];
         let whole = encode_edges(&edges);
         assert_eq!(decode_edges(&whole), Some(edges.to_vec()));
         let without_offsets = whole.len() - OFFSET;
-        assert!((0..whole.len()).all(|end| decode_edges(&whole[..end]).is_none() || end == without_offsets));
+        assert!(
+            (0..whole.len())
+                .all(|end| decode_edges(&whole[..end]).is_none() || end == without_offsets)
+        );
     }
 }

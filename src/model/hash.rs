@@ -1,8 +1,9 @@
-//! The 128-bit hash that everything is named by: the first half of BLAKE3, written as 32 hex digits.
+//! The 128-bit hash that everything is named by: the first half of BLAKE3, written as 32 hex
+//! digits.
 //!
-//! Names of results cross a boundary of trust: what a stranger's branch contains is hashed on the machines of a team, and its
-//! results are shared. So two things of the same hash must be hard to find on purpose (SECURITY.md), and faster functions
-//! such as XXH3 are for checksums only.
+//! Names of results cross a boundary of trust: what a stranger's branch contains is hashed on the
+//! machines of a team, and its results are shared. So two things of the same hash must be hard to
+//! find on purpose (SECURITY.md), and faster functions such as XXH3 are for checksums only.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,8 +12,8 @@ use std::fmt;
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 16]);
 
-/// A hash on disk as one run of bytes, for where there are many: `#[serde(with = "as_bytes")]`. (Field by field, each of the
-/// 16 bytes is a number of its own.)
+/// A hash on disk as one run of bytes, for where there are many: `#[serde(with = "as_bytes")]`.
+/// (Field by field, each of the 16 bytes is a number of its own.)
 pub mod as_bytes {
     use super::Hash;
     use serde::de::{Error, Visitor};
@@ -55,12 +56,17 @@ impl Hash {
         first_half(blake3::hash(bytes))
     }
 
-    /// What `Hasher::new(domain).hash(self).number(number)` makes, at once: for where there are many. The domain's
-    /// name is short.
+    /// What `Hasher::new(domain).hash(self).number(number)` makes, at once: for where there are
+    /// many. The domain's name is short.
     pub fn with_number(self, domain: &str, number: u64) -> Self {
         let mut bytes = [0; 64];
         let mut end = 0;
-        for part in [&(domain.len() as u64).to_le_bytes()[..], domain.as_bytes(), &self.0, &number.to_le_bytes()] {
+        for part in [
+            &(domain.len() as u64).to_le_bytes()[..],
+            domain.as_bytes(),
+            &self.0,
+            &number.to_le_bytes(),
+        ] {
             bytes[end..end + part.len()].copy_from_slice(part);
             end += part.len();
         }
@@ -71,7 +77,10 @@ impl Hash {
     pub fn from_text(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let is_hash = text.len() == 32 && text.bytes().all(is_digit);
-        u128::from_str_radix(text, 16).ok().filter(|_| is_hash).map(|number| Hash(number.to_be_bytes()))
+        u128::from_str_radix(text, 16)
+            .ok()
+            .filter(|_| is_hash)
+            .map(|number| Hash(number.to_be_bytes()))
     }
 }
 
@@ -87,8 +96,8 @@ impl fmt::Debug for Hash {
     }
 }
 
-/// A hash in the making. What is fed is always either of fixed width or led by its length, so that two
-/// different sequences never feed the same bytes.
+/// A hash in the making. What is fed is always either of fixed width or led by its length, so that
+/// two different sequences never feed the same bytes.
 #[derive(Clone, Default)]
 pub struct Hasher(blake3::Hasher);
 
@@ -113,7 +122,8 @@ impl Hasher {
         self
     }
 
-    /// A part of a content that is hashed as one run of bytes: what [`Hash::of`] makes of all parts together.
+    /// A part of a content that is hashed as one run of bytes: what [`Hash::of`] makes of all parts
+    /// together.
     pub fn part_of_content(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.update(bytes);
         self
@@ -161,7 +171,10 @@ mod tests {
     fn the_short_way_leads_to_the_same_hash() {
         for (content, number) in [(&b"x"[..], 0), (b"y", 5), (b"", u64::MAX)] {
             let hash = Hash::of(content);
-            assert_eq!(hash.with_number("rights", number), Hasher::new("rights").hash(hash).number(number).finish());
+            assert_eq!(
+                hash.with_number("rights", number),
+                Hasher::new("rights").hash(hash).number(number).finish()
+            );
         }
     }
 

@@ -1,4 +1,5 @@
-//! The identity of a file's content: as long as it is the same, so is the content, and need not be hashed again.
+//! The identity of a file's content: as long as it is the same, so is the content, and need not be
+//! hashed again.
 
 use super::hash;
 use serde::{Deserialize, Serialize};
@@ -6,11 +7,13 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Clocks of file systems are coarse: within one tick, in seconds on the coarsest, a file can change without looking
-/// different. So long it must not have changed before its content is remembered.
+/// Clocks of file systems are coarse: within one tick, in seconds on the coarsest, a file can
+/// change without looking different. So long it must not have changed before its content is
+/// remembered.
 const COARSEST_CLOCK: i64 = 2;
 
-/// Device, inode, size, modification and change time. The kernel sets the last one at every write, and nobody can set it back.
+/// Device, inode, size, modification and change time. The kernel sets the last one at every write,
+/// and nobody can set it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileIdentity {
     pub(crate) device: u64,
@@ -21,7 +24,8 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The identity of the file that these are the metadata of. They have to be taken *before* the content is read.
+    /// The identity of the file that these are the metadata of. They have to be taken *before* the
+    /// content is read.
     pub fn of(metadata: &Metadata) -> Self {
         FileIdentity {
             device: metadata.dev(),
@@ -52,18 +56,22 @@ impl FileIdentity {
         self.size
     }
 
-    /// Whether a change from now on is sure to give it another identity: only then may its content be remembered.
+    /// Whether a change from now on is sure to give it another identity: only then may its content
+    /// be remembered.
     pub fn is_settled(&self) -> bool {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+        let now =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
         now - self.modified.0.max(self.changed.0) > COARSEST_CLOCK
     }
 
     /// What two equal identities have in common, at once: for where there are many.
     pub fn to_bytes(&self) -> [u8; 56] {
-        let times = [self.modified.0, self.modified.1, self.changed.0, self.changed.1].map(|time| time as u64);
+        let times = [self.modified.0, self.modified.1, self.changed.0, self.changed.1]
+            .map(|time| time as u64);
         let mut bytes = [0; 56];
-        for (place, number) in
-            bytes.chunks_exact_mut(8).zip([self.device, self.inode, self.size].into_iter().chain(times))
+        for (place, number) in bytes
+            .chunks_exact_mut(8)
+            .zip([self.device, self.inode, self.size].into_iter().chain(times))
         {
             place.copy_from_slice(&number.to_le_bytes());
         }

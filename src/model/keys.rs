@@ -1,8 +1,9 @@
 //! The keys under which results are stored and found again, with their byte encodings.
 //!
-//! In: typed parts of a key. Out: hashes. Whoever changes what a key is made of, or what a stored value means, raises
-//! [`SCHEMA`]; the golden tests below fail when a key changes by accident. No key depends on a text for people, on `Debug`
-//! output or on the order in which the variants of an enum are declared (`tests/it/keys.rs`).
+//! In: typed parts of a key. Out: hashes. Whoever changes what a key is made of, or what a stored
+//! value means, raises [`SCHEMA`]; the golden tests below fail when a key changes by accident. No
+//! key depends on a text for people, on `Debug` output or on the order in which the variants of an
+//! enum are declared (`tests/it/keys.rs`).
 
 use super::place::{Base, Place};
 use super::{DependencyKind, FileIdentity, Hash, Hasher, Level};
@@ -144,7 +145,8 @@ impl KeyOf {
     }
 }
 
-/// A type with a number for each of its values, which never changes: what keys are made of instead of discriminants.
+/// A type with a number for each of its values, which never changes: what keys are made of instead
+/// of discriminants.
 pub trait Code: Copy {
     fn code(self) -> u64;
 }
@@ -217,8 +219,8 @@ impl Hasher {
     }
 }
 
-/// The key of an outcome: the test, what it used, and what that is. `surroundings` are the folders around the project, where
-/// they count.
+/// The key of an outcome: the test, what it used, and what that is. `surroundings` are the folders
+/// around the project, where they count.
 pub fn outcome(test: Hash, dependency_set: Hash, surroundings: &[Place], values: &[Hash]) -> Hash {
     let mut hasher = KeyOf::Outcome.hasher();
     hasher.hash(test).hash(dependency_set).number(values.len() as u64);
@@ -232,7 +234,8 @@ pub fn earlier_trace(test: Hash, slot: u64) -> Hash {
     KeyOf::EarlierTrace.hasher().hash(test).number(slot).finish()
 }
 
-/// The key of the latest use of a binary. Other checkouts and projects have binaries of the same names.
+/// The key of the latest use of a binary. Other checkouts and projects have binaries of the same
+/// names.
 pub fn last_use(root: &Path, place: &Place) -> Hash {
     KeyOf::LastUse.hasher().bytes(root.as_os_str().as_encoded_bytes()).place(place).finish()
 }

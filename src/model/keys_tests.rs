@@ -1,5 +1,5 @@
-//! Golden keys. One that fails means that every store loses what it knows: raise `SCHEMA` if that is meant, and write the new
-//! keys here.
+//! Golden keys. One that fails means that every store loses what it knows: raise `SCHEMA` if that
+//! is meant, and write the new keys here.
 
 use super::super::{Dependency, DependencySet};
 use super::*;
@@ -11,7 +11,8 @@ fn place() -> Place {
 
 #[test]
 fn keys_of_every_kind_stay() {
-    let all: Vec<String> = KeyOf::ALL.iter().map(|kind| format!("{kind:?} {}", kind.of(Hash([7; 16])))).collect();
+    let all: Vec<String> =
+        KeyOf::ALL.iter().map(|kind| format!("{kind:?} {}", kind.of(Hash([7; 16])))).collect();
     assert_eq!(all.join("\n"), include_str!("keys.golden").trim_end());
 }
 
@@ -45,7 +46,8 @@ fn composed_keys_stay() {
     assert_eq!(keys.map(|key| key.to_string()), expected);
 }
 
-/// DependencySets are hashed as they are written. Their numbers are those of the declarations, so a new kind goes to the end.
+/// DependencySets are hashed as they are written. Their numbers are those of the declarations, so a
+/// new kind goes to the end.
 #[test]
 fn kinds_and_bases_keep_their_numbers_on_disk() {
     use DependencyKind::*;
@@ -73,9 +75,20 @@ fn kinds_and_bases_keep_their_numbers_on_disk() {
     for (number, kind) in kinds.into_iter().enumerate() {
         assert_eq!(kind.code(), number as u64);
         let dependency_set = DependencySet { dependencies: vec![Dependency::on(kind, place())] };
-        assert_eq!(dependency_set.to_bytes().unwrap(), [1, number as u8, 2, 3, b'a', b'/', b'b', 0, 0]);
+        assert_eq!(
+            dependency_set.to_bytes().unwrap(),
+            [1, number as u8, 2, 3, b'a', b'/', b'b', 0, 0]
+        );
     }
-    let bases = [Base::None, Base::Root, Base::Build, Base::Home, Base::Temporary, Base::Runtime, Base::Job];
+    let bases = [
+        Base::None,
+        Base::Root,
+        Base::Build,
+        Base::Home,
+        Base::Temporary,
+        Base::Runtime,
+        Base::Job,
+    ];
     for (number, base) in bases.into_iter().enumerate() {
         assert_eq!(base.code(), number as u64);
         let place = Place { base, path: Vec::new() };

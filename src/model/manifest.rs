@@ -1,5 +1,5 @@
-//! A manifest: the reference graph of one linked binary, in the file `BINARY.tasting`. It is all that the
-//! stages after linking know of the binary's inside.
+//! A manifest: the reference graph of one linked binary, in the file `BINARY.tasting`. It is all
+//! that the stages after linking know of the binary's inside.
 
 use super::envelope::{Format, FormatError, Payload};
 pub use super::node::{Edge, Node, RIGHTS, WHOLE_BINARY, WHOLE_BINARY_WITH_ID};
@@ -22,8 +22,8 @@ const FORMAT: Format = Format { magic: *b"TASTEMAN", version: 6 };
 /// One linked binary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest<'a> {
-    /// The digest of the binary's loaded bytes, which `strip` does not change. A manifest whose digest does
-    /// not fit the binary beside it is void.
+    /// The digest of the binary's loaded bytes, which `strip` does not change. A manifest whose
+    /// digest does not fit the binary beside it is void.
     pub digest: Hash,
     /// The fingerprint of the binary by itself, with everything that libraries bring left symbolic.
     pub fingerprint: Hash,
@@ -35,10 +35,12 @@ pub struct Manifest<'a> {
     pub inputs: Vec<Cow<'a, str>>,
     #[serde(borrow, with = "flat::nodes")]
     pub nodes: Vec<Node<'a>>,
-    /// The references of all nodes, one node after the other; `Node::references` says how many are whose.
+    /// The references of all nodes, one node after the other; `Node::references` says how many are
+    /// whose.
     #[serde(with = "flat::edges")]
     pub edges: Vec<Edge>,
-    /// Where execution starts, in order: the entry (of a program), constructors, destructors, resolvers.
+    /// Where execution starts, in order: the entry (of a program), constructors, destructors,
+    /// resolvers.
     pub roots: Vec<Edge>,
     /// What the dynamic loader can find in this binary, sorted by name.
     #[serde(borrow)]
@@ -46,7 +48,8 @@ pub struct Manifest<'a> {
     /// The libraries that the binary asks the dynamic loader for, in order.
     #[serde(borrow)]
     pub needed: Vec<&'a str>,
-    /// Those of them that the project built, with the paths at which they were linked, relative to the binary's folder.
+    /// Those of them that the project built, with the paths at which they were linked, relative to
+    /// the binary's folder.
     #[serde(borrow)]
     pub libraries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     #[serde(borrow)]
@@ -91,7 +94,8 @@ impl<'a> Manifest<'a> {
         let exists = |edge: &Edge| (edge.node as usize) < self.nodes.len();
         let edges = self.nodes.iter().map(|node| node.references as usize).sum::<usize>();
         let nodes = self.nodes.iter().all(|node| {
-            node.input as usize <= self.inputs.len() && (node.line == 0 || (node.file as usize) < self.files.len())
+            node.input as usize <= self.inputs.len()
+                && (node.line == 0 || (node.file as usize) < self.files.len())
         });
         let whole = edges == self.edges.len()
             && nodes
@@ -103,7 +107,10 @@ impl<'a> Manifest<'a> {
 
     /// Why the binary is described as a whole, if it is.
     pub fn whole_because(&self) -> Option<&str> {
-        self.refusals.iter().find(|refusal| refusal.subject == WHOLE).map(|refusal| &*refusal.reason)
+        self.refusals
+            .iter()
+            .find(|refusal| refusal.subject == WHOLE)
+            .map(|refusal| &*refusal.reason)
     }
 
     /// Where each node's edges start in `edges`, with the end as the last entry.
@@ -123,7 +130,8 @@ impl<'a> Manifest<'a> {
 pub struct Unfinished(Payload);
 
 impl Unfinished {
-    /// The bytes of the file. The fingerprint is the second field, and hashes are encoded as they are.
+    /// The bytes of the file. The fingerprint is the second field, and hashes are encoded as they
+    /// are.
     pub fn with_fingerprint(mut self, fingerprint: Hash) -> Vec<u8> {
         let size = fingerprint.0.len();
         self.0.content()[size..2 * size].copy_from_slice(&fingerprint.0);
@@ -139,15 +147,14 @@ mod tests {
     use proptest::prelude::*;
 
     fn edge(nodes: u32) -> impl Strategy<Value = Edge> {
-        (any::<u32>(), any::<i64>(), any::<bool>()).prop_map(move |(node, offset, takes_address)| Edge {
-            node: node % nodes,
-            offset,
-            takes_address,
-        })
+        (any::<u32>(), any::<i64>(), any::<bool>()).prop_map(
+            move |(node, offset, takes_address)| Edge { node: node % nodes, offset, takes_address },
+        )
     }
 
     fn node(inputs: u32, files: u32) -> impl Strategy<Value = Node<'static>> {
-        let numbers = (any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>(), any::<u32>(), any::<u32>());
+        let numbers =
+            (any::<u32>(), any::<u64>(), any::<u64>(), any::<bool>(), any::<u32>(), any::<u32>());
         (".{0,9}", any::<[u8; 16]>(), numbers).prop_map(
             move |(name, hash, (input, address, size, traceable, file, line))| Node {
                 name: Cow::Owned(name),
@@ -169,11 +176,17 @@ mod tests {
     fn manifest() -> impl Strategy<Value = Manifest<'static>> {
         (1u32..5, 0u32..3, 0u32..3).prop_flat_map(|(nodes, inputs, files)| {
             let edges = move || prop::collection::vec(edge(nodes), 0..4);
-            let export = (name(), name(), edge(nodes)).prop_map(|(name, version, edge)| Export { name, version, edge });
-            let texts = |count: u32| prop::collection::vec(".{0,9}".prop_map(Cow::Owned), count as usize);
+            let export = (name(), name(), edge(nodes)).prop_map(|(name, version, edge)| Export {
+                name,
+                version,
+                edge,
+            });
+            let texts =
+                |count: u32| prop::collection::vec(".{0,9}".prop_map(Cow::Owned), count as usize);
             let nodes = prop::collection::vec((node(inputs, files), edges()), nodes as usize);
             let lists = (texts(inputs), texts(files), prop::collection::vec(name(), 0..3));
-            (any::<[u8; 16]>(), nodes, edges(), prop::collection::vec(export, 0..3), lists).prop_map(assemble)
+            (any::<[u8; 16]>(), nodes, edges(), prop::collection::vec(export, 0..3), lists)
+                .prop_map(assemble)
         })
     }
 
@@ -181,9 +194,18 @@ mod tests {
     type Nodes = Vec<(Node<'static>, Vec<Edge>)>;
     type Parts = ([u8; 16], Nodes, Vec<Edge>, Vec<Export<'static>>, Lists);
 
-    fn assemble((hash, nodes, roots, exports, (inputs, files, needed)): Parts) -> Manifest<'static> {
-        let mut manifest =
-            Manifest { digest: Hash(hash), roots, exports, inputs, files, needed, ..Manifest::default() };
+    fn assemble(
+        (hash, nodes, roots, exports, (inputs, files, needed)): Parts,
+    ) -> Manifest<'static> {
+        let mut manifest = Manifest {
+            digest: Hash(hash),
+            roots,
+            exports,
+            inputs,
+            files,
+            needed,
+            ..Manifest::default()
+        };
         for (node, edges) in nodes {
             manifest.nodes.push(Node { references: edges.len() as u32, ..node });
             manifest.edges.extend(edges);
@@ -200,7 +222,9 @@ mod tests {
             1 => manifest.roots.first_mut().map(|root| *root = past).is_some(),
             2 => manifest.exports.first_mut().map(|export| export.edge = past).is_some(),
             3 => manifest.nodes.last_mut().map(|node| node.input = inputs + 1).is_some(),
-            4 => manifest.nodes.first_mut().map(|node| (node.file, node.line) = (files, 1)).is_some(),
+            4 => {
+                manifest.nodes.first_mut().map(|node| (node.file, node.line) = (files, 1)).is_some()
+            }
             5 => manifest.nodes.first_mut().map(|node| node.references += 1).is_some(),
             _ => manifest.edges.pop().is_some(),
         }

@@ -20,9 +20,14 @@ pub mod record;
 pub mod refusal;
 
 pub use code::{Code, Function};
-pub use decision::{Audit, Decision, Disturbed, Granularities, Mark, Rebuilt, Shadow, Stats, Step, Treatment, Verdict};
+pub use decision::{
+    Audit, Decision, Disturbed, Granularities, Mark, Rebuilt, Shadow, Stats, Step, Treatment,
+    Verdict,
+};
 pub use envelope::FormatError;
-pub use execution::{Dependency, DependencyKind, DependencySet, LastUse, RecordedDependency, Trace};
+pub use execution::{
+    Dependency, DependencyKind, DependencySet, LastUse, RecordedDependency, Trace,
+};
 pub use hash::{Hash, Hasher};
 pub use identity::FileIdentity;
 pub use manifest::Manifest;

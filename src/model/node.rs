@@ -29,14 +29,16 @@ pub struct Node<'a> {
     pub references: u32,
 }
 
-/// The name of the node that stands for everything that is loaded of a binary, and for the same with its build ID.
+/// The name of the node that stands for everything that is loaded of a binary, and for the same
+/// with its build ID.
 pub const WHOLE_BINARY: &str = "(the whole binary)";
 pub const WHOLE_BINARY_WITH_ID: &str = "(the whole binary, with its build ID)";
 
 impl Node<'_> {
     /// Whether it stands for the whole binary: who refers to it can read all of it, the code too.
     pub fn is_whole_binary(&self) -> bool {
-        self.kind == AtomKind::Residue && [WHOLE_BINARY, WHOLE_BINARY_WITH_ID].contains(&&*self.name)
+        self.kind == AtomKind::Residue
+            && [WHOLE_BINARY, WHOLE_BINARY_WITH_ID].contains(&&*self.name)
     }
 }
 

@@ -1,5 +1,5 @@
-//! An outcome: how one execution ended, what it printed, and the files that it left behind. It is all that is needed to
-//! make it look as if the test had run again.
+//! An outcome: how one execution ended, what it printed, and the files that it left behind. It is
+//! all that is needed to make it look as if the test had run again.
 
 use super::bytes;
 use super::envelope::FormatError;
@@ -19,7 +19,8 @@ pub struct Outcome {
     pub turns: Vec<u64>,
     pub duration: Duration,
     pub files: Vec<LeftFile>,
-    /// Where in its standard input it stopped reading, if that is a file: whoever reads on does so from there.
+    /// Where in its standard input it stopped reading, if that is a file: whoever reads on does so
+    /// from there.
     pub input_end: Option<u64>,
     pub origin: Origin,
     /// It names folders of its checkout, and is of use there only.
@@ -64,7 +65,8 @@ pub enum Left {
         mode: u32,
         #[serde(with = "bytes")]
         content: Vec<u8>,
-        /// When it was last written, or what a program has set in its place: seconds since 1970, and nanoseconds.
+        /// When it was last written, or what a program has set in its place: seconds since 1970,
+        /// and nanoseconds.
         modified: (i64, u32),
     },
     Folder {
@@ -92,14 +94,16 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether it was on another machine, or in another store: it does not say in which folder then.
+    /// Whether it was on another machine, or in another store: it does not say in which folder
+    /// then.
     pub fn is_shared(&self) -> bool {
         self.root.is_empty()
     }
 }
 
 impl Outcome {
-    /// The output in the order in which it came, as far as that is known; else all of stdout, then all of stderr.
+    /// The output in the order in which it came, as far as that is known; else all of stdout, then
+    /// all of stderr.
     pub fn chunks(&self) -> Vec<(Stream, &[u8])> {
         let (mut stdout, mut stderr) = (&self.stdout[..], &self.stderr[..]);
         let mut chunks = Vec::with_capacity(self.turns.len() + 2);
@@ -149,7 +153,17 @@ mod tests {
     fn outcome(stdout: Vec<u8>, stderr: Vec<u8>, turns: Vec<u64>) -> Outcome {
         let exit = Exit::Code(0);
         let (duration, files, origin) = (Duration::ZERO, Vec::new(), Origin::default());
-        Outcome { exit, stdout, stderr, turns, duration, files, input_end: Some(3), origin, checkout_specific: false }
+        Outcome {
+            exit,
+            stdout,
+            stderr,
+            turns,
+            duration,
+            files,
+            input_end: Some(3),
+            origin,
+            checkout_specific: false,
+        }
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub struct Place {
 }
 
 /// What the path of a place is relative to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum Base {
     /// Nothing: an absolute path, or a name that is no path.
     #[default]

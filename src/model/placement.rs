@@ -1,17 +1,19 @@
-//! Placement: which input sections ended in the binary, and where, as the linker's own map tells it.
+//! Placement: which input sections ended in the binary, and where, as the linker's own map tells
+//! it.
 
 use rustc_hash::FxHashMap;
 
 /// A file and member, as the map names them.
 pub type Name<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// All that one map says, in the map's order, which is the order of addresses within an output section.
+/// All that one map says, in the map's order, which is the order of addresses within an output
+/// section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement<'a> {
     /// The input sections that were kept. Sections of size 0 may be missing.
     pub sections: Vec<PlacedSection<'a>>,
-    /// The objects that they are of, and for each of them which of the sections are its own. What the linker made itself
-    /// is of no object.
+    /// The objects that they are of, and for each of them which of the sections are its own. What
+    /// the linker made itself is of no object.
     pub objects: Vec<(Name<'a>, Vec<u32>)>,
     numbers: FxHashMap<Name<'a>, usize>,
     /// The object of the last section: the sections of one object often stand together.

@@ -1,5 +1,5 @@
-//! A record: the atoms of one object file, with their local hashes and references. It travels inside the
-//! object in the section `.tasting`, and borrows its names from wherever it was read.
+//! A record: the atoms of one object file, with their local hashes and references. It travels
+//! inside the object in the section `.tasting`, and borrows its names from wherever it was read.
 
 use super::envelope::{Format, FormatError};
 use super::hash::as_bytes;
@@ -15,14 +15,16 @@ const FORMAT: Format = Format { magic: *b"TASTEREC", version: 9 };
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record<'a> {
-    /// The digest of the object that was hashed. A record whose digest does not fit the object around it
-    /// (after `objcopy`, `strip` or `ld -r`) is void.
+    /// The digest of the object that was hashed. A record whose digest does not fit the object
+    /// around it (after `objcopy`, `strip` or `ld -r`) is void.
     pub digest: Hash,
     #[serde(borrow)]
     pub atoms: Vec<Atom<'a>>,
-    /// The references of all atoms, one atom after the other; `Atom::references` says how many are whose.
+    /// The references of all atoms, one atom after the other; `Atom::references` says how many are
+    /// whose.
     pub references: Vec<Reference>,
-    /// Where the addresses of merged literals can be read once they are linked, in the order of the references.
+    /// Where the addresses of merged literals can be read once they are linked, in the order of the
+    /// references.
     pub sites: Vec<Site>,
     /// The symbols by which objects see each other: defined here, or named by a reference.
     #[serde(borrow)]
@@ -32,14 +34,16 @@ pub struct Record<'a> {
     pub files: Vec<Cow<'a, str>>,
     #[serde(borrow)]
     pub refusals: Vec<Refusal<'a>>,
-    /// The object holds an intermediate language; where it is linked as that, none of the atoms has a place.
+    /// The object holds an intermediate language; where it is linked as that, none of the atoms has
+    /// a place.
     pub bitcode: bool,
 }
 
 /// The unit of change: one function or one piece of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Atom<'a> {
-    /// The name of the symbol at its front, else of its section. For people only: names are not hashed.
+    /// The name of the symbol at its front, else of its section. For people only: names are not
+    /// hashed.
     pub name: &'a str,
     pub kind: AtomKind,
     pub level: Level,
@@ -49,12 +53,14 @@ pub struct Atom<'a> {
     /// The input section that holds it: index and name in the object.
     pub section: u32,
     pub section_name: &'a str,
-    /// The section group (COMDAT) that it belongs to, which is linked or left out as a whole; 0 for none.
+    /// The section group (COMDAT) that it belongs to, which is linked or left out as a whole; 0 for
+    /// none.
     pub group: u32,
     pub size: u64,
     /// How many of the record's references are this atom's.
     pub references: u32,
-    /// It is one function and nothing else, so that breakpoints in its place see every execution and disturb nothing.
+    /// It is one function and nothing else, so that breakpoints in its place see every execution
+    /// and disturb nothing.
     pub traceable: bool,
     /// What is at its end, if it is code.
     pub ending: Ending,
@@ -103,7 +109,8 @@ pub enum AtomKind {
     Range,
     /// A symbol of another module, bound by the dynamic loader.
     Import,
-    /// A symbol with a value that is not an address of any atom: `--defsym`, linker scripts, absolute.
+    /// A symbol with a value that is not an address of any atom: `--defsym`, linker scripts,
+    /// absolute.
     Value,
     /// Bytes of the binary that no input explains.
     Residue,
@@ -147,8 +154,8 @@ pub struct Reference {
     pub usage: Usage,
 }
 
-/// A relocated field that holds the address of a merged literal, or a part of it. Linkers merge literals without saying
-/// where they put them, so the field says it.
+/// A relocated field that holds the address of a merged literal, or a part of it. Linkers merge
+/// literals without saying where they put them, so the field says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// Index into `Record::references`.
@@ -172,7 +179,8 @@ pub enum Usage {
     Distance,
 }
 
-/// In an offset: not the resolver that stands there is meant, but the function that it chooses when the program starts.
+/// In an offset: not the resolver that stands there is meant, but the function that it chooses when
+/// the program starts.
 pub const CHOSEN: i64 = 1 << 62;
 
 /// What a reference points at, before linking.
@@ -230,7 +238,8 @@ impl<'a> Symbol<'a> {
 
     /// The same for a name as bytes.
     pub fn hash_of_bytes(name: &[u8]) -> Hash {
-        let version = name.iter().position(|&byte| byte == b'@').filter(|&at| name[at..].starts_with(b"@@"));
+        let version =
+            name.iter().position(|&byte| byte == b'@').filter(|&at| name[at..].starts_with(b"@@"));
         Hash::of(version.map_or(name, |at| &name[..at]))
     }
 }
@@ -241,8 +250,8 @@ impl<'a> Record<'a> {
         FORMAT.encode(self)
     }
 
-    /// The one among the concatenated records in `bytes` that was made of the object with this digest.
-    /// Records of other versions and of other objects are passed over.
+    /// The one among the concatenated records in `bytes` that was made of the object with this
+    /// digest. Records of other versions and of other objects are passed over.
     pub fn find(mut bytes: &'a [u8], digest: Hash) -> Result<Self, FormatError> {
         let mut problem = FormatError::Truncated;
         while !bytes.is_empty() {
@@ -280,12 +289,16 @@ impl<'a> Record<'a> {
             Ending::Leaves | Ending::Falls => true,
         });
         let symbols = self.symbols.iter().all(|symbol| match symbol.kind {
-            SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. } => atom_exists(atom),
+            SymbolKind::Defined { atom, .. } | SymbolKind::Indirect { atom, .. } => {
+                atom_exists(atom)
+            }
             _ => true,
         });
-        let files = self.atoms.iter().all(|atom| atom.line == 0 || (atom.file as usize) < self.files.len());
+        let files =
+            self.atoms.iter().all(|atom| atom.line == 0 || (atom.file as usize) < self.files.len());
         let sites = self.sites.iter().all(|site| (site.reference as usize) < self.references.len());
-        let whole = references == self.references.len() && targets && endings && symbols && files && sites;
+        let whole =
+            references == self.references.len() && targets && endings && symbols && files && sites;
         if whole { Ok(()) } else { Err(FormatError::Malformed) }
     }
 

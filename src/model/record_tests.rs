@@ -1,4 +1,5 @@
-//! Records of any content come back as they were written, and an index that points at nothing is refused.
+//! Records of any content come back as they were written, and an index that points at nothing is
+//! refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,32 +10,44 @@ pub fn name() -> impl Strategy<Value = &'static str> {
 }
 
 fn target(atoms: u32, symbols: u32) -> impl Strategy<Value = Target> {
-    (any::<bool>(), any::<u32>()).prop_filter_map("nothing to refer to", move |(atom, index)| match atom {
-        true if atoms > 0 => Some(Target::Atom(index % atoms)),
-        false if symbols > 0 => Some(Target::Symbol(index % symbols)),
-        _ => None,
+    (any::<bool>(), any::<u32>()).prop_filter_map("nothing to refer to", move |(atom, index)| {
+        match atom {
+            true if atoms > 0 => Some(Target::Atom(index % atoms)),
+            false if symbols > 0 => Some(Target::Symbol(index % symbols)),
+            _ => None,
+        }
     })
 }
 
 fn symbol_kind(atoms: u32) -> impl Strategy<Value = SymbolKind> {
-    (0..5, any::<u32>(), any::<u64>(), any::<u64>()).prop_map(move |(kind, atom, offset, align)| match kind {
-        0 if atoms > 0 => SymbolKind::Defined { atom: atom % atoms, offset },
-        1 if atoms > 0 => SymbolKind::Indirect { atom: atom % atoms, offset },
-        2 => SymbolKind::Common { size: offset, align },
-        3 => SymbolKind::Absolute { value: offset },
-        _ => SymbolKind::Undefined,
+    (0..5, any::<u32>(), any::<u64>(), any::<u64>()).prop_map(move |(kind, atom, offset, align)| {
+        match kind {
+            0 if atoms > 0 => SymbolKind::Defined { atom: atom % atoms, offset },
+            1 if atoms > 0 => SymbolKind::Indirect { atom: atom % atoms, offset },
+            2 => SymbolKind::Common { size: offset, align },
+            3 => SymbolKind::Absolute { value: offset },
+            _ => SymbolKind::Undefined,
+        }
     })
 }
 
 fn symbol(atoms: u32) -> impl Strategy<Value = Symbol<'static>> {
-    (name(), any::<bool>(), symbol_kind(atoms)).prop_map(|(name, weak, kind)| Symbol::new(name, weak, kind))
+    (name(), any::<bool>(), symbol_kind(atoms))
+        .prop_map(|(name, weak, kind)| Symbol::new(name, weak, kind))
 }
 
 fn atom(files: u32) -> impl Strategy<Value = Atom<'static>> {
     let level = select(vec![Level::Code, Level::Ast, Level::File]);
     let place = (name(), any::<u32>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u32>());
     (name(), select(&AtomKind::ALL[..]), level, any::<[u8; 16]>(), place, any::<bool>()).prop_map(
-        move |(name, kind, level, hash, (section_name, section, group, size, file, line), traceable)| Atom {
+        move |(
+            name,
+            kind,
+            level,
+            hash,
+            (section_name, section, group, size, file, line),
+            traceable,
+        )| Atom {
             name,
             kind,
             level,
@@ -75,7 +88,10 @@ fn record() -> impl Strategy<Value = Record<'static>> {
                     }));
                 }
                 record.files = files.into_iter().map(Cow::Owned).collect();
-                record.refusals = refusals.into_iter().map(|(subject, reason)| Refusal::new(subject, reason)).collect();
+                record.refusals = refusals
+                    .into_iter()
+                    .map(|(subject, reason)| Refusal::new(subject, reason))
+                    .collect();
                 record
             },
         )
@@ -84,10 +100,19 @@ fn record() -> impl Strategy<Value = Record<'static>> {
 
 /// Makes one index point past the end. `false` if the record has none of that kind.
 fn damage(record: &mut Record, kind: usize) -> bool {
-    let (atoms, symbols, files) = (record.atoms.len() as u32, record.symbols.len() as u32, record.files.len() as u32);
+    let (atoms, symbols, files) =
+        (record.atoms.len() as u32, record.symbols.len() as u32, record.files.len() as u32);
     match kind {
-        0 => record.references.first_mut().map(|reference| reference.target = Target::Atom(atoms)).is_some(),
-        1 => record.references.last_mut().map(|reference| reference.target = Target::Symbol(symbols)).is_some(),
+        0 => record
+            .references
+            .first_mut()
+            .map(|reference| reference.target = Target::Atom(atoms))
+            .is_some(),
+        1 => record
+            .references
+            .last_mut()
+            .map(|reference| reference.target = Target::Symbol(symbols))
+            .is_some(),
         2 => {
             let kind = SymbolKind::Defined { atom: atoms, offset: 0 };
             record.symbols.first_mut().map(|symbol| symbol.kind = kind).is_some()

@@ -1,5 +1,6 @@
-//! The cache of finished objects, beside the store. In: the key of what an object was made of. Out: the object, as it was, or
-//! nothing. Whatever is the matter with the cache, the worst that comes of it is that a source is compiled.
+//! The cache of finished objects, beside the store. In: the key of what an object was made of. Out:
+//! the object, as it was, or nothing. Whatever is the matter with the cache, the worst that comes
+//! of it is that a source is compiled.
 //!
 //! ```text
 //! objects-1/ab/cdef….o   an object, with its record         objects-1/counts   a letter for each look-up
@@ -8,8 +9,8 @@
 //!                        declaration
 //! ```
 //!
-//! The object is a plain file of its own, so that file systems which can share the blocks of two files do so. What is used
-//! longest ago goes first, by the times of the files.
+//! The object is a plain file of its own, so that file systems which can share the blocks of two
+//! files do so. What is used longest ago goes first, by the times of the files.
 
 /// Objects of other machines.
 pub mod shared;
@@ -103,7 +104,11 @@ impl Objects {
     /// The cache that the settings name; `None` where there is no home either.
     pub fn new(settings: &Settings) -> Option<Self> {
         let root = settings.dir.as_ref()?.join(FOLDER);
-        Some(Objects { root, limit: settings.max_objects.unwrap_or(DEFAULT_LIMIT), read_only: settings.readonly })
+        Some(Objects {
+            root,
+            limit: settings.max_objects.unwrap_or(DEFAULT_LIMIT),
+            read_only: settings.readonly,
+        })
     }
 
     /// Where it is.
@@ -148,7 +153,9 @@ impl Objects {
         let failed = |error| StoreError::file("keep", object, error);
         let content = sys::map(object).map_err(failed)?;
         let source = File::open(object).map_err(failed)?;
-        self.put(key, &content, vec![text.text], text.clone(), |path| atomic_write::write_from(path, &source, &content))
+        self.put(key, &content, vec![text.text], text.clone(), |path| {
+            atomic_write::write_from(path, &source, &content)
+        })
     }
 
     fn put(
@@ -160,14 +167,17 @@ impl Objects {
         write: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<(), StoreError> {
         let path = self.file(key, "o");
-        let made = private::create_folder(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
+        let made =
+            private::create_folder(path.parent().unwrap_or(&self.root)).and_then(|()| write(&path));
         made.map_err(|error| StoreError::file("write", &path, error))?;
-        let size = self.write_notes(key, &Notes { content: Hash::of(content), clean_texts, last })?;
+        let size =
+            self.write_notes(key, &Notes { content: Hash::of(content), clean_texts, last })?;
         self.retention().added(&[(key.0[0], content.len() as u64), (key.0[0], size)]);
         Ok(())
     }
 
-    /// The object of a key for other machines; `None` if it is gone. The error is the reason why they do not get it.
+    /// The object of a key for other machines; `None` if it is gone. The error is the reason why
+    /// they do not get it.
     pub fn give(&self, key: Hash, largest: usize) -> Result<Option<Vec<u8>>, String> {
         let Some(found) = self.find(key) else { return Ok(None) };
         check_size(&found.content, largest)?;
@@ -190,11 +200,17 @@ impl Objects {
             return Err(StoreError::ReadOnly.to_string());
         }
         let write = |path: &Path| atomic_write::write(path, None, None, &[given.object]);
-        self.put(key, given.object, given.clean_texts, TextDigest::default(), write).map_err(|error| error.to_string())
+        self.put(key, given.object, given.clean_texts, TextDigest::default(), write)
+            .map_err(|error| error.to_string())
     }
 
     /// Notes that the compiler has nothing to say of this text either.
-    pub fn note_clean_text(&self, key: Hash, mut notes: Notes, text: &TextDigest) -> Result<(), StoreError> {
+    pub fn note_clean_text(
+        &self,
+        key: Hash,
+        mut notes: Notes,
+        text: &TextDigest,
+    ) -> Result<(), StoreError> {
         if self.read_only {
             return Ok(());
         }
@@ -231,7 +247,8 @@ impl Objects {
     fn write_notes(&self, key: Hash, notes: &Notes) -> Result<u64, StoreError> {
         let path = self.file(key, "n");
         let bytes = FORMAT.encode(notes).map_err(|error| StoreError::format(&path, error))?;
-        atomic_write::write(&path, None, None, &[&bytes]).map_err(|error| StoreError::file("write", &path, error))?;
+        atomic_write::write(&path, None, None, &[&bytes])
+            .map_err(|error| StoreError::file("write", &path, error))?;
         Ok(bytes.len() as u64)
     }
 
@@ -252,7 +269,8 @@ impl Objects {
     /// All look-ups since they were last forgotten.
     pub fn counts(&self) -> Counts {
         let letters = fs::read(self.root.join("counts")).unwrap_or_default();
-        let count = |look: Look| letters.iter().filter(|letter| **letter == look as u8).count() as u64;
+        let count =
+            |look: Look| letters.iter().filter(|letter| **letter == look as u8).count() as u64;
         let shared = count(Look::Shared);
         Counts { reused: count(Look::Reused) + shared, shared, compiled: count(Look::Compiled) }
     }
@@ -281,7 +299,9 @@ impl Objects {
 
 fn check_size(object: &[u8], largest: usize) -> Result<(), String> {
     let is_small = object.len() <= largest;
-    is_small.then_some(()).ok_or_else(|| format!("{} bytes are more than the attribute objects allows", object.len()))
+    is_small
+        .then_some(())
+        .ok_or_else(|| format!("{} bytes are more than the attribute objects allows", object.len()))
 }
 
 /// Whether it is an ELF file that a linker takes for an object.
@@ -293,7 +313,11 @@ fn is_object(bytes: &[u8]) -> bool {
 
 fn note_use(path: &Path) {
     let Ok(file) = File::open(path) else { return };
-    let age = file.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+    let age = file
+        .metadata()
+        .and_then(|metadata| metadata.modified())
+        .ok()
+        .and_then(|time| time.elapsed().ok());
     if age.is_some_and(|age| age > NOTED) {
         let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
     }
@@ -306,7 +330,8 @@ mod tests {
     use std::fs::OpenOptions;
 
     fn objects(folder: &Path, limit: Option<u64>) -> Objects {
-        let settings = Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
+        let settings =
+            Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
         Objects::new(&settings).unwrap()
     }
 
@@ -359,7 +384,9 @@ mod tests {
         }
         let clean_texts = objects.find(key).unwrap().notes.clean_texts;
         assert_eq!((clean_texts.len(), clean_texts.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
-        [Look::Reused, Look::Compiled, Look::Shared].into_iter().for_each(|look| objects.count(look));
+        [Look::Reused, Look::Compiled, Look::Shared]
+            .into_iter()
+            .for_each(|look| objects.count(look));
         assert_eq!(objects.counts(), Counts { reused: 2, shared: 1, compiled: 1 });
         objects.forget_counts();
         assert_eq!(objects.counts(), Counts::default());
@@ -368,7 +395,8 @@ mod tests {
     #[test]
     fn what_others_give_is_looked_at() {
         let folder = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (objects(&folder.path().join("a"), None), objects(&folder.path().join("b"), None));
+        let (ours, theirs) =
+            (objects(&folder.path().join("a"), None), objects(&folder.path().join("b"), None));
         let made = folder.path().join("made.o");
         let object = [b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0", &[7; 50][..]].concat();
         fs::write(&made, &object).unwrap();
@@ -376,11 +404,19 @@ mod tests {
         assert_eq!(theirs.give(key, 1000), Ok(None));
         theirs.keep(key, &made, &digest(text)).unwrap();
         let given = theirs.give(key, 1000).unwrap().unwrap();
-        assert!(theirs.give(key, object.len() - 1).is_err() && ours.accept(key, &given, object.len() - 1).is_err());
+        assert!(
+            theirs.give(key, object.len() - 1).is_err()
+                && ours.accept(key, &given, object.len() - 1).is_err()
+        );
         let raw = |clean_texts: usize, object: &[u8]| {
             postcard::to_stdvec(&Given { clean_texts: vec![text; clean_texts], object })
         };
-        for bad in [raw(1, b"a script").unwrap(), raw(100, &object).unwrap(), [&given[..], b"x"].concat(), vec![9; 9]] {
+        for bad in [
+            raw(1, b"a script").unwrap(),
+            raw(100, &object).unwrap(),
+            [&given[..], b"x"].concat(),
+            vec![9; 9],
+        ] {
             assert!(ours.accept(key, &bad, 1000).is_err() && ours.find(key).is_none());
         }
         ours.accept(key, &given, 1000).unwrap();

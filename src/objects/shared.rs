@@ -1,8 +1,10 @@
-//! Objects of other machines: where `TASTING_REMOTE` has the attribute `objects`, those that this machine does not have are
-//! looked for in the remote store, and those that it makes are sent there.
+//! Objects of other machines: where `TASTING_REMOTE` has the attribute `objects`, those that this
+//! machine does not have are looked for in the remote store, and those that it makes are sent
+//! there.
 //!
-//! A shim speaks to no server. It has `tasting` fetch an object into the cache, and finds it there; what it has made it notes in the
-//! spool, for a process that nobody waits for. In: keys. Out: a [`Reply`]. Whatever goes wrong, the source is compiled.
+//! A shim speaks to no server. It has `tasting` fetch an object into the cache, and finds it there;
+//! what it has made it notes in the spool, for a process that nobody waits for. In: keys. Out: a
+//! [`Reply`]. Whatever goes wrong, the source is compiled.
 
 use super::Objects;
 use crate::model::Hash;
@@ -47,7 +49,8 @@ pub struct Shared<'s> {
 }
 
 impl<'s> Shared<'s> {
-    /// `None` unless objects are to be shared. What is fetched goes into the cache, so it has to be one that can be written to.
+    /// `None` unless objects are to be shared. What is fetched goes into the cache, so it has to be
+    /// one that can be written to.
     pub fn new(settings: &'s Settings, objects: &Objects) -> Option<Self> {
         let text = settings.remote.as_ref().filter(|_| !settings.readonly)?;
         // A text that is not understood is told of by `tasting config`.
@@ -63,7 +66,8 @@ impl<'s> Shared<'s> {
         })
     }
 
-    /// Has an object fetched into the cache. A server that has failed is left alone by all, without a process being started.
+    /// Has an object fetched into the cache. A server that has failed is left alone by all, without
+    /// a process being started.
     pub fn ask(&self, key: Hash) -> Reply {
         if self.remote_state.reading.is_open(self.trial).is_some() {
             return Reply::Private;
@@ -71,7 +75,8 @@ impl<'s> Shared<'s> {
         match self.command(&["fetch", &key.to_string()]).status() {
             Ok(status) => Reply::of(status),
             Err(error) => {
-                self.settings.log(format_args!("no objects are shared: {}: {error}", self.tool.display()));
+                self.settings
+                    .log(format_args!("no objects are shared: {}: {error}", self.tool.display()));
                 Reply::Private
             }
         }

@@ -26,21 +26,26 @@ pub enum Partner {
 
 /// The partner that a socket address names.
 pub fn partner(address: &[u8]) -> Partner {
-    let Some(family) = address.get(..2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]])) else {
+    let Some(family) = address.get(..2).map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]))
+    else {
         return Partner::Nobody;
     };
     let port = || address.get(2..4).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     match i32::from(family) {
         libc::AF_UNSPEC | libc::AF_NETLINK | libc::AF_ALG => Partner::Nobody,
         libc::AF_UNIX => unix(&address[2..]),
-        libc::AF_INET => match address.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) {
-            Some(bytes) => internet(IpAddr::V4(Ipv4Addr::from(bytes)), port()),
-            None => Partner::Nobody,
-        },
-        libc::AF_INET6 => match address.get(8..24).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
-            Some(bytes) => internet(Ipv6Addr::from(bytes).to_canonical(), port()),
-            None => Partner::Nobody,
-        },
+        libc::AF_INET => {
+            match address.get(4..8).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()) {
+                Some(bytes) => internet(IpAddr::V4(Ipv4Addr::from(bytes)), port()),
+                None => Partner::Nobody,
+            }
+        }
+        libc::AF_INET6 => {
+            match address.get(8..24).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()) {
+                Some(bytes) => internet(Ipv6Addr::from(bytes).to_canonical(), port()),
+                None => Partner::Nobody,
+            }
+        }
         _ => Partner::Family(family),
     }
 }
@@ -93,7 +98,10 @@ mod tests {
     #[test]
     fn addresses_are_told_apart() {
         assert_eq!(partner(&inet([127, 0, 0, 1], 80)), Partner::Port(80));
-        assert_eq!(partner(&inet([192, 0, 2, 1], 80)), Partner::Machine("192.0.2.1".parse().unwrap()));
+        assert_eq!(
+            partner(&inet([192, 0, 2, 1], 80)),
+            Partner::Machine("192.0.2.1".parse().unwrap())
+        );
         assert_eq!(partner(&inet6(Ipv6Addr::LOCALHOST, 7)), Partner::Port(7));
         assert_eq!(partner(&inet6("::ffff:127.0.0.1".parse().unwrap(), 7)), Partner::Port(7));
         let far = "2001:db8::1".parse().unwrap();
@@ -103,6 +111,9 @@ mod tests {
         assert_eq!(partner(&[&local[..], b"\0name"].concat()), Partner::Abstract(b"name".to_vec()));
         assert_eq!(partner(&[1]), Partner::Nobody);
         assert_eq!(partner(&inet([1, 2, 3, 4], 5)[..6]), Partner::Nobody);
-        assert_eq!(partner(&(libc::AF_VSOCK as u16).to_ne_bytes()), Partner::Family(libc::AF_VSOCK as u16));
+        assert_eq!(
+            partner(&(libc::AF_VSOCK as u16).to_ne_bytes()),
+            Partner::Family(libc::AF_VSOCK as u16)
+        );
     }
 }

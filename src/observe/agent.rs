@@ -20,8 +20,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Opens the agent's file in a folder; writes it if it is not there. `None` where it could not be loaded: the loader
-    /// would complain of it in the test's name.
+    /// Opens the agent's file in a folder; writes it if it is not there. `None` where it could not
+    /// be loaded: the loader would complain of it in the test's name.
     pub fn open(folder: &Path) -> Option<Agent> {
         let path = folder.join(file_name());
         if !path.is_absolute() {
@@ -33,12 +33,14 @@ impl Agent {
         }
         let path = fs::canonicalize(path).ok()?;
         // None of these can be part of a list of libraries.
-        let is_nameable = path.to_str().is_some_and(|text| !text.contains([' ', '\t', '\n', ':', '$']));
+        let is_nameable =
+            path.to_str().is_some_and(|text| !text.contains([' ', '\t', '\n', ':', '$']));
         let file = Arc::new(opened(&path)?);
         (is_nameable && sys::can_be_executed(&path)).then_some(Agent { path, file })
     }
 
-    /// The file once more, to be read from its start: the offset of one that is shared moves for all.
+    /// The file once more, to be read from its start: the offset of one that is shared moves for
+    /// all.
     pub fn reopened(&self) -> io::Result<File> {
         File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }

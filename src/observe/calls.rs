@@ -1,6 +1,6 @@
-//! The table of system calls that are watched: what each one means, which of its arguments say what, and
-//! when it need not be looked at. Calls that are not here cannot tell a program anything about files,
-//! programs or other machines that it has not learnt by one of these.
+//! The table of system calls that are watched: what each one means, which of its arguments say
+//! what, and when it need not be looked at. Calls that are not here cannot tell a program anything
+//! about files, programs or other machines that it has not learnt by one of these.
 //!
 //! Numbers are those of the architecture that the crate is built for (x86-64, AArch64).
 
@@ -20,7 +20,8 @@ pub enum Act {
     },
     /// `openat2`: the flags are in memory.
     OpenHow,
-    /// Asks for a file's attributes; `flags` is the argument with AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH.
+    /// Asks for a file's attributes; `flags` is the argument with AT_SYMLINK_NOFOLLOW and
+    /// AT_EMPTY_PATH.
     Ask {
         folder: Option<usize>,
         path: usize,
@@ -113,8 +114,8 @@ pub enum Act {
     LookInto {
         process: usize,
     },
-    /// Asks for the priority of a process, a group or a user, or changes it: argument 0 says which, argument 1 whose.
-    /// `process` is the value of argument 0 that means a process.
+    /// Asks for the priority of a process, a group or a user, or changes it: argument 0 says which,
+    /// argument 1 whose. `process` is the value of argument 0 that means a process.
     Priority {
         process: u32,
     },
@@ -176,7 +177,8 @@ const IOPRIO_WHO_PROCESS: u32 = 1;
 /// libc's constant has another type for each C library.
 const PRIO_PROCESS: u32 = 0;
 const PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[PRIO_PROCESS])];
-const IO_PRIORITIES: &[When] = &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[IOPRIO_WHO_PROCESS])];
+const IO_PRIORITIES: &[When] =
+    &[IsNot(1, u32::MAX, &[0]), IsNot(0, u32::MAX, &[IOPRIO_WHO_PROCESS])];
 
 /// After such a call, paths are not looked up any more.
 pub const MOUNTS: &str = "changes what paths mean (mounts, chroot or namespaces)";
@@ -187,8 +189,8 @@ const KEYS: &str = "uses the kernel's keyrings";
 /// Namespaces in which paths, users or process numbers mean something else: NEWNS, NEWUSER, NEWPID.
 pub const NEW_NAMESPACES: u32 = 0x3002_0000;
 
-/// What is asked of a terminal or a pipe beyond what it is. By the request, for the watcher itself makes such calls on descriptors
-/// of any number before anybody answers.
+/// What is asked of a terminal or a pipe beyond what it is. By the request, for the watcher itself
+/// makes such calls on descriptors of any number before anybody answers.
 pub const CONTROLS: &[u32] = &[
     libc::TIOCGWINSZ as u32,
     libc::FIONREAD as u32,
@@ -211,7 +213,8 @@ pub const SIOCSPGRP: u32 = 0x8902;
 /// What `fcntl` is told for the same: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
 const SIGNALLING: &[u32] = &[10, 15, 8, 1024, 1026];
 
-/// Kinds of sockets that need no look: the addresses that they are connected to are looked at instead.
+/// Kinds of sockets that need no look: the addresses that they are connected to are looked at
+/// instead.
 const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
 
 /// SOCK_NONBLOCK and SOCK_CLOEXEC stand in the same argument as a socket's type.
@@ -426,9 +429,11 @@ pub const OLD_CALLS: &[Row] = &[
 
 /// `renameat` is a call of its own here too; the others are not.
 #[cfg(target_arch = "aarch64")]
-pub const OLD_CALLS: &[Row] = &[(38, Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS)];
+pub const OLD_CALLS: &[Row] =
+    &[(38, Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS)];
 
-/// The highest number of a call that was known when the tables were written (Linux 6.18). What newer calls do, nobody knows.
+/// The highest number of a call that was known when the tables were written (Linux 6.18). What
+/// newer calls do, nobody knows.
 pub const HIGHEST: i64 = SYS_FILE_SETATTR;
 
 /// Numbers from here on belong to the x32 interface of x86-64.
@@ -447,7 +452,8 @@ pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 102, 295];
 #[cfg(target_arch = "aarch64")]
 pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 281, 322];
 
-/// Calls that are led although they are not always looked at. By themselves they are never interrupted.
+/// Calls that are led although they are not always looked at. By themselves they are never
+/// interrupted.
 const ALSO_LED: &[i64] = &[
     libc::SYS_ioctl,
     libc::SYS_rt_sigaction,

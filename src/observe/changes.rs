@@ -1,6 +1,7 @@
 //! What the run itself makes, changes and removes: from then on that is its own, and no input.
 //!
-//! In: places, as they are just before. Out: what is the run's own, and what its changes depended on.
+//! In: places, as they are just before. Out: what is the run's own, and what its changes depended
+//! on.
 
 use super::content::{Identity, device_and_inode};
 use super::entries::Sight;
@@ -14,12 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 impl Ledger {
-    /// Whether what is at a path now is the run's own doing. A change that was tried need not have happened:
-    /// what still is as it was is not the run's.
+    /// Whether what is at a path now is the run's own doing. A change that was tried need not have
+    /// happened: what still is as it was is not the run's.
     pub fn is_own(&self, path: &Path) -> bool {
         match self.touched.get(path) {
             Some(Touch::Made) => true,
-            // A folder whose attributes were changed still has the entries that it had; one that was removed has not.
+            // A folder whose attributes were changed still has the entries that it had; one that
+            // was removed has not.
             Some(Touch::Changed(Kind::Folder, _)) => self.own_folders.contains(path),
             Some(Touch::Changed(_, before)) => {
                 !fs::symlink_metadata(path).is_ok_and(|now| Identity::of(&now) == *before)
@@ -39,9 +41,12 @@ impl Ledger {
         }
         match policy::of(&place.path, is_own) {
             Treatment::Ignored => return,
-            Treatment::Refused(reason) => return self.refuse_path(&place.path, (codes::DEVICE, reason)),
+            Treatment::Refused(reason) => {
+                return self.refuse_path(&place.path, (codes::DEVICE, reason));
+            }
             Treatment::ByContent => {
-                return self.refuse_path(&place.path, (codes::DEVICE, "changes the machine's settings"));
+                return self
+                    .refuse_path(&place.path, (codes::DEVICE, "changes the machine's settings"));
             }
             Treatment::Ordinary => {}
         }
@@ -62,7 +67,8 @@ impl Ledger {
         self.touched.insert(place.path.clone(), touch);
     }
 
-    /// The run may write into a file without a trace: one in memory, which others may share as well.
+    /// The run may write into a file without a trace: one in memory, which others may share as
+    /// well.
     pub fn shares(&mut self, place: &Place) {
         let Found::There(found) = &place.found else { return };
         if !self.is_own(&place.path) && self.contents.is_in_memory(&place.path, found) {
@@ -75,7 +81,11 @@ impl Ledger {
     pub fn needs_folder_of(&mut self, path: &Path, is_own: policy::IsOwn) {
         let Some(folder) = path.parent() else { return };
         if let Ok(found) = fs::symlink_metadata(folder) {
-            self.saw(&Place { path: folder.to_owned(), found: Found::There(found) }, Sight::Kind, is_own);
+            self.saw(
+                &Place { path: folder.to_owned(), found: Found::There(found) },
+                Sight::Kind,
+                is_own,
+            );
             self.writes_to(folder, Target::Writable, is_own);
         }
     }
@@ -96,15 +106,17 @@ impl Ledger {
         *ends = [ends[0] | reads, ends[1] | writes];
     }
 
-    /// The run makes or removes a folder: what is not there below it is not there by the run's own doing.
+    /// The run makes or removes a folder: what is not there below it is not there by the run's own
+    /// doing.
     pub fn owns_folder(&mut self, path: &Path) {
         self.own_folders.insert(path.to_owned());
     }
 
     /// The run renames a folder of its own: what it has made there goes with it.
     pub fn renames_folder(&mut self, old: &Path, new: &Path) {
-        let below =
-            |path: &PathBuf| path.strip_prefix(old).ok().filter(|rest| *rest != Path::new("")).map(Path::to_owned);
+        let below = |path: &PathBuf| {
+            path.strip_prefix(old).ok().filter(|rest| *rest != Path::new("")).map(Path::to_owned)
+        };
         let moved = |path: &PathBuf| Some(new.join(below(path)?));
         let touched: Vec<PathBuf> = self.touched.keys().filter_map(moved).collect();
         let folders: Vec<PathBuf> = self.own_folders.iter().filter_map(moved).collect();

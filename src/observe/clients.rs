@@ -1,6 +1,7 @@
-//! Who connects to the servers of a test. Which connection a server gets, no stopped call tells, so connections are counted. Those of ports
-//! are in the kernel's tables for a minute after they have ended (unless they were reset); of other sockets a server must have got one
-//! when it goes on after it has waited. More than the test's own processes have made are somebody else's.
+//! Who connects to the servers of a test. Which connection a server gets, no stopped call tells, so
+//! connections are counted. Those of ports are in the kernel's tables for a minute after they have
+//! ended (unless they were reset); of other sockets a server must have got one when it goes on
+//! after it has waited. More than the test's own processes have made are somebody else's.
 //!
 //! In: stopped calls, tables of sockets. Out: places with connections from outside.
 
@@ -16,12 +17,14 @@ const SOMEBODY: &str = "has connections of somebody outside the test";
 pub struct Clients {
     /// Sockets of the test that connect to a place.
     own: FxHashMap<Partner, FxHashSet<u64>>,
-    /// Connections to places at which the test waits: by the client's port, or the number of the server's socket.
+    /// Connections to places at which the test waits: by the client's port, or the number of the
+    /// server's socket.
     seen: FxHashMap<Partner, FxHashSet<u64>>,
     /// Where threads wait, for a connection and nothing less, and how many they have got so.
     waiting: FxHashMap<u32, Partner>,
     got: FxHashMap<Partner, usize>,
-    /// Both ports of connections from before there was a server: the kernel remembers those that have ended for a minute.
+    /// Both ports of connections from before there was a server: the kernel remembers those that
+    /// have ended for a minute.
     before: FxHashSet<(u16, u16)>,
     /// Names of places as the kernel has them.
     names: FxHashMap<String, Partner>,
@@ -35,7 +38,9 @@ impl Clients {
 
     /// A thread is about to let others connect.
     pub fn listens(&mut self, thread: u32) {
-        self.before.extend(facts::sockets(&thread.to_string()).iter().map(|socket| (socket.port, socket.other)));
+        self.before.extend(
+            facts::sockets(&thread.to_string()).iter().map(|socket| (socket.port, socket.other)),
+        );
     }
 
     /// A thread makes another call: what it has waited for has come.
@@ -47,19 +52,21 @@ impl Clients {
         }
     }
 
-    /// A thread waits at a socket, which has a name unless it has a port. That it has got a connection when it goes on is certain, or
-    /// is not.
+    /// A thread waits at a socket, which has a name unless it has a port. That it has got a
+    /// connection when it goes on is certain, or is not.
     pub fn waits(&mut self, thread: u32, socket: u64, named: Option<Partner>, is_certain: bool) {
         let process = thread.to_string();
         let place = match named {
             Some(place) => {
-                let names = facts::local_sockets(&process).into_iter().filter(|line| line.number == socket);
+                let names =
+                    facts::local_sockets(&process).into_iter().filter(|line| line.number == socket);
                 self.names.extend(names.map(|line| (line.name, place.clone())));
                 Some(place)
             }
-            None => {
-                facts::sockets(&process).iter().find(|line| line.number == socket).map(|line| Partner::Port(line.port))
-            }
+            None => facts::sockets(&process)
+                .iter()
+                .find(|line| line.number == socket)
+                .map(|line| Partner::Port(line.port)),
         };
         let Some(place) = place else { return };
         self.seen.entry(place.clone()).or_default();
@@ -79,14 +86,19 @@ impl Clients {
             if let Some(seen) = self.seen.get_mut(&Partner::Port(line.port)) {
                 seen.insert(line.other.into());
             }
-            if let Some(seen) = self.seen.get_mut(&Partner::Port(line.other)).filter(|_| line.other_is_here) {
+            if let Some(seen) =
+                self.seen.get_mut(&Partner::Port(line.other)).filter(|_| line.other_is_here)
+            {
                 seen.insert(line.port.into());
             }
         }
         if self.names.is_empty() {
             return;
         }
-        for line in facts::local_sockets(process).into_iter().filter(|line| line.is_connected && line.number != 0) {
+        for line in facts::local_sockets(process)
+            .into_iter()
+            .filter(|line| line.is_connected && line.number != 0)
+        {
             if let Some(place) = self.names.get(&line.name) {
                 self.seen.entry(place.clone()).or_default().insert(line.number);
             }

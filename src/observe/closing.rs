@@ -1,4 +1,5 @@
-//! The end of a run's account: whether what was met first is still so, and what the run leaves behind.
+//! The end of a run's account: whether what was met first is still so, and what the run leaves
+//! behind.
 //!
 //! In: the ledger of a run that has ended. Out: its uses, sorted, and its refusals.
 
@@ -28,12 +29,22 @@ impl Ledger {
         let mut used = self.left_behind();
         used.extend(self.copied_times(&used));
         used.extend(self.made_and_gone());
-        used.extend(self.entries.iter().flat_map(|(path, entry)| uses(path, entry, &self.loads, &self.library_names)));
+        used.extend(
+            self.entries
+                .iter()
+                .flat_map(|(path, entry)| uses(path, entry, &self.loads, &self.library_names)),
+        );
         let names = self.library_names.links();
         self.links.retain(|link, _| !names.contains(link.as_path()));
         used.extend(self.links.drain().map(|(path, target)| Use::Link { path, target }));
-        used.extend(self.targets.drain().map(|((target, path), state)| Use::Target { path, target, state }));
-        used.extend(self.extended.drain().map(|(path, attributes)| Use::Extended { path, attributes }));
+        used.extend(self.targets.drain().map(|((target, path), state)| Use::Target {
+            path,
+            target,
+            state,
+        }));
+        used.extend(
+            self.extended.drain().map(|(path, attributes)| Use::Extended { path, attributes }),
+        );
         used.extend(self.facts.drain().map(|(path, value)| Use::Fact { path, value }));
         used.sort_unstable();
         used.dedup();
@@ -44,20 +55,27 @@ impl Ledger {
     /// A pipe with one end in the run has had its other end outside.
     fn refuse_pipes_of_others(&mut self) {
         let is_half = |(_, ends): &(&PathBuf, &[bool; 2])| ends[0] != ends[1];
-        let half: Vec<PathBuf> = self.pipes.iter().filter(is_half).map(|(path, _)| path.clone()).collect();
+        let half: Vec<PathBuf> =
+            self.pipes.iter().filter(is_half).map(|(path, _)| path.clone()).collect();
         for path in half {
-            let why = (codes::OUTSIDE_PROCESS, "is a named pipe, and somebody outside the test has its other end");
+            let why = (
+                codes::OUTSIDE_PROCESS,
+                "is a named pipe, and somebody outside the test has its other end",
+            );
             self.refuse_path(&path, why);
         }
     }
 
     /// What is not as it was met, and not by the run's own doing.
     fn changed_by_others(&self) -> Vec<PathBuf> {
-        let entries = self.entries.iter().filter(|(path, entry)| !self.still_holds(path, entry)).map(|(path, _)| path);
-        let links = self
-            .links
+        let entries = self
+            .entries
             .iter()
-            .filter(|(path, target)| !self.is_own(path) && !fs::read_link(path).is_ok_and(|now| now == **target));
+            .filter(|(path, entry)| !self.still_holds(path, entry))
+            .map(|(path, _)| path);
+        let links = self.links.iter().filter(|(path, target)| {
+            !self.is_own(path) && !fs::read_link(path).is_ok_and(|now| now == **target)
+        });
         entries.chain(links.map(|(path, _)| path)).cloned().collect()
     }
 
@@ -65,12 +83,16 @@ impl Ledger {
     fn changed_unseen(&mut self) -> Vec<PathBuf> {
         let seen = self.entries.iter().filter_map(|(path, entry)| Some((path, entry.content?)));
         let mut seen: Vec<(PathBuf, Hash)> = seen
-            .filter(|(path, _)| fs::symlink_metadata(path).is_ok_and(|now| self.contents.is_unsteady(&now)))
+            .filter(|(path, _)| {
+                fs::symlink_metadata(path).is_ok_and(|now| self.contents.is_unsteady(&now))
+            })
             .filter(|(path, _)| !self.is_own(path))
             .map(|(path, content)| (path.clone(), content))
             .collect();
         let contents = &mut self.contents;
-        seen.retain(|(path, content)| fs::symlink_metadata(path).is_ok_and(|now| !contents.is(path, &now, *content)));
+        seen.retain(|(path, content)| {
+            fs::symlink_metadata(path).is_ok_and(|now| !contents.is(path, &now, *content))
+        });
         seen.into_iter().map(|(path, _)| path).collect()
     }
 
@@ -93,7 +115,9 @@ impl Ledger {
             (First::Denied, _) => true,
             (First::There(..), Err(_)) => false,
             (First::There(identity, what), Ok(now)) => match entry.sight {
-                sight if sight > Sight::Kind && what.kind == Kind::File => Identity::of(&now) == *identity,
+                sight if sight > Sight::Kind && what.kind == Kind::File => {
+                    Identity::of(&now) == *identity
+                }
                 _ => Kind::of(now.file_type()) == what.kind,
             },
         }
@@ -102,11 +126,14 @@ impl Ledger {
     /// What is there of the run's doing, and what is gone.
     fn left_behind(&mut self) -> Vec<Use> {
         let mut left = Vec::new();
-        let touched: Vec<(PathBuf, Touch)> = self.touched.iter().map(|(path, touch)| (path.clone(), *touch)).collect();
+        let touched: Vec<(PathBuf, Touch)> =
+            self.touched.iter().map(|(path, touch)| (path.clone(), *touch)).collect();
         for (path, touch) in touched {
             match (fs::symlink_metadata(&path), touch) {
                 (Ok(now), Touch::Changed(_, before)) if Identity::of(&now) == before => {}
-                (Ok(now), _) if now.is_dir() => left.push(Use::Written { path, kind: Kind::Folder }),
+                (Ok(now), _) if now.is_dir() => {
+                    left.push(Use::Written { path, kind: Kind::Folder })
+                }
                 (Ok(now), _) => left.push(Use::Written { path, kind: Kind::of(now.file_type()) }),
                 (Err(_), Touch::Changed(..)) => left.push(Use::Removed { path }),
                 (Err(_), Touch::Made) => {}
@@ -120,20 +147,27 @@ impl Ledger {
         left
     }
 
-    /// What the run has made and removed again was not there before. Were it there, the run would write to it and remove it, which
-    /// a replay does not. Below a folder of the run's own, that folder's absence says so already.
+    /// What the run has made and removed again was not there before. Were it there, the run would
+    /// write to it and remove it, which a replay does not. Below a folder of the run's own, that
+    /// folder's absence says so already.
     fn made_and_gone(&self) -> Vec<Use> {
-        let is_gone = |path: &Path| fs::symlink_metadata(path).is_err_and(|error| is_absence(&error));
-        let is_below_own = |path: &Path| path.ancestors().skip(1).any(|folder| self.own_folders.contains(folder));
-        let made = self.touched.iter().filter(|(_, touch)| **touch == Touch::Made).map(|(path, _)| path);
+        let is_gone =
+            |path: &Path| fs::symlink_metadata(path).is_err_and(|error| is_absence(&error));
+        let is_below_own =
+            |path: &Path| path.ancestors().skip(1).any(|folder| self.own_folders.contains(folder));
+        let made =
+            self.touched.iter().filter(|(_, touch)| **touch == Touch::Made).map(|(path, _)| path);
         let gone = made.filter(|path| is_gone(path) && !is_below_own(path));
         gone.map(|path| Use::Absent { path: path.clone() }).collect()
     }
 
-    /// The times of files from before the run that files have which it leaves behind: after `cp -p`, `touch -r`, `mv` or `chmod`.
+    /// The times of files from before the run that files have which it leaves behind: after
+    /// `cp -p`, `touch -r`, `mv` or `chmod`.
     fn copied_times(&self, left: &[Use]) -> Vec<Use> {
         let modified = |used: &Use| match used {
-            Use::Written { path, kind: Kind::File } => Some(Identity::of(&fs::symlink_metadata(path).ok()?).modified()),
+            Use::Written { path, kind: Kind::File } => {
+                Some(Identity::of(&fs::symlink_metadata(path).ok()?).modified())
+            }
             _ => None,
         };
         let times: FxHashSet<(i64, i64)> = left.iter().filter_map(modified).collect();
@@ -145,7 +179,8 @@ impl Ledger {
             Touch::Changed(Kind::File, before) => Some((path, *before)),
             _ => None,
         });
-        let copied = met.chain(changed).filter(|(_, identity)| times.contains(&identity.modified()));
+        let copied =
+            met.chain(changed).filter(|(_, identity)| times.contains(&identity.modified()));
         let used = copied.map(|(path, identity)| Use::Target {
             path: path.clone(),
             target: Target::Time,

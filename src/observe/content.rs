@@ -1,5 +1,5 @@
-//! Contents of files by hash, each file read as seldom as can be: what was hashed is remembered by the
-//! file's identity, within a run, and between runs by whoever provides the `Memory`.
+//! Contents of files by hash, each file read as seldom as can be: what was hashed is remembered by
+//! the file's identity, within a run, and between runs by whoever provides the `Memory`.
 //!
 //! In: paths. Out: hashes, and the identities that they belong to.
 
@@ -58,7 +58,8 @@ pub struct Contents {
     /// Devices whose files are in memory, and others.
     in_memory: FxHashMap<u64, bool>,
     learned: Vec<(Identity, Hash)>,
-    /// Files that others have open for writing. What they write by way of mapped memory leaves the times as they are.
+    /// Files that others have open for writing. What they write by way of mapped memory leaves the
+    /// times as they are.
     unsteady: FxHashSet<Identity>,
     buffer: Vec<u8>,
 }
@@ -92,8 +93,10 @@ impl Contents {
         if identity.size() > LARGEST {
             return Err(io::Error::other("it is too large"));
         }
-        // To be asked before the content is read: who opens the file for writing from now on leaves new times.
-        let is_steady = open(path).is_ok_and(|file| kernel::is_open_for_writing(&file) != Some(true));
+        // To be asked before the content is read: who opens the file for writing from now on leaves
+        // new times.
+        let is_steady =
+            open(path).is_ok_and(|file| kernel::is_open_for_writing(&file) != Some(true));
         let (identity, hash) = self.read(path)?;
         if !is_steady {
             self.unsteady.insert(identity);
@@ -116,7 +119,8 @@ impl Contents {
         !self.unsteady.contains(identity)
     }
 
-    /// Whether a file is in a file system (tmpfs) where writing to it by way of mapped memory leaves its times as they are.
+    /// Whether a file is in a file system (tmpfs) where writing to it by way of mapped memory
+    /// leaves its times as they are.
     pub fn is_in_memory(&mut self, path: &Path, found: &Metadata) -> bool {
         self.is_device_in_memory(found.dev(), || path.to_owned())
     }
@@ -124,7 +128,9 @@ impl Contents {
     /// The same of all files of a device, of which one is at the path.
     pub fn is_device_in_memory(&mut self, device: u64, path: impl FnOnce() -> PathBuf) -> bool {
         const KINDS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-        let look = || rustix::fs::statfs(path()).is_ok_and(|system| KINDS.contains(&(system.f_type as u64)));
+        let look = || {
+            rustix::fs::statfs(path()).is_ok_and(|system| KINDS.contains(&(system.f_type as u64)))
+        };
         *self.in_memory.entry(device).or_insert_with(look)
     }
 

@@ -1,5 +1,6 @@
-//! Debuggers that get hold of a process which is traced already: it has to show them its own code, without breakpoints of ours, in pages
-//! that they can write to. Its agent does that when it is told to, by a signal.
+//! Debuggers that get hold of a process which is traced already: it has to show them its own code,
+//! without breakpoints of ours, in pages that they can write to. Its agent does that when it is
+//! told to, by a signal.
 //!
 //! In: a process that is about to be debugged. Out: nothing; its program counts whole then.
 
@@ -20,7 +21,10 @@ impl Supervisor {
     pub(super) fn gets_debugger(&mut self, process: u32) {
         let Some(tracer) = &self.tracer else { return };
         let Ok(program) = fs::read_link(format!("/proc/{process}/exe")) else { return };
-        if !tracer.is_traced(&program) || !is_handling_traps(process) || !kernel::queue_trap(process, SHOW_CODE) {
+        if !tracer.is_traced(&program)
+            || !is_handling_traps(process)
+            || !kernel::queue_trap(process, SHOW_CODE)
+        {
             return;
         }
         let start = Instant::now();
@@ -28,7 +32,10 @@ impl Supervisor {
             thread::sleep(Duration::from_millis(1));
         }
         thread::sleep(WORK);
-        self.ledger.refuse_path(&program, (codes::DEBUGGER, "gets a debugger while its functions are traced"));
+        self.ledger.refuse_path(
+            &program,
+            (codes::DEBUGGER, "gets a debugger while its functions are traced"),
+        );
     }
 }
 
@@ -40,5 +47,6 @@ fn is_handling_traps(process: u32) -> bool {
         let text = status.lines().find_map(|line| line.strip_prefix(name));
         text.and_then(|text| u64::from_str_radix(text.trim(), 16).ok())
     };
-    set("SigCgt:").is_some_and(|caught| caught & TRAP != 0) && set("SigBlk:").is_some_and(|blocked| blocked & TRAP == 0)
+    set("SigCgt:").is_some_and(|caught| caught & TRAP != 0)
+        && set("SigBlk:").is_some_and(|blocked| blocked & TRAP == 0)
 }

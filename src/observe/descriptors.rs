@@ -1,7 +1,9 @@
-//! Descriptors that the test has from outside, wherever they turn up: under their own number, put aside under a higher one, by
-//! a path, or handed to another process; and pipes of ours that paths lead to.
+//! Descriptors that the test has from outside, wherever they turn up: under their own number, put
+//! aside under a higher one, by a path, or handed to another process; and pipes of ours that paths
+//! lead to.
 //!
-//! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is asked for its size.
+//! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is
+//! asked for its size.
 
 use super::call::Call;
 use super::content::device_and_inode;
@@ -21,7 +23,8 @@ const USED: &str = "is used, and comes from outside the test";
 const CONTROL_HEADER: usize = 16;
 /// More is not read of what goes along with a message.
 const LONGEST_CONTROL: u64 = 4096;
-/// No more descriptors than this are looked at in one call; those that are inherited have low numbers.
+/// No more descriptors than this are looked at in one call; those that are inherited have low
+/// numbers.
 const MOST_WAITED_FOR: u64 = 4096;
 
 impl Supervisor {
@@ -30,7 +33,8 @@ impl Supervisor {
         self.uses_number(call, call.int(index));
     }
 
-    /// A call waits until something can be read or written (`poll`, `select`): it tells whether something has come.
+    /// A call waits until something can be read or written (`poll`, `select`): it tells whether
+    /// something has come.
     pub(super) fn waits_for_descriptors(&mut self, call: &Call) -> io::Result<()> {
         let numbers = match call.notification.number {
             libc::SYS_pselect6 => selected(call)?,
@@ -43,7 +47,8 @@ impl Supervisor {
     }
 
     fn uses_number(&mut self, call: &Call, number: i32) {
-        let is_watched = PUT_ASIDE.contains(&number) || self.foreign.iter().any(|foreign| foreign.number == number);
+        let is_watched = PUT_ASIDE.contains(&number)
+            || self.foreign.iter().any(|foreign| foreign.number == number);
         if !is_watched {
             return;
         }
@@ -61,12 +66,15 @@ impl Supervisor {
         self.foreign.iter().find(|foreign| foreign.file == file).cloned()
     }
 
-    /// Whether a call tells nothing of what is behind a descriptor but its kind, which counts anyway.
+    /// Whether a call tells nothing of what is behind a descriptor but its kind, which counts
+    /// anyway.
     fn is_harmless(&mut self, call: &Call, foreign: &Foreign) -> bool {
         match call.notification.number {
             libc::SYS_fcntl => is_put_aside(call),
             libc::SYS_mmap => call.int(3) & libc::MAP_ANONYMOUS != 0,
-            libc::SYS_lseek | libc::SYS_fstat | libc::SYS_newfstatat | libc::SYS_statx => !foreign.is_regular,
+            libc::SYS_lseek | libc::SYS_fstat | libc::SYS_newfstatat | libc::SYS_statx => {
+                !foreign.is_regular
+            }
             libc::SYS_ioctl => self.is_question_of_size(call, foreign),
             libc::SYS_dup3 => call.int(1) == foreign.number,
             #[cfg(target_arch = "x86_64")]
@@ -98,7 +106,9 @@ impl Supervisor {
         let Some(stand_ins) = self.stand_ins.clone() else { return };
         let pipe = fs::metadata(&place.path).ok().filter(|found| found.file_type().is_fifo());
         let Some(pipe) = pipe.map(|found| device_and_inode(&found)) else { return };
-        let Some(stand_in) = stand_ins.pipes.iter().find(|stand_in| stand_in.pipe == pipe) else { return };
+        let Some(stand_in) = stand_ins.pipes.iter().find(|stand_in| stand_in.pipe == pipe) else {
+            return;
+        };
         self.ledger.learns(&Fact::OutputFile(stand_in.number));
         if !stand_in.is_file {
             return;
@@ -106,13 +116,20 @@ impl Supervisor {
         let is_of_the_caller = place.path.starts_with(format!("/proc/{}/fd", call.thread()));
         let name = "its output";
         if is_of_the_caller && (stand_ins.pass_on)() && stand_ins.give_back(call, pipe).is_ok() {
-            self.ledger.refuse(name, (codes::OUTPUT, "is a file that others have open too, and is reached by a path"));
+            self.ledger.refuse(
+                name,
+                (codes::OUTPUT, "is a file that others have open too, and is reached by a path"),
+            );
         } else {
-            self.disturb(name.to_owned(), "is a file that others have open too, and a pipe to the test");
+            self.disturb(
+                name.to_owned(),
+                "is a file that others have open too, and a pipe to the test",
+            );
         }
     }
 
-    /// A message may hand descriptors to another process, which reads them under numbers of its own.
+    /// A message may hand descriptors to another process, which reads them under numbers of its
+    /// own.
     pub(super) fn hands_over(&mut self, call: &Call, control: u64, length: u64) -> io::Result<()> {
         if control == 0 || length == 0 || self.foreign.is_empty() {
             return Ok(());
@@ -127,8 +144,9 @@ impl Supervisor {
     }
 }
 
-/// The descriptors in an array of `struct pollfd`. Where no event is asked for, the call only tells whether a descriptor is open: the
-/// runtime of Rust asks so about the first three whenever a program starts.
+/// The descriptors in an array of `struct pollfd`. Where no event is asked for, the call only tells
+/// whether a descriptor is open: the runtime of Rust asks so about the first three whenever a
+/// program starts.
 fn polled(call: &Call) -> io::Result<Vec<i32>> {
     const SIZE: usize = 8;
     let count = call.argument(1).min(MOST_WAITED_FOR) as usize;
@@ -144,7 +162,8 @@ fn selected(call: &Call) -> io::Result<Vec<i32>> {
     let mut numbers = Vec::new();
     for set in (1..=3).map(|index| call.argument(index)).filter(|set| *set != 0) {
         let bits = memory::bytes(call.thread(), set, count.div_ceil(64) * 8)?;
-        let is_in = |number: &usize| bits.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 != 0);
+        let is_in =
+            |number: &usize| bits.get(number / 8).is_some_and(|byte| byte >> (number % 8) & 1 != 0);
         numbers.extend((0..count).filter(is_in).map(|number| number as i32));
     }
     Ok(numbers)
@@ -152,7 +171,12 @@ fn selected(call: &Call) -> io::Result<Vec<i32>> {
 
 /// The descriptors in what goes along with a message.
 fn handed_over(control: &[u8]) -> Vec<i32> {
-    let int = |at: usize| control.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
+    let int = |at: usize| {
+        control
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, i32::from_ne_bytes)
+    };
     let (mut at, mut numbers) = (0, Vec::new());
     while at + CONTROL_HEADER <= control.len() {
         let length = memory::number_in(control, at) as usize;
@@ -168,12 +192,14 @@ fn handed_over(control: &[u8]) -> Vec<i32> {
     numbers
 }
 
-/// Shells put descriptors aside under numbers from 10 on while they redirect, and get them back from there. The first of
-/// these numbers are watched too.
+/// Shells put descriptors aside under numbers from 10 on while they redirect, and get them back
+/// from there. The first of these numbers are watched too.
 fn is_put_aside(call: &Call) -> bool {
     match call.int(1) {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-            let is_open = |number: &i32| fs::symlink_metadata(format!("/proc/{}/fd/{number}", call.thread())).is_ok();
+            let is_open = |number: &i32| {
+                fs::symlink_metadata(format!("/proc/{}/fd/{number}", call.thread())).is_ok()
+            };
             call.int(2) == PUT_ASIDE.start && !PUT_ASIDE.clone().all(|number| is_open(&number))
         }
         _ => true,
@@ -187,14 +213,17 @@ mod tests {
     #[test]
     fn descriptors_are_found_among_other_things() {
         let message = |kind: i32, numbers: &[i32]| {
-            let mut bytes = (CONTROL_HEADER as u64 + 4 * numbers.len() as u64).to_ne_bytes().to_vec();
+            let mut bytes =
+                (CONTROL_HEADER as u64 + 4 * numbers.len() as u64).to_ne_bytes().to_vec();
             bytes.extend(libc::SOL_SOCKET.to_ne_bytes());
             bytes.extend(kind.to_ne_bytes());
             numbers.iter().for_each(|number| bytes.extend(number.to_ne_bytes()));
             bytes.resize(bytes.len().next_multiple_of(8), 0);
             bytes
         };
-        let both = [message(libc::SCM_CREDENTIALS, &[1, 2, 3]), message(libc::SCM_RIGHTS, &[7, 0, 9])].concat();
+        let both =
+            [message(libc::SCM_CREDENTIALS, &[1, 2, 3]), message(libc::SCM_RIGHTS, &[7, 0, 9])]
+                .concat();
         assert_eq!(handed_over(&both), [7, 0, 9]);
         assert!(handed_over(&[0; 40]).is_empty() && handed_over(&both[..20]).is_empty());
     }

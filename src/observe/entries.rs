@@ -69,11 +69,18 @@ impl Entry {
 }
 
 /// The uses that an entry stands for.
-pub(super) fn uses(path: &Path, entry: &Entry, loads: &[(PathBuf, PathBuf)], names: &LibraryNames) -> Vec<Use> {
+pub(super) fn uses(
+    path: &Path,
+    entry: &Entry,
+    loads: &[(PathBuf, PathBuf)],
+    names: &LibraryNames,
+) -> Vec<Use> {
     let path = || path.to_owned();
     let listed = entry.listing.as_ref();
-    let mut uses: Vec<Use> =
-        listed.map(|(now, _)| Use::Listed { path: path(), listing: listing::hash(now) }).into_iter().collect();
+    let mut uses: Vec<Use> = listed
+        .map(|(now, _)| Use::Listed { path: path(), listing: listing::hash(now) })
+        .into_iter()
+        .collect();
     if entry.denied {
         uses.push(Use::Denied { path: path() });
     }

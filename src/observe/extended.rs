@@ -1,4 +1,5 @@
-//! Extended attributes of files: access control lists, capabilities, and what programs keep there for themselves.
+//! Extended attributes of files: access control lists, capabilities, and what programs keep there
+//! for themselves.
 //!
 //! In: paths. Out: hashes over names and values.
 
@@ -48,8 +49,10 @@ fn names(path: &Path) -> Result<Vec<Vec<u8>>, Errno> {
         length => length?,
     };
     let all = buffer[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty());
-    let mut names: Vec<Vec<u8>> =
-        all.filter(|name| !name.starts_with(LABELS) || *name == CAPABILITY).map(<[u8]>::to_vec).collect();
+    let mut names: Vec<Vec<u8>> = all
+        .filter(|name| !name.starts_with(LABELS) || *name == CAPABILITY)
+        .map(<[u8]>::to_vec)
+        .collect();
     names.sort_unstable();
     Ok(names)
 }

@@ -1,5 +1,6 @@
-//! What a run can learn of the machine without opening a file: whether a port, a name or a key is free, whether there is a
-//! terminal and how large it is, whether the output is a file. Each fact has a name, under which it can be asked again.
+//! What a run can learn of the machine without opening a file: whether a port, a name or a key is
+//! free, whether there is a terminal and how large it is, whether the output is a file. Each fact
+//! has a name, under which it can be asked again.
 //!
 //! In: names of facts. Out: their values.
 
@@ -71,9 +72,9 @@ impl Fact {
             Fact::Key(table, key) => has_key(table, *key),
             Fact::Terminal => terminal_of("self") != Some(0),
             Fact::TerminalSize => true,
-            Fact::OutputFile(number) => {
-                kernel::duplicate(*number).and_then(|file| file.metadata().ok()).is_some_and(|found| found.is_file())
-            }
+            Fact::OutputFile(number) => kernel::duplicate(*number)
+                .and_then(|file| file.metadata().ok())
+                .is_some_and(|found| found.is_file()),
         }
     }
 
@@ -82,7 +83,8 @@ impl Fact {
         let mut hasher = Hasher::new("fact");
         match self {
             Fact::TerminalSize => {
-                let size = tcgetwinsize(std::io::stdin()).map_or((0, 0), |size| (size.ws_row, size.ws_col));
+                let size = tcgetwinsize(std::io::stdin())
+                    .map_or((0, 0), |size| (size.ws_row, size.ws_col));
                 hasher.number(size.0.into()).number(size.1.into());
             }
             _ => _ = hasher.number(self.is_so().into()),
@@ -119,10 +121,16 @@ pub const RECEIVING: u8 = 0x07;
 
 /// The internet sockets that a process (`self`, or a number) can meet.
 pub fn sockets(process: &str) -> Vec<Socket> {
-    let tables = ["tcp", "tcp6", "udp", "udp6"].iter().map(|table| format!("/proc/{process}/net/{table}"));
+    let tables =
+        ["tcp", "tcp6", "udp", "udp6"].iter().map(|table| format!("/proc/{process}/net/{table}"));
     tables
         .flat_map(|table| {
-            fs::read_to_string(table).unwrap_or_default().lines().skip(1).filter_map(socket).collect::<Vec<_>>()
+            fs::read_to_string(table)
+                .unwrap_or_default()
+                .lines()
+                .skip(1)
+                .filter_map(socket)
+                .collect::<Vec<_>>()
         })
         .collect()
 }
@@ -142,7 +150,10 @@ fn socket(line: &str) -> Option<Socket> {
 
 /// Whether an address, in words of the processor's own byte order, is 127.0.0.0/8 or ::1.
 fn is_loopback(address: &str) -> bool {
-    let words = address.as_bytes().chunks(8).map(|word| u32::from_str_radix(str::from_utf8(word).ok()?, 16).ok());
+    let words = address
+        .as_bytes()
+        .chunks(8)
+        .map(|word| u32::from_str_radix(str::from_utf8(word).ok()?, 16).ok());
     let words: Option<Vec<[u8; 4]>> = words.map(|word| word.map(u32::to_ne_bytes)).collect();
     const MAPPED: [u8; 4] = [0, 0, 0xff, 0xff];
     matches!(
@@ -191,7 +202,8 @@ fn is_socket_name_used(name: &[u8]) -> bool {
 
 fn has_key(table: &str, key: u32) -> bool {
     let text = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
-    let mut keys = text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse::<i32>().ok());
+    let mut keys =
+        text.lines().filter_map(|line| line.split_ascii_whitespace().next()?.parse::<i32>().ok());
     keys.any(|other| other as u32 == key)
 }
 

@@ -1,4 +1,5 @@
-//! Calls about files, folders and programs: what each of them lets the run see, and what it changes.
+//! Calls about files, folders and programs: what each of them lets the run see, and what it
+//! changes.
 //!
 //! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
 
@@ -21,9 +22,18 @@ impl Act {
         use Act::*;
         matches!(
             self,
-            Open { .. } | Create { .. } | OpenHow | Ask { .. } | ReadLink { .. } | Execute { .. } | ChangeFolder { .. }
+            Open { .. }
+                | Create { .. }
+                | OpenHow
+                | Ask { .. }
+                | ReadLink { .. }
+                | Execute { .. }
+                | ChangeFolder { .. }
         ) || matches!(self, AskExtended { .. } | AskExtendedOf)
-            || matches!(self, List | Rename { .. } | HardLink { .. } | Make { .. } | MakeFolder { .. })
+            || matches!(
+                self,
+                List | Rename { .. } | HardLink { .. } | Make { .. } | MakeFolder { .. }
+            )
             || matches!(self, Remove { .. } | RemoveFolder { .. } | Change { .. })
     }
 
@@ -31,13 +41,23 @@ impl Act {
     pub(super) fn effect(&self) -> Effect {
         use Act::*;
         match self {
-            Ask { .. } | AskExtended { .. } | AskExtendedOf | ReadLink { .. } | Execute { .. } | List => {
+            Ask { .. }
+            | AskExtended { .. }
+            | AskExtendedOf
+            | ReadLink { .. }
+            | Execute { .. }
+            | List => Effect::Nothing,
+            Socket | Connect | Listen | SendTo | SendMessage { .. } | Key(_) | Accept => {
                 Effect::Nothing
             }
-            Socket | Connect | Listen | SendTo | SendMessage { .. } | Key(_) | Accept => Effect::Nothing,
-            CloneHow | Debug | LookInto { .. } | Priority { .. } | Handler | Signals | Control | Inherited => {
-                Effect::Nothing
-            }
+            CloneHow
+            | Debug
+            | LookInto { .. }
+            | Priority { .. }
+            | Handler
+            | Signals
+            | Control
+            | Inherited => Effect::Nothing,
             ChangeFolder { .. } | EnterFolder => Effect::Moves,
             Filter { .. } => Effect::TurnsOff,
             _ => Effect::Changes,
@@ -90,7 +110,8 @@ impl Supervisor {
             }
             Act::RemoveFolder { path } => self.remove(call, None, path, true),
             Act::Change { folder, path, follow, flags } => {
-                let place = self.place(call, folder, path, follow && !has(call, flags, NO_FOLLOW))?;
+                let place =
+                    self.place(call, folder, path, follow && !has(call, flags, NO_FOLLOW))?;
                 self.change(place)
             }
             _ => Ok(()),

@@ -1,11 +1,13 @@
-//! The filter: a small program for the kernel that says for each system call, by its number and arguments,
-//! whether it is looked at. Everything else costs nothing, since the kernel remembers which calls a filter
-//! allows whatever their arguments are.
+//! The filter: a small program for the kernel that says for each system call, by its number and
+//! arguments, whether it is looked at. Everything else costs nothing, since the kernel remembers
+//! which calls a filter allows whatever their arguments are.
 //!
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
 use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
-use super::instructions::{ANY_BIT, ARGUMENTS, AT_LEAST, EQUAL, JUMP, LOAD, MACHINE, MASK, NUMBER, RETURN, step};
+use super::instructions::{
+    ANY_BIT, ARGUMENTS, AT_LEAST, EQUAL, JUMP, LOAD, MACHINE, MASK, NUMBER, RETURN, step,
+};
 use super::passes::{Passes, let_own_call_through, let_through};
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
@@ -56,7 +58,8 @@ enum Leaf {
 /// A jump to a block, before it is known where that will be.
 const TO_BLOCK: u16 = u16::MAX;
 
-/// What follows from all numbers, by the first of those from which the same follows; and the blocks. Many calls have the same one.
+/// What follows from all numbers, by the first of those from which the same follows; and the
+/// blocks. Many calls have the same one.
 fn leaves(mut rows: Vec<(u32, Vec<sock_filter>)>) -> (Vec<(u32, Leaf)>, Vec<Vec<sock_filter>>) {
     const ALLOWED: Leaf = Leaf::Return(SECCOMP_RET_ALLOW);
     let fields = |step: &sock_filter| (step.code, step.jt, step.jf, step.k);
@@ -68,7 +71,8 @@ fn leaves(mut rows: Vec<(u32, Vec<sock_filter>)>) -> (Vec<(u32, Leaf)>, Vec<Vec<
     };
     rows.sort_by_key(|(number, _)| *number);
     for (number, block) in rows {
-        let is_same = |other: &Vec<sock_filter>| other.iter().map(fields).eq(block.iter().map(fields));
+        let is_same =
+            |other: &Vec<sock_filter>| other.iter().map(fields).eq(block.iter().map(fields));
         let leaf = match (&block[..], blocks.iter().position(is_same)) {
             ([sock_filter { code: RETURN, k, .. }], _) => Leaf::Return(*k),
             (_, Some(known)) => Leaf::Block(known),
@@ -83,8 +87,9 @@ fn leaves(mut rows: Vec<(u32, Vec<sock_filter>)>) -> (Vec<(u32, Leaf)>, Vec<Vec<
     (leaves, blocks)
 }
 
-/// Finds what follows from a number by halving. The kernel tries a new filter with every number that there is, to
-/// learn which calls are always allowed: with one comparison after the other that took half a millisecond.
+/// Finds what follows from a number by halving. The kernel tries a new filter with every number
+/// that there is, to learn which calls are always allowed: with one comparison after the other that
+/// took half a millisecond.
 fn search(leaves: &[(u32, Leaf)]) -> Vec<sock_filter> {
     match leaves {
         [] => vec![step(RETURN, SECCOMP_RET_ALLOW, 0, 0)],
@@ -95,7 +100,9 @@ fn search(leaves: &[(u32, Leaf)]) -> Vec<sock_filter> {
             let first = search(low);
             let mut steps = match u8::try_from(first.len()) {
                 Ok(length) => vec![step(AT_LEAST, high[0].0, length, 0)],
-                Err(_) => vec![step(AT_LEAST, high[0].0, 0, 1), step(JUMP, first.len() as u32, 0, 0)],
+                Err(_) => {
+                    vec![step(AT_LEAST, high[0].0, 0, 1), step(JUMP, first.len() as u32, 0, 0)]
+                }
             };
             steps.extend(first);
             steps.extend(search(high));
@@ -107,7 +114,8 @@ fn search(leaves: &[(u32, Leaf)]) -> Vec<sock_filter> {
 /// Puts the blocks behind a program, and lets its jumps lead there.
 fn place(mut program: Vec<sock_filter>, blocks: &[Vec<sock_filter>]) -> Vec<sock_filter> {
     let end = program.len();
-    let start = |block: usize| end + blocks[..block].iter().map(|block| block.len() + 1).sum::<usize>();
+    let start =
+        |block: usize| end + blocks[..block].iter().map(|block| block.len() + 1).sum::<usize>();
     for (at, step) in program.iter_mut().enumerate().filter(|(_, step)| step.code == TO_BLOCK) {
         step.code = JUMP;
         step.k = (start(step.k as usize) - at - 1) as u32;
@@ -119,7 +127,8 @@ fn place(mut program: Vec<sock_filter>, blocks: &[Vec<sock_filter>]) -> Vec<sock
     program
 }
 
-/// Programs of another architecture are let go, but one look at them is needed to know that there are any.
+/// Programs of another architecture are let go, but one look at them is needed to know that there
+/// are any.
 fn other_architectures() -> Vec<sock_filter> {
     let mut steps = vec![step(LOAD, NUMBER, 0, 0)];
     for number in CALLS_OF_32_BITS {
@@ -152,7 +161,9 @@ fn condition(when: &When, foreign: &[i32]) -> Vec<sock_filter> {
             vec![low(argument), step(EQUAL, 0, 0, 2), high(argument), step(EQUAL, 0, 1, 0), look]
         }
         When::HasBits(argument, bits) => vec![low(argument), step(ANY_BIT, bits, 0, 1), look],
-        When::IsAny(argument, mask, values) => any_of(vec![low(argument), step(MASK, mask, 0, 0)], values, look),
+        When::IsAny(argument, mask, values) => {
+            any_of(vec![low(argument), step(MASK, mask, 0, 0)], values, look)
+        }
         When::IsNot(argument, mask, values) => {
             let mut steps = vec![low(argument), step(MASK, mask, 0, 0)];
             for (index, value) in values.iter().enumerate() {
@@ -228,10 +239,17 @@ mod tests {
         assert!(looks(libc::SYS_mmap, [0, 0, 0, 0, 7, 0]));
         assert!(looks(libc::SYS_ppoll, [0; 6]) && looks(libc::SYS_epoll_ctl, [3, 1, 7, 0, 0, 0]));
         assert!(looks(libc::SYS_read, [0; 6]) && looks(libc::SYS_read, [7, 0, 0, 0, 0, 0]));
-        assert!(!looks(libc::SYS_read, [3, 0, 0, 0, 0, 0]) && looks(libc::SYS_splice, [1, 0, 7, 0, 0, 0]));
-        assert!(looks(libc::SYS_sendto, [1, 0, 0, 0, 8, 0]) && looks(libc::SYS_sendto, [1, 0, 0, 0, 1 << 40, 0]));
+        assert!(
+            !looks(libc::SYS_read, [3, 0, 0, 0, 0, 0])
+                && looks(libc::SYS_splice, [1, 0, 7, 0, 0, 0])
+        );
+        assert!(
+            looks(libc::SYS_sendto, [1, 0, 0, 0, 8, 0])
+                && looks(libc::SYS_sendto, [1, 0, 0, 0, 1 << 40, 0])
+        );
         assert!(!looks(libc::SYS_sendto, [1, 0, 0, 0, 0, 0]));
-        let (inet, raw, stream) = (libc::AF_INET as u64, libc::SOCK_RAW as u64, libc::SOCK_STREAM as u64);
+        let (inet, raw, stream) =
+            (libc::AF_INET as u64, libc::SOCK_RAW as u64, libc::SOCK_STREAM as u64);
         let close = libc::SOCK_CLOEXEC as u64;
         assert!(!looks(libc::SYS_socket, [inet, stream | close, 0, 0, 0, 0]));
         assert!(looks(libc::SYS_socket, [inet, raw | close, 0, 0, 0, 0]));
@@ -271,21 +289,32 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn led_calls_pass_from_one_place() {
         let page = 0x2000_1234_5002;
-        let program = program(&[], Some(Passes { instruction: page, own_ask: None, own_open: None }));
+        let program =
+            program(&[], Some(Passes { instruction: page, own_ask: None, own_open: None }));
         for number in [libc::SYS_openat, libc::SYS_rt_sigaction] {
             assert_eq!(run_at(&program, number, [1; 6], page), SECCOMP_RET_ALLOW);
             for other in [0, page - 1, page & u64::from(u32::MAX), page + (1 << 32)] {
-                assert_eq!(run_at(&program, number, [1; 6], other), SECCOMP_RET_USER_NOTIF, "{other:x}");
+                assert_eq!(
+                    run_at(&program, number, [1; 6], other),
+                    SECCOMP_RET_USER_NOTIF,
+                    "{other:x}"
+                );
             }
         }
-        assert_eq!(run_at(&program, libc::SYS_clone3, [0; 6], page + u64::from(VARIANT)), SECCOMP_RET_ALLOW);
+        assert_eq!(
+            run_at(&program, libc::SYS_clone3, [0; 6], page + u64::from(VARIANT)),
+            SECCOMP_RET_ALLOW
+        );
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_loader_asks_for_its_descriptors_unseen() {
         let own_ask = Some(OwnCall { instruction: 0x2092a, path: 0x29c99 });
-        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask, own_open: None }));
+        let program = program(
+            &[0, 7],
+            Some(Passes { instruction: 0x2000_1234_5002, own_ask, own_open: None }),
+        );
         let base = 0x7fc9_2026_0000;
         let (instruction, path) = (base + 0x2092a, base + 0x29c99);
         let looks = |arguments, instruction| {
@@ -295,19 +324,28 @@ mod tests {
         for foreign in [0, 7] {
             assert!(looks([foreign, path, 0, 0x1000, 0, 0], instruction), "{foreign}");
         }
-        assert!(looks([4, path, 0, 0, 0, 0], instruction) && looks([4, path, 0, 0x1100, 0, 0], instruction));
+        assert!(
+            looks([4, path, 0, 0, 0, 0], instruction)
+                && looks([4, path, 0, 0x1100, 0, 0], instruction)
+        );
         for other in [path + 1, path + (1 << 32), path ^ 0x1000, 0] {
             assert!(looks([4, other, 0, 0x1000, 0, 0], instruction), "{other:x}");
         }
         assert!(looks([4, path + 1, 0, 0x1000, 0, 0], instruction + 1), "elsewhere on its page");
-        assert!(!looks([4, path + 0x1000, 0, 0x1000, 0, 0], instruction + 0x1000), "it lies somewhere else");
+        assert!(
+            !looks([4, path + 0x1000, 0, 0x1000, 0, 0], instruction + 0x1000),
+            "it lies somewhere else"
+        );
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_loader_opens_its_cache_unseen() {
         let own_open = Some(OwnCall { instruction: 0x20b1d, path: 0x290b1 });
-        let program = program(&[0, 7], Some(Passes { instruction: 0x2000_1234_5002, own_ask: None, own_open }));
+        let program = program(
+            &[0, 7],
+            Some(Passes { instruction: 0x2000_1234_5002, own_ask: None, own_open }),
+        );
         let base = 0x7fc9_2026_0000;
         let (instruction, path, folder) = (base + 0x20b1d, base + 0x290b1, libc::AT_FDCWD as u64);
         let looks = |path, flags: i32, instruction| {

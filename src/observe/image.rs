@@ -1,8 +1,10 @@
-//! The image of a module's code that agents show in its place: functions with a call of the gate at their fronts (the agent's `gate.rs`) and
-//! breakpoints behind it, so that no way in is missed. And the pages on which those calls land. Functions that cannot have a gate
-//! (shorter than a call, entered by jumps) are left as they are, and count as executed: noting them would take a signal.
+//! The image of a module's code that agents show in its place: functions with a call of the gate at
+//! their fronts (the agent's `gate.rs`) and breakpoints behind it, so that no way in is missed. And
+//! the pages on which those calls land. Functions that cannot have a gate (shorter than a call,
+//! entered by jumps) are left as they are, and count as executed: noting them would take a signal.
 //!
-//! In: a binary and where its functions lie. Out: the image, written to shared memory; what the agent has to know of it.
+//! In: a binary and where its functions lie. Out: the image, written to shared memory; what the
+//! agent has to know of it.
 
 use crate::model::{Code, Function};
 use crate::process::sys::Memory;
@@ -15,7 +17,8 @@ use tasting_agent::protocol::{self, FRONT_ABOVE, FRONT_BELOW, SAMPLES};
 pub struct Image {
     /// Some of the code that was there: where, and what.
     pub samples: [(u64, u64); SAMPLES],
-    /// How much of the code belongs to each function, with what fills the gap behind it if its gate needs that.
+    /// How much of the code belongs to each function, with what fills the gap behind it if its gate
+    /// needs that.
     pub sizes: Vec<u32>,
     /// Which functions count as executed, because they are not watched: a byte each.
     pub executed: Vec<u8>,
@@ -31,8 +34,8 @@ const BREAKPOINT: &[u8] = &protocol::BREAKPOINT.to_le_bytes();
 const BELOW: ([u8; GATE], i64) = (FRONT_BELOW, -0x3333_4000);
 const ABOVE: ([u8; GATE], i64) = (FRONT_ABOVE, 0x60cc_c000);
 const GATE: usize = FRONT_BELOW.len();
-/// Where the call at the very start of the code lands, from the start of the landing area on: the pages of the area lie a whole number of
-/// pages below those of the code.
+/// Where the call at the very start of the code lands, from the start of the landing area on: the
+/// pages of the area lie a whole number of pages below those of the code.
 const FIRST_LANDING: u64 = 0xcd1;
 
 const PAGE: u64 = protocol::PAGE as u64;
@@ -61,7 +64,8 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
         read_at(file, chunk, code.offset + start)?;
         while samples.len() < SAMPLES && sample_at(samples.len()) < end {
             let at = sample_at(samples.len());
-            let bytes: [u8; 8] = chunk[(at - start) as usize..][..8].try_into().map_err(io::Error::other)?;
+            let bytes: [u8; 8] =
+                chunk[(at - start) as usize..][..8].try_into().map_err(io::Error::other)?;
             samples.push((at, u64::from_ne_bytes(bytes)));
         }
         while let Some((number, function)) = functions.peek() {
@@ -69,15 +73,21 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
             if from >= end {
                 break;
             }
-            let next = code.functions.get(number + 1).map_or(code.length, |next| u64::from(next.place) - code.start);
+            let next = code
+                .functions
+                .get(number + 1)
+                .map_or(code.length, |next| u64::from(next.place) - code.start);
             let here = &mut chunk[from.saturating_sub(start) as usize..];
-            let gate = (has_gates && from >= start).then(|| gate(function, from, next, here)).flatten();
+            let gate =
+                (has_gates && from >= start).then(|| gate(function, from, next, here)).flatten();
             if has_gates && from >= start && gate.is_none() {
                 executed[*number] = 1;
             }
             if executed[*number] == 0 {
                 let part = here.len().min((to.min(end) - from.max(start)) as usize);
-                here[..part].chunks_exact_mut(BREAKPOINT.len()).for_each(|unit| unit.copy_from_slice(BREAKPOINT));
+                here[..part]
+                    .chunks_exact_mut(BREAKPOINT.len())
+                    .for_each(|unit| unit.copy_from_slice(BREAKPOINT));
             }
             if let Some(size) = gate {
                 here[..GATE].copy_from_slice(&front);
@@ -96,7 +106,8 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
     Ok(Image { samples, sizes, executed, landing, distance: distance as u64 })
 }
 
-/// Whether a binary can be loaded anywhere. Below one that lies at the low end of the memory there is nothing to land on.
+/// Whether a binary can be loaded anywhere. Below one that lies at the low end of the memory there
+/// is nothing to land on.
 fn is_placed_when_loaded(file: &File) -> io::Result<bool> {
     const TYPE: u64 = 16;
     const ET_DYN: [u8; 2] = [3, 0];
@@ -105,15 +116,21 @@ fn is_placed_when_loaded(file: &File) -> io::Result<bool> {
     Ok(kind == ET_DYN)
 }
 
-/// Whether a function can have a gate: how much of the code is the function's then. In: the function, where it starts and where the next one does;
-/// the code from there on, up to the end of what was read.
+/// Whether a function can have a gate: how much of the code is the function's then. In: the
+/// function, where it starts and where the next one does; the code from there on, up to the end of
+/// what was read.
 fn gate(function: &Function, from: u64, next: u64, code: &[u8]) -> Option<u32> {
     let (size, least) = (function.size as usize, GATE);
     let is_long = size >= least;
     // What is behind a short one may be used if it does nothing and belongs to nobody.
-    let has_room =
-        || from.is_multiple_of(16) && from + least as u64 <= next && code.len() >= 16 && is_filler(&code[size..16]);
-    let is_possible = function.is_called && code.len() >= least && lands(from) && (is_long || has_room());
+    let has_room = || {
+        from.is_multiple_of(16)
+            && from + least as u64 <= next
+            && code.len() >= 16
+            && is_filler(&code[size..16])
+    };
+    let is_possible =
+        function.is_called && code.len() >= least && lands(from) && (is_long || has_room());
     is_possible.then(|| size.max(least) as u32)
 }
 
@@ -123,7 +140,8 @@ fn lands(from: u64) -> bool {
     if at < PAGE { at <= PAGE - JUMP } else { at % BLOCK <= BLOCK - GATE as u64 }
 }
 
-/// Whether code starts with what assemblers and linkers fill gaps with: breakpoints, or instructions that do nothing.
+/// Whether code starts with what assemblers and linkers fill gaps with: breakpoints, or
+/// instructions that do nothing.
 fn is_filler(code: &[u8]) -> bool {
     let prefixes = code.iter().take_while(|byte| matches!(byte, 0x66 | 0x2e)).count();
     let rest = &code[prefixes..];
@@ -184,10 +202,13 @@ mod tests {
         let original = std::fs::read(path).unwrap();
         let content = memory.content().unwrap();
         for (at, (now, before)) in content.iter().zip(&original).enumerate() {
-            let is_in = |function: &&Function| (function.place.into()..function.end()).contains(&(at as u64));
+            let is_in = |function: &&Function| {
+                (function.place.into()..function.end()).contains(&(at as u64))
+            };
             match FUNCTIONS.iter().find(is_in) {
                 Some(function)
-                    if [64, (1 << 17) - 8].contains(&function.place) && at - (function.place as usize) < 5 =>
+                    if [64, (1 << 17) - 8].contains(&function.place)
+                        && at - (function.place as usize) < 5 =>
                 {
                     assert_eq!(*now, BELOW.0[at - function.place as usize], "{at}");
                 }
@@ -202,7 +223,8 @@ mod tests {
         }
     }
 
-    /// Every place that a gate may call leads to the jump of its chunk, by instructions that do nothing and one jump.
+    /// Every place that a gate may call leads to the jump of its chunk, by instructions that do
+    /// nothing and one jump.
     #[test]
     fn every_landing_leads_to_the_first_page() {
         let landing = landing(CHUNK * 2);
@@ -226,12 +248,18 @@ mod tests {
     fn short_functions_use_what_fills_the_gap_behind_them() {
         let short = Function { place: 0, size: 3, is_called: true };
         let code = |rest: &[u8]| [&[0x31, 0xc0, 0xc3], rest, &[0x90; 16]].concat();
-        for filler in [&[0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0][..], &[0x0f, 0x1f, 0], &[0x90]] {
+        for filler in
+            [&[0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0][..], &[0x0f, 0x1f, 0], &[0x90]]
+        {
             assert_eq!(gate(&short, 0, 16, &code(filler)), Some(5), "{filler:x?}");
         }
         assert_eq!(gate(&short, 0, 16, &[0xcc; 32]), Some(5));
         assert_eq!(gate(&short, 0, 4, &code(&[0x90])), None, "the next one is too near");
-        assert_eq!(gate(&short, 3, 32, &code(&[0x90])), None, "it is not known whose bytes those are");
+        assert_eq!(
+            gate(&short, 3, 32, &code(&[0x90])),
+            None,
+            "it is not known whose bytes those are"
+        );
         assert_eq!(gate(&short, 0, 16, &code(&[0x55, 0x48])), None);
         assert_eq!(gate(&Function { is_called: false, ..short }, 0, 16, &code(&[0x90])), None);
     }

@@ -1,5 +1,6 @@
-//! What a test is given beside its arguments: standard input, and other descriptors that whoever started us
-//! left open. What comes through them is no file with a path, so that using one is noticed and refused.
+//! What a test is given beside its arguments: standard input, and other descriptors that whoever
+//! started us left open. What comes through them is no file with a path, so that using one is
+//! noticed and refused.
 //!
 //! In: our own descriptors, before the test is started. Out: what they are.
 
@@ -81,15 +82,25 @@ pub fn standard_input(contents: &mut Contents) -> (Input, Option<Foreign>) {
     let (input, name) = match kind {
         kind if kind.is_fifo() => (Input::Pipe, "a pipe"),
         kind if kind.is_socket() => (Input::Socket, "a socket"),
-        kind if kind.is_char_device() && io::IsTerminal::is_terminal(&file) => (Input::Terminal, "a terminal"),
+        kind if kind.is_char_device() && io::IsTerminal::is_terminal(&file) => {
+            (Input::Terminal, "a terminal")
+        }
         _ => (Input::Other, "no ordinary file"),
     };
     let name = format!("standard input ({name})");
-    (input, Some(Foreign { number: 0, file: device_and_inode(&found), is_regular: kind.is_file(), name }))
+    (
+        input,
+        Some(Foreign {
+            number: 0,
+            file: device_and_inode(&found),
+            is_regular: kind.is_file(),
+            name,
+        }),
+    )
 }
 
-/// Of the jobs that `make -j` runs at a time, one gets make's own standard input, and the others a pipe at its end: which is
-/// which is chance. Nothing comes from either where make's own is empty.
+/// Of the jobs that `make -j` runs at a time, one gets make's own standard input, and the others a
+/// pipe at its end: which is which is chance. Nothing comes from either where make's own is empty.
 fn is_of_a_parallel_make(file: &File) -> bool {
     std::env::var_os("MAKELEVEL").is_some() && kernel::is_at_its_end(file)
 }
@@ -100,7 +111,8 @@ const NULL_DEVICE: u64 = 1 << 8 | 3;
 fn regular(file: &File, contents: &mut Contents) -> Option<Input> {
     use std::io::Seek;
     let (mode, _) = kernel::descriptor_flags(0)?;
-    let path = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()?;
+    let path =
+        fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file))).ok()?;
     let named = fs::symlink_metadata(&path).ok()?;
     if !super::content::same_file(&named, &file.metadata().ok()?) || is_pseudo(&path) {
         return None;
@@ -117,16 +129,20 @@ impl Input {
     /// Whether standard input is still what it was, apart from the position in it.
     pub fn is_unchanged(&self) -> bool {
         let Input::File { identity, .. } = self else { return true };
-        kernel::duplicate(0).and_then(|file| file.metadata().ok()).is_some_and(|now| Identity::of(&now) == *identity)
+        kernel::duplicate(0)
+            .and_then(|file| file.metadata().ok())
+            .is_some_and(|now| Identity::of(&now) == *identity)
     }
 }
 
-/// The other descriptors that the test will inherit: pipes and sockets of whoever started us. Folders are
-/// left out, since what is opened from there has a path. Standard output and error are the outcome.
+/// The other descriptors that the test will inherit: pipes and sockets of whoever started us.
+/// Folders are left out, since what is opened from there has a path. Standard output and error are
+/// the outcome.
 pub fn others() -> Vec<Foreign> {
     let Ok(open) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut foreign: Vec<Foreign> = numbers.filter(|&number| number > 2).filter_map(inherited).collect();
+    let mut foreign: Vec<Foreign> =
+        numbers.filter(|&number| number > 2).filter_map(inherited).collect();
     foreign.sort_by_key(|foreign| foreign.number);
     foreign
 }
@@ -136,7 +152,8 @@ pub fn known() -> Vec<(i32, PathBuf)> {
     let Ok(open) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_known = |number: &i32| {
-        let is_passed_on = kernel::descriptor_flags(*number).is_some_and(|(_, closed_on_exec)| !closed_on_exec);
+        let is_passed_on =
+            kernel::descriptor_flags(*number).is_some_and(|(_, closed_on_exec)| !closed_on_exec);
         is_passed_on && inherited(*number).is_none()
     };
     let mut known: Vec<(i32, PathBuf)> = numbers

@@ -22,7 +22,8 @@ pub const MACHINE: u32 = 4;
 pub const INSTRUCTION: u32 = 8;
 pub const ARGUMENTS: u32 = 16;
 
-/// An instruction: what it does, with which number, and how far the next one is if it says yes or no.
+/// An instruction: what it does, with which number, and how far the next one is if it says yes or
+/// no.
 pub fn step(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
     sock_filter { code, jt: yes, jf: no, k }
 }

@@ -1,8 +1,11 @@
-//! Which processes have signal handlers that interrupt calls: those installed without SA_RESTART. A watched call of such a process that is
-//! not led (`lead`) can fail with EINTR where it would not have failed without us, if a signal comes. So it is noted which signals
-//! can come: what the test sends, timers, children that end, terminals of the test's own. (What comes from outside, `tasting run` gets too.)
+//! Which processes have signal handlers that interrupt calls: those installed without SA_RESTART. A
+//! watched call of such a process that is not led (`lead`) can fail with EINTR where it would not
+//! have failed without us, if a signal comes. So it is noted which signals can come: what the test
+//! sends, timers, children that end, terminals of the test's own. (What comes from outside,
+//! `tasting run` gets too.)
 //!
-//! In: handlers that are installed, programs that are started, calls that send signals. Out: whether a thread's calls can be interrupted.
+//! In: handlers that are installed, programs that are started, calls that send signals. Out:
+//! whether a thread's calls can be interrupted.
 
 use super::call::Call;
 use super::calls::{FIOASYNC, FIOSETOWN, SIOCSPGRP};
@@ -12,7 +15,8 @@ use super::processes::leader_and_parent;
 use rustc_hash::FxHashMap;
 use std::io;
 
-/// Signals that come of what the program itself does, not while it waits in a call; and those that cannot be handled.
+/// Signals that come of what the program itself does, not while it waits in a call; and those that
+/// cannot be handled.
 const NEVER_INTERRUPT: [i32; 11] = [
     libc::SIGKILL,
     libc::SIGSTOP,
@@ -52,7 +56,8 @@ fn only(signal: i32) -> Signals {
 
 #[derive(Debug)]
 pub struct Interrupts {
-    /// For which signals processes have handlers that interrupt calls; none for those that have started another program since.
+    /// For which signals processes have handlers that interrupt calls; none for those that have
+    /// started another program since.
     known: FxHashMap<u32, Signals>,
     /// Some process has, or had, such a handler.
     any: bool,
@@ -63,7 +68,8 @@ pub struct Interrupts {
 }
 
 impl Default for Interrupts {
-    /// Which processes have children is not known; and a terminal from outside may stop a test or change its size at any time.
+    /// Which processes have children is not known; and a terminal from outside may stop a test or
+    /// change its size at any time.
     fn default() -> Interrupts {
         let always = [libc::SIGCHLD, libc::SIGWINCH, libc::SIGTSTP, libc::SIGCONT];
         let sent = always.into_iter().fold(0, |set, signal| set | only(signal));
@@ -77,7 +83,8 @@ impl Interrupts {
         let action = memory::bytes(thread, action, 16)?;
         let (handler, flags) = (memory::number_in(&action, 0), memory::number_in(&action, 8));
         let is_function = handler != libc::SIG_DFL as u64 && handler != libc::SIG_IGN as u64;
-        if is_function && flags & libc::SA_RESTART as u64 == 0 && !NEVER_INTERRUPT.contains(&signal) {
+        if is_function && flags & libc::SA_RESTART as u64 == 0 && !NEVER_INTERRUPT.contains(&signal)
+        {
             let signals = self.handled(thread) | only(signal);
             self.known.insert(process_of(thread), signals);
             self.any = true;
@@ -95,9 +102,10 @@ impl Interrupts {
     /// A call that sends a signal, or makes the kernel send one later.
     pub(super) fn sends(&mut self, call: &Call) -> io::Result<()> {
         self.sent |= match call.notification.number {
-            libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo | libc::SYS_pidfd_send_signal => {
-                only(call.int(1))
-            }
+            libc::SYS_kill
+            | libc::SYS_tkill
+            | libc::SYS_rt_sigqueueinfo
+            | libc::SYS_pidfd_send_signal => only(call.int(1)),
             libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => only(call.int(2)),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_alarm => only(libc::SIGALRM),
@@ -113,9 +121,11 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Whether a call is `prctl` with PR_SET_PDEATHSIG, which makes a signal come when the parent ends.
+    /// Whether a call is `prctl` with PR_SET_PDEATHSIG, which makes a signal come when the parent
+    /// ends.
     pub(super) fn is_about_parents_end(&mut self, call: &Call) -> bool {
-        let is_so = call.notification.number == libc::SYS_prctl && call.int(0) == libc::PR_SET_PDEATHSIG;
+        let is_so =
+            call.notification.number == libc::SYS_prctl && call.int(0) == libc::PR_SET_PDEATHSIG;
         if is_so && call.int(1) != 0 {
             self.sent |= only(call.int(1));
         }
@@ -139,19 +149,23 @@ impl Interrupts {
     /// A thread makes a watched call that is not led.
     pub(super) fn exposes(&mut self, thread: u32, name: impl FnOnce() -> String) {
         let handled = self.handled(thread);
-        if handled != 0 && self.exposed.last().is_none_or(|(_, signals)| signals & handled != handled) {
+        if handled != 0
+            && self.exposed.last().is_none_or(|(_, signals)| signals & handled != handled)
+        {
             self.exposed.push((name(), handled));
         }
     }
 
-    /// A program whose calls may have been interrupted. The signal may be sent long after the handler was seen, and a call that was
-    /// interrupted before the watcher got to see it is never seen: so neither order counts.
+    /// A program whose calls may have been interrupted. The signal may be sent long after the
+    /// handler was seen, and a call that was interrupted before the watcher got to see it is never
+    /// seen: so neither order counts.
     pub(super) fn interrupted(&mut self) -> Option<String> {
         let index = self.exposed.iter().position(|(_, signals)| signals & self.sent != 0)?;
         Some(self.exposed.swap_remove(index).0)
     }
 
-    /// For which signals the process of a thread has handlers that interrupt calls. Children have the handlers of their parents.
+    /// For which signals the process of a thread has handlers that interrupt calls. Children have
+    /// the handlers of their parents.
     fn handled(&self, thread: u32) -> Signals {
         if !self.any {
             return 0;
@@ -220,7 +234,10 @@ mod tests {
         let mut interrupts = handling(libc::SIGHUP);
         assert!(!is_interrupted(&mut interrupts));
         interrupts.opens(b"/dev/ptmx");
-        assert!(is_interrupted(&mut interrupts), "the handler was seen before the signal could come");
+        assert!(
+            is_interrupted(&mut interrupts),
+            "the handler was seen before the signal could come"
+        );
         let mut interrupts = handling(libc::SIGIO);
         assert!(!is_interrupted(&mut interrupts));
         interrupts.controls(FIOASYNC);

@@ -1,25 +1,30 @@
-//! The table of known looks: what a led call need not ask again. The watcher's side of the agent's `known.rs`.
+//! The table of known looks: what a led call need not ask again. The watcher's side of the agent's
+//! `known.rs`.
 //!
-//! A look (`stat`, `access`, `readlink`, opening for reading) that the watcher has noted is entered into shared
-//! memory, under a key of 128 bits made of what is looked at and how, where the path starts, the path, and the
-//! *generation*. An agent that finds the key makes its call without a question. This is sound because of what holds
-//! of a second look with the same key:
+//! A look (`stat`, `access`, `readlink`, opening for reading) that the watcher has noted is entered
+//! into shared memory, under a key of 128 bits made of what is looked at and how, where the path
+//! starts, the path, and the *generation*. An agent that finds the key makes its call without a
+//! question. This is sound because of what holds of a second look with the same key:
 //!
-//! - **It would note nothing new.** The first look has noted the place, the links on the way and, for its kind, the
-//!   content or the attributes. Whose process looks makes no difference: what depends on that (`/proc`, `/dev`,
-//!   libraries that the loader opens) is never entered. What is the run's own does not become an input again.
-//! - **The path means the same.** Whatever the run can change names, links, folders or files by is stopped, and moves
-//!   the generation on *before* it goes on. After that it takes a while to happen, and a look in that time may be one
-//!   of before: so nothing is entered until all granted changes are finished. Agents count the finished ones in
-//!   shared memory. A thread that is not led has finished when it makes another watched call, or is gone.
-//! - **It starts in the same folder.** As long as no process has changed its working folder, all have the first one.
-//!   From then on the folder's identity is part of the key, and agents ask the kernel for it: memory could not tell,
-//!   since a child of vfork has the memory of its parent and a working folder of its own.
-//! - **Others who change something** are noticed as before: files, links and absences are looked at again when the run
-//!   ends; and an agent that does not find what was found, or finds what was missing, asks.
+//! - **It would note nothing new.** The first look has noted the place, the links on the way and,
+//!   for its kind, the content or the attributes. Whose process looks makes no difference: what
+//!   depends on that (`/proc`, `/dev`, libraries that the loader opens) is never entered. What is
+//!   the run's own does not become an input again.
+//! - **The path means the same.** Whatever the run can change names, links, folders or files by is
+//!   stopped, and moves the generation on *before* it goes on. After that it takes a while to
+//!   happen, and a look in that time may be one of before: so nothing is entered until all granted
+//!   changes are finished. Agents count the finished ones in shared memory. A thread that is not
+//!   led has finished when it makes another watched call, or is gone.
+//! - **It starts in the same folder.** As long as no process has changed its working folder, all
+//!   have the first one. From then on the folder's identity is part of the key, and agents ask the
+//!   kernel for it: memory could not tell, since a child of vfork has the memory of its parent and
+//!   a working folder of its own.
+//! - **Others who change something** are noticed as before: files, links and absences are looked at
+//!   again when the run ends; and an agent that does not find what was found, or finds what was
+//!   missing, asks.
 //!
-//! Torn or lost entries make a question more, never less: a slot holds nothing but a key, and each word of it is
-//! written at once, by one thread.
+//! Torn or lost entries make a question more, never less: a slot holds nothing but a key, and each
+//! word of it is written at once, by one thread.
 //!
 //! In: looks and changes, as they are noted. Out: the table.
 
@@ -64,7 +69,8 @@ pub struct KnownLooks {
     secret: [u64; 2],
     generation: u64,
     mode: u64,
-    /// How many changes were granted to agents, and to which threads since the last time that all were finished.
+    /// How many changes were granted to agents, and to which threads since the last time that all
+    /// were finished.
     granted: u64,
     led: FxHashSet<u32>,
     /// Threads whose changes were let go, and of which nothing was heard since.
@@ -97,8 +103,8 @@ impl KnownLooks {
         self.unled.remove(&thread);
     }
 
-    /// Whether an agent's question is about a look that can be known, while no change is under way. To be asked before the path is
-    /// looked up.
+    /// Whether an agent's question is about a look that can be known, while no change is under way.
+    /// To be asked before the path is looked up.
     pub fn can_know(&mut self, call: &Notification) -> bool {
         let is_for_loader = call.arguments[5] != 0;
         !is_for_loader && self.mode & OFF == 0 && look(call).is_some() && self.all_are_finished()
@@ -137,7 +143,10 @@ impl KnownLooks {
             _ if self.mode & MOVED == 0 => Start::First,
             _ => Start::Folder(identity(start)?),
         };
-        Some(Effect::Looks { key: looks::key(self.secret, self.generation, look.kind, &start, text), found })
+        Some(Effect::Looks {
+            key: looks::key(self.secret, self.generation, look.kind, &start, text),
+            found,
+        })
     }
 
     /// To be called before a call goes on.
@@ -249,7 +258,14 @@ mod tests {
         assert_eq!(open(libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK), open(0));
         assert_eq!(open(0).map(|look| look.path), Some(1));
         assert_ne!(open(libc::O_NOFOLLOW), open(0));
-        for flags in [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC, libc::O_PATH, libc::O_TMPFILE] {
+        for flags in [
+            libc::O_WRONLY,
+            libc::O_RDWR,
+            libc::O_CREAT,
+            libc::O_TRUNC,
+            libc::O_PATH,
+            libc::O_TMPFILE,
+        ] {
             assert_eq!(open(flags), None, "{flags:o}");
         }
         assert_eq!(look(257, &[3, 0, 0, 0, 0, 0]), None, "below a folder's descriptor");

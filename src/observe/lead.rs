@@ -1,7 +1,7 @@
 //! Calls that are led past the filter: the watcher's side of the agent's `lead.rs`.
 //!
-//! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the call page is, and where in the
-//! libraries the sites are.
+//! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the
+//! call page is, and where in the libraries the sites are.
 
 use super::known::{KnownLooks, SHARED};
 use super::passes::Passes;
@@ -16,7 +16,9 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use tasting_agent::protocol::{self, ASK, BOARD, BOARD_MAGIC, Board, CALL, CLONE, Library, NAME, Site};
+use tasting_agent::protocol::{
+    self, ASK, BOARD, BOARD_MAGIC, Board, CALL, CLONE, Library, NAME, Site,
+};
 
 /// Finds sites anew in each process.
 pub struct Unknown;
@@ -81,21 +83,29 @@ impl Lead {
         let memory = Memory::new(c"tasting-lead")?;
         let page = random_page();
         let mut code = vec![0xcc; PAGE as usize];
-        for (place, steps) in [(CALL, SYSCALL_AND_RETURN), (ASK, SYSCALL_AND_RETURN), (CLONE, SYSCALL_AND_JUMP)] {
+        for (place, steps) in
+            [(CALL, SYSCALL_AND_RETURN), (ASK, SYSCALL_AND_RETURN), (CLONE, SYSCALL_AND_JUMP)]
+        {
             code[place..place + steps.len()].copy_from_slice(steps);
         }
         memory.write_at(&code, 0)?;
         memory.resize(KNOWN + SHARED as u64)?;
-        let foreign = foreign.iter().filter(|number| **number < 64).fold(0u64, |all, number| all | 1 << number);
+        let foreign = foreign
+            .iter()
+            .filter(|number| **number < 64)
+            .fold(0u64, |all, number| all | 1 << number);
         let board = Board { magic: BOARD_MAGIC, call_page: page, foreign, libraries: 0, unused: 0 };
         memory.write_at(&board.bytes(), PAGE)?;
         let looks = KnownLooks::new(&memory, KNOWN)?;
         let (known, own_ask, own_open, patched) = Default::default();
         let end = size_of::<Board>() as u64;
-        let mut lead = Lead { sites, page, memory, known, count: 0, end, looks, own_ask, own_open, patched };
+        let mut lead =
+            Lead { sites, page, memory, known, count: 0, end, looks, own_ask, own_open, patched };
         let loader = fs::metadata(LOADER).ok();
-        let sites = loader.and_then(|found| lead.opens(LOADER.as_bytes(), Path::new(LOADER), &found));
-        (lead.own_ask, lead.own_open) = sites.map_or((None, None), |sites| (sites.own_ask, sites.own_open));
+        let sites =
+            loader.and_then(|found| lead.opens(LOADER.as_bytes(), Path::new(LOADER), &found));
+        (lead.own_ask, lead.own_open) =
+            sites.map_or((None, None), |sites| (sites.own_ask, sites.own_open));
         Ok(lead)
     }
 
@@ -152,8 +162,19 @@ impl Lead {
         let is_used = |site: &&(u32, u32)| !is_loader || OPENING_LIBRARIES.contains(&site.1);
         let used: Vec<(u32, u32)> = sites.sites.iter().filter(is_used).copied().collect();
         let (count, is_loader) = (used.len() as u32, u32::from(is_loader));
-        let Room { file, pointer, build, id } = room.unwrap_or(Room { file: 0, pointer: 0, build: 0, id: [0; 20] });
-        let mut library = Library { name: [0; NAME], start, length, sites: count, is_loader, file, pointer, build, id };
+        let Room { file, pointer, build, id } =
+            room.unwrap_or(Room { file: 0, pointer: 0, build: 0, id: [0; 20] });
+        let mut library = Library {
+            name: [0; NAME],
+            start,
+            length,
+            sites: count,
+            is_loader,
+            file,
+            pointer,
+            build,
+            id,
+        };
         library.name[..name.len()].copy_from_slice(name);
         let mut bytes = library.bytes().to_vec();
         bytes.extend(used.iter().flat_map(|&(place, operand)| Site { place, operand }.bytes()));
@@ -169,8 +190,9 @@ impl Lead {
 
 const C_LIBRARY: &[u8] = b"libc.so.6";
 
-/// What the loader opens libraries by once programs run: operands of its sites, AT_FDCWD where the folder is set last. The rest of its
-/// calls belong to starting programs and to profiling them. Each page with a site costs every process a copy of it.
+/// What the loader opens libraries by once programs run: operands of its sites, AT_FDCWD where the
+/// folder is set last. The rest of its calls belong to starting programs and to profiling them.
+/// Each page with a site costs every process a copy of it.
 #[cfg(target_arch = "x86_64")]
 const OPENING_LIBRARIES: [u32; 9] = [
     libc::AT_FDCWD as u32,
@@ -196,7 +218,8 @@ fn is_loader(name: &[u8]) -> bool {
     name.starts_with(b"ld-linux")
 }
 
-/// A page that no program has: neither where programs and libraries are loaded, nor where they ask for memory of their own.
+/// A page that no program has: neither where programs and libraries are loaded, nor where they ask
+/// for memory of their own.
 fn random_page() -> u64 {
     const FIRST: u64 = 0x2000_0000_0000;
     const PAGES: u64 = 1 << 32;
@@ -211,7 +234,13 @@ mod tests {
 
     impl KnownSites for One {
         fn of(&self, library: &Path) -> Option<Sites> {
-            let sites = Sites { start: 1, length: 2, sites: vec![(3, 4), (5, 6)], own_ask: None, own_open: None };
+            let sites = Sites {
+                start: 1,
+                length: 2,
+                sites: vec![(3, 4), (5, 6)],
+                own_ask: None,
+                own_open: None,
+            };
             (library != Path::new(LOADER)).then_some(sites)
         }
     }
@@ -219,7 +248,9 @@ mod tests {
     #[test]
     fn libraries_come_to_the_board_once() {
         let mut lead = Lead::new(Arc::new(One), &[]).unwrap();
-        for name in ["/lib/libc.so.6", "/lib/libm.so.6", "/usr/lib/libc.so.6", "ld-linux-x86-64.so.2"] {
+        for name in
+            ["/lib/libc.so.6", "/lib/libm.so.6", "/usr/lib/libc.so.6", "ld-linux-x86-64.so.2"]
+        {
             lead.opens(name.as_bytes(), Path::new("/bin/sh"), &fs::metadata("/bin/sh").unwrap());
         }
         let content = lead.memory.content().unwrap();

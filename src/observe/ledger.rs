@@ -1,7 +1,9 @@
-//! The account of one run: what was met first at each path, what of it the run can have seen, and what the
-//! run itself has made or changed. What is the run's own is no input, whatever it reads of it later.
+//! The account of one run: what was met first at each path, what of it the run can have seen, and
+//! what the run itself has made or changed. What is the run's own is no input, whatever it reads of
+//! it later.
 //!
-//! In: places, as they are just before the run gets to see or to change them. Out: uses and refusals.
+//! In: places, as they are just before the run gets to see or to change them. Out: uses and
+//! refusals.
 
 use super::content::{Contents, Identity, device_and_inode};
 use super::entries::{Entry, First, Sight};
@@ -123,7 +125,9 @@ impl Ledger {
         }
         match self.links.get(&link) {
             None => _ = self.links.insert(link, target),
-            Some(first) if *first != target => self.refuse_path(&link, (codes::CHANGED_MEANWHILE, CHANGED)),
+            Some(first) if *first != target => {
+                self.refuse_path(&link, (codes::CHANGED_MEANWHILE, CHANGED))
+            }
             Some(_) => {}
         }
     }
@@ -140,7 +144,9 @@ impl Ledger {
         match policy::of(path, is_own) {
             Treatment::Ignored => {}
             // To see that a device is there is not to use it.
-            Treatment::Refused(_) if sight <= Sight::Details && path.starts_with("/dev") => self.enter(place, sight),
+            Treatment::Refused(_) if sight <= Sight::Details && path.starts_with("/dev") => {
+                self.enter(place, sight)
+            }
             Treatment::Refused(reason) => self.refuse_path(path, (codes::DEVICE, reason)),
             Treatment::ByContent => match policy::lasting(path) {
                 Some(path) => self.enter_pseudo(&Place { path, found: place.found.clone() }, sight),
@@ -152,7 +158,9 @@ impl Ledger {
 
     fn enter(&mut self, place: &Place, sight: Sight) {
         let first = match &place.found {
-            Found::There(found) | Found::Blocks(found) => First::There(Identity::of(found), What::of(found)),
+            Found::There(found) | Found::Blocks(found) => {
+                First::There(Identity::of(found), What::of(found))
+            }
             Found::Missing | Found::MissingFolder => First::Absent,
             Found::Denied | Found::Nameless => First::Denied,
         };
@@ -178,9 +186,9 @@ impl Ledger {
         }
     }
 
-    /// Takes note of the content, before the run can have changed it. Who asks for a file's attributes learns when it was
-    /// changed, and may know its content from then: as Python does of sources that it has compiled, and git of its
-    /// working tree.
+    /// Takes note of the content, before the run can have changed it. Who asks for a file's
+    /// attributes learns when it was changed, and may know its content from then: as Python does of
+    /// sources that it has compiled, and git of its working tree.
     fn enter_content(&mut self, path: &Path, found: &Metadata, sight: Sight) {
         if sight < Sight::Details {
             return;
@@ -199,19 +207,24 @@ impl Ledger {
             }
             _ if sight == Sight::Details => return,
             kind => {
-                return self
-                    .refuse_path(path, (codes::OUTSIDE_PROCESS, format!("uses a {} from outside", name_of(kind))));
+                return self.refuse_path(
+                    path,
+                    (codes::OUTSIDE_PROCESS, format!("uses a {} from outside", name_of(kind))),
+                );
             }
         }
         if self.changed.contains(&device_and_inode(found)) && !self.touched.contains_key(path) {
-            return self
-                .refuse_path(path, (codes::CHANGED_MEANWHILE, "is read after it was changed under another name"));
+            return self.refuse_path(
+                path,
+                (codes::CHANGED_MEANWHILE, "is read after it was changed under another name"),
+            );
         }
         if self.entries.get(path).is_some_and(|entry| entry.content.is_some()) {
             return;
         }
         match self.contents.of(path, found) {
-            Err(error) if sight == Sight::Details && error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error)
+                if sight == Sight::Details && error.kind() == io::ErrorKind::PermissionDenied => {}
             content => self.settle(path, content),
         }
     }
@@ -269,11 +282,14 @@ impl Ledger {
         }
     }
 
-    /// The run lists a folder that it has made. What others have put there by now may be gone the next time, or come later.
+    /// The run lists a folder that it has made. What others have put there by now may be gone the
+    /// next time, or come later.
     fn lists_own(&mut self, folder: &Path) {
-        let is_of_others = |name: &std::ffi::OsString| !self.touched.contains_key(&folder.join(name));
+        let is_of_others =
+            |name: &std::ffi::OsString| !self.touched.contains_key(&folder.join(name));
         if listing::of(folder).is_ok_and(|now| now.keys().any(is_of_others)) {
-            let why = "is a folder of the test's own, in which others write while the test lists it";
+            let why =
+                "is a folder of the test's own, in which others write while the test lists it";
             self.refuse_path(folder, (codes::CHANGED_MEANWHILE, why));
         }
     }
@@ -291,10 +307,11 @@ impl Ledger {
         Ok(now)
     }
 
-    /// The dynamic loader opens a library for a program. `false` if that is the run's own: nothing else says then what of the
-    /// library it uses.
+    /// The dynamic loader opens a library for a program. `false` if that is the run's own: nothing
+    /// else says then what of the library it uses.
     pub fn loads(&mut self, program: &Path, library: &Path) -> bool {
-        let is_counted = self.entries.get(program).is_some_and(|entry| entry.sight == Sight::Program);
+        let is_counted =
+            self.entries.get(program).is_some_and(|entry| entry.sight == Sight::Program);
         if !is_counted || self.is_own(program) {
             return false;
         }
@@ -311,8 +328,8 @@ impl Ledger {
 
     /// The run asks for the extended attributes of what is at a place.
     pub fn asks_for_extended(&mut self, place: &Place, is_own: policy::IsOwn) {
-        let is_counted =
-            matches!(place.found, Found::There(_)) && policy::of(&place.path, is_own) == Treatment::Ordinary;
+        let is_counted = matches!(place.found, Found::There(_))
+            && policy::of(&place.path, is_own) == Treatment::Ordinary;
         if is_counted && !self.is_own(&place.path) && !self.extended.contains_key(&place.path) {
             self.extended.insert(place.path.clone(), extended::of(&place.path));
         }

@@ -1,8 +1,10 @@
-//! Under which name the dynamic loader opened each library. `libx.so.5` is a link to `libx.so.5.4.0` beside it; where only
-//! the loader follows that link, the program sees what the library is, not what its file is called: the library counts
-//! under the name that was opened, and the link does not count by its target.
+//! Under which name the dynamic loader opened each library. `libx.so.5` is a link to
+//! `libx.so.5.4.0` beside it; where only the loader follows that link, the program sees what the
+//! library is, not what its file is called: the library counts under the name that was opened, and
+//! the link does not count by its target.
 //!
-//! In: the links that the loader and others followed. Out: the name of each library, and the links that need not count.
+//! In: the links that the loader and others followed. Out: the name of each library, and the links
+//! that need not count.
 
 use super::resolve::Trail;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,9 +23,11 @@ pub struct LibraryNames {
 }
 
 impl LibraryNames {
-    /// The loader opens a library. Links that lead from one folder to another count by their target.
+    /// The loader opens a library. Links that lead from one folder to another count by their
+    /// target.
     pub fn opened(&mut self, library: &Path, trail: &Trail) {
-        let last = trail.links.iter().rev().take_while(|(link, target)| is_beside(link, target, library));
+        let last =
+            trail.links.iter().rev().take_while(|(link, target)| is_beside(link, target, library));
         let links: Vec<PathBuf> = last.map(|(link, _)| link.clone()).collect();
         let others = &trail.links[..trail.links.len() - links.len()];
         self.seen.extend(others.iter().map(|(link, _)| link.clone()));
@@ -50,19 +54,25 @@ impl LibraryNames {
 
     /// The links that are no more than the names of libraries.
     pub fn links(&self) -> FxHashSet<&Path> {
-        let links = self.names.keys().filter_map(|library| self.only_name(library)).flat_map(|(_, links)| links);
+        let links = self
+            .names
+            .keys()
+            .filter_map(|library| self.only_name(library))
+            .flat_map(|(_, links)| links);
         links.map(PathBuf::as_path).filter(|link| !self.seen.contains(*link)).collect()
     }
 
     fn only_name(&self, library: &Path) -> Option<(&Path, &[PathBuf])> {
-        let names = self.names.get(library).filter(|names| names.len() == 1 && !self.are_files_seen)?;
+        let names =
+            self.names.get(library).filter(|names| names.len() == 1 && !self.are_files_seen)?;
         names.iter().next().map(|(name, links)| (name.as_path(), links.as_slice()))
     }
 }
 
 /// Whether a link leads to another name in the folder of a library.
 fn is_beside(link: &Path, target: &Path, library: &Path) -> bool {
-    link.parent() == library.parent() && target.file_name().map(OsStr::len) == Some(target.as_os_str().len())
+    link.parent() == library.parent()
+        && target.file_name().map(OsStr::len) == Some(target.as_os_str().len())
 }
 
 #[cfg(test)]
@@ -70,7 +80,10 @@ mod tests {
     use super::*;
 
     fn trail(links: &[(&str, &str)]) -> Trail {
-        let links = links.iter().map(|(link, target)| (PathBuf::from(link), PathBuf::from(target))).collect();
+        let links = links
+            .iter()
+            .map(|(link, target)| (PathBuf::from(link), PathBuf::from(target)))
+            .collect();
         Trail { links, ..Trail::default() }
     }
 
@@ -78,7 +91,10 @@ mod tests {
     fn links_beside_the_library_are_names() {
         let library = Path::new("/b/libx.so.5.4");
         let mut names = LibraryNames::default();
-        names.opened(library, &trail(&[("/a", "b"), ("/b/libx.so", "libx.so.5"), ("/b/libx.so.5", "libx.so.5.4")]));
+        names.opened(
+            library,
+            &trail(&[("/a", "b"), ("/b/libx.so", "libx.so.5"), ("/b/libx.so.5", "libx.so.5.4")]),
+        );
         assert_eq!(names.of(library), Path::new("/b/libx.so"));
         assert_eq!(names.links().len(), 2);
         names.follows(Path::new("/b/libx.so"));
@@ -92,7 +108,10 @@ mod tests {
     fn links_to_other_folders_count() {
         let library = Path::new("/b/libx.so.5.4");
         let mut names = LibraryNames::default();
-        names.opened(library, &trail(&[("/a/libx.so", "../b/libx.so"), ("/b/libx.so", "/b/libx.so.5.4")]));
+        names.opened(
+            library,
+            &trail(&[("/a/libx.so", "../b/libx.so"), ("/b/libx.so", "/b/libx.so.5.4")]),
+        );
         assert_eq!((names.of(library), names.links().len()), (library.to_owned(), 0));
     }
 

@@ -1,5 +1,5 @@
-//! Which calls the dynamic loader makes: those whose instruction lies in its own code. What it opens is a library, whose code
-//! runs; what anybody else opens is data.
+//! Which calls the dynamic loader makes: those whose instruction lies in its own code. What it
+//! opens is a library, whose code runs; what anybody else opens is data.
 //!
 //! In: threads, and where they make a call. Out: whether that is within the loader.
 
@@ -24,13 +24,15 @@ pub struct Loaders {
     program: Option<(u32, Instant, PathBuf)>,
 }
 
-/// So long a number is not given to another process: that takes hundreds of processes that start and end.
+/// So long a number is not given to another process: that takes hundreds of processes that start
+/// and end.
 const NUMBERS_LAST: Duration = Duration::from_millis(5);
 
 impl Loaders {
     /// The program of a thread, which waits in a call.
     pub fn program_of(&mut self, thread: u32) -> io::Result<&Path> {
-        let is_known = |(of, at, _): &(u32, Instant, PathBuf)| *of == thread && at.elapsed() < NUMBERS_LAST;
+        let is_known =
+            |(of, at, _): &(u32, Instant, PathBuf)| *of == thread && at.elapsed() < NUMBERS_LAST;
         let known = match self.program.take().filter(is_known) {
             Some(known) => known,
             None => (thread, Instant::now(), fs::read_link(format!("/proc/{thread}/exe"))?),
@@ -85,7 +87,8 @@ pub fn is_loader(file: &[u8]) -> bool {
     NAMES.iter().any(|loader| name.starts_with(loader.as_bytes()))
 }
 
-/// Whether the loader could open it, as far as its name tells. It saves looking at who opens ordinary files.
+/// Whether the loader could open it, as far as its name tells. It saves looking at who opens
+/// ordinary files.
 pub fn can_be_a_library(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
     name.windows(3).any(|part| part == b".so")
@@ -97,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_code_of_a_loader() {
-        let line = "7f1000-7f2000 r-xp 00001000 fe:00 12 /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+        let line =
+            "7f1000-7f2000 r-xp 00001000 fe:00 12 /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
         assert_eq!(code_of_loader(line), Some(0x7f1000..0x7f2000));
         for other in [
             "7f1000-7f2000 r--p 00001000 fe:00 12 /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
@@ -143,7 +147,10 @@ mod tests {
 
     #[test]
     fn names_of_libraries() {
-        assert!(can_be_a_library(Path::new("/lib/libx.so")) && can_be_a_library(Path::new("a/libx.so.1.2")));
+        assert!(
+            can_be_a_library(Path::new("/lib/libx.so"))
+                && can_be_a_library(Path::new("a/libx.so.1.2"))
+        );
         assert!(!can_be_a_library(Path::new("/x.so/data")));
     }
 }

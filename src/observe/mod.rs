@@ -1,10 +1,10 @@
-//! Watching one execution: every file, program and partner that a test and all its children use, seen by a
-//! seccomp filter that stops the calls which matter, shows them to us, and lets them go on. No tracing, so
-//! that debuggers and LeakSanitizer work inside.
+//! Watching one execution: every file, program and partner that a test and all its children use,
+//! seen by a seccomp filter that stops the calls which matter, shows them to us, and lets them go
+//! on. No tracing, so that debuggers and LeakSanitizer work inside.
 //!
-//! command → `watch` → `filter` (of the table in `calls`) → stopped calls → `supervisor` → `files`, `others` →
-//! `resolve` (what the path means) → `ledger` (what was met first, what is the test's own; `policy`, `content`)
-//! → `closing` → uses and refusals.
+//! command → `watch` → `filter` (of the table in `calls`) → stopped calls → `supervisor` → `files`,
+//! `others` → `resolve` (what the path means) → `ledger` (what was met first, what is the test's
+//! own; `policy`, `content`) → `closing` → uses and refusals.
 
 /// Whom socket addresses mean.
 mod addresses;

@@ -21,7 +21,13 @@ const RENAME_EXCHANGE: u64 = 2;
 const RENAMED: &str = "is a folder from before the test, which renames it";
 
 impl Supervisor {
-    pub(super) fn make(&mut self, call: &Call, folder: Option<usize>, path: usize, is_folder: bool) -> io::Result<()> {
+    pub(super) fn make(
+        &mut self,
+        call: &Call,
+        folder: Option<usize>,
+        path: usize,
+        is_folder: bool,
+    ) -> io::Result<()> {
         let Some(place) = self.place(call, folder, path, false)? else { return Ok(()) };
         self.saw(&place, Sight::Kind);
         if matches!(place.found, Found::Missing) {
@@ -61,10 +67,14 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Content or attributes change. The content counts even then, because it is taken for the run's own later.
+    /// Content or attributes change. The content counts even then, because it is taken for the
+    /// run's own later.
     pub(super) fn change(&mut self, place: Option<Place>) -> io::Result<()> {
         if let Some(place) = place {
-            self.saw(&place, if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Details });
+            self.saw(
+                &place,
+                if place.kind() == Some(Kind::File) { Sight::Content } else { Sight::Details },
+            );
             if matches!(place.found, Found::There(_)) {
                 if place.kind() == Some(Kind::File) {
                     self.writes_to(&place, Target::Permissions);
@@ -76,7 +86,9 @@ impl Supervisor {
     }
 
     pub(super) fn two_names(&mut self, call: &Call, act: Act) -> io::Result<()> {
-        let (Act::Rename { from, old, to, new, flags } | Act::HardLink { from, old, to, new, flags }) = act else {
+        let (Act::Rename { from, old, to, new, flags }
+        | Act::HardLink { from, old, to, new, flags }) = act
+        else {
             return Ok(());
         };
         let renames = matches!(act, Act::Rename { .. });
@@ -122,7 +134,8 @@ impl Supervisor {
                 }
             }
         }
-        let is_on_the_way = |place: &&Place| matches!(place.kind(), Some(Kind::Folder | Kind::Link));
+        let is_on_the_way =
+            |place: &&Place| matches!(place.kind(), Some(Kind::Folder | Kind::Link));
         if renames && [&old, &new].iter().any(is_on_the_way) {
             [&old, &new].iter().for_each(|place| self.resolver.forget(&place.path));
         }

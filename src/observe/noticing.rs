@@ -1,5 +1,5 @@
-//! Calls by which a program can notice that it is watched, or that do something else below a filter. Its run is disturbed: a pass is not
-//! kept, a failure is repeated without us.
+//! Calls by which a program can notice that it is watched, or that do something else below a
+//! filter. Its run is disturbed: a pass is not kept, a failure is repeated without us.
 //!
 //! In: stopped calls. Out: disturbances.
 
@@ -7,20 +7,24 @@ use super::call::Call;
 use super::others::is_ourselves;
 use super::supervisor::Supervisor;
 
-/// Events of inotify and fanotify that our own reading of an input causes: access, close of what was not written, opening.
+/// Events of inotify and fanotify that our own reading of an input causes: access, close of what
+/// was not written, opening.
 const READING: u64 = 0x1 | 0x10 | 0x20;
 /// The same of fanotify: opening to execute, and each event that waits for a permission.
 const ALSO_READING: u64 = 0x1000 | 0x7_0000;
 
 const SEES_READING: &str = "is told who reads files, and we do";
-const STRICT: &str = "allows itself no more than reading and writing, which does not work below a filter";
+const STRICT: &str =
+    "allows itself no more than reading and writing, which does not work below a filter";
 const ASKS: &str = "asks whether its system calls are filtered";
 
 impl Supervisor {
     pub(super) fn note_noticing(&mut self, call: &Call) {
         let reason = match call.notification.number {
             libc::SYS_inotify_add_watch if call.argument(2) & READING != 0 => SEES_READING,
-            libc::SYS_fanotify_mark if call.argument(2) & (READING | ALSO_READING) != 0 => SEES_READING,
+            libc::SYS_fanotify_mark if call.argument(2) & (READING | ALSO_READING) != 0 => {
+                SEES_READING
+            }
             libc::SYS_prctl if call.int(0) == libc::PR_GET_SECCOMP && !is_ourselves(call) => ASKS,
             libc::SYS_prctl if is_strict(call) => STRICT,
             libc::SYS_seccomp if call.argument(0) as u32 == libc::SECCOMP_SET_MODE_STRICT => STRICT,

@@ -74,7 +74,10 @@ impl Supervisor {
         let how = memory::bytes(call.thread(), call.argument(2), 24)?;
         if memory::number_in(&how, 16) & RESOLVE_IN_ROOT != 0 {
             let subject = call.program_name();
-            self.ledger.refuse(subject, (codes::OTHER_ROOT, "opens files below a root of its own (openat2)"));
+            self.ledger.refuse(
+                subject,
+                (codes::OTHER_ROOT, "opens files below a root of its own (openat2)"),
+            );
         }
         self.open(call, Some(0), 1, memory::number_in(&how, 0) as i32, memory::number_in(&how, 8))
     }
@@ -87,7 +90,8 @@ impl Supervisor {
         flags: i32,
         mode: u64,
     ) -> io::Result<()> {
-        let text = memory::string(call.thread(), call.argument(path))?.filter(|text| !text.is_empty());
+        let text =
+            memory::string(call.thread(), call.argument(path))?.filter(|text| !text.is_empty());
         let Some(text) = text else { return Ok(()) };
         let opening = Opening { call, path: &text, flags, mode };
         if self.is_for_the_agent(call, &text, opening.has(libc::O_PATH)) {
@@ -135,7 +139,8 @@ impl Supervisor {
     /// Notes what was met on the way. Whether it is a library that the loader opens.
     fn passes(&mut self, opening: &Opening, place: &Place, trail: Trail) -> bool {
         let is_file = place.kind() == Some(Kind::File);
-        let is_library = opening.only_reads() && is_file && self.is_for_the_loader(opening.call, &place.path);
+        let is_library =
+            opening.only_reads() && is_file && self.is_for_the_loader(opening.call, &place.path);
         let is_own: policy::IsOwn = &|process| self.processes.has(process);
         match is_library {
             true => self.ledger.passed_by_loader(trail, &place.path, is_own),
@@ -161,8 +166,11 @@ impl Supervisor {
         let creates = opening.has(libc::O_CREAT);
         let empties = opening.has(libc::O_TRUNC);
         match (&place.found, place.kind()) {
-            // Whatever was there is gone without a look at it, and a leftover of an earlier run is as good as nothing.
-            (Found::Missing, _) | (_, Some(Kind::File)) if creates && empties && !opening.is_exclusive() => {
+            // Whatever was there is gone without a look at it, and a leftover of an earlier run is
+            // as good as nothing.
+            (Found::Missing, _) | (_, Some(Kind::File))
+                if creates && empties && !opening.is_exclusive() =>
+            {
                 self.overwrites(opening, place);
             }
             (Found::Missing, _) => {
@@ -190,8 +198,9 @@ impl Supervisor {
         }
     }
 
-    /// A file is written from its start: what it held does not matter, but whether it can be written does; and its permissions
-    /// do, which it keeps, unless a new file would get the same ones.
+    /// A file is written from its start: what it held does not matter, but whether it can be
+    /// written does; and its permissions do, which it keeps, unless a new file would get the same
+    /// ones.
     fn overwrites(&mut self, opening: &Opening, place: &Place) {
         self.writes_to(place, Target::Overwritten);
         if matches!(&place.found, Found::There(found) if !targets::is_made_so(found, opening.call.thread(), opening.mode))
@@ -209,16 +218,22 @@ impl Supervisor {
         self.ledger.needs_folder_of(&place.path, &|process| self.processes.has(process));
     }
 
-    /// The controlling terminal is opened. Bash does so to see whether there is one; whoever else does is about to use it.
+    /// The controlling terminal is opened. Bash does so to see whether there is one; whoever else
+    /// does is about to use it.
     fn opens_terminal(&mut self, call: &Call, flags: i32) {
-        let [theirs, ours] = [call.thread().to_string(), "self".to_owned()].map(|process| facts::terminal_of(&process));
+        let [theirs, ours] = [call.thread().to_string(), "self".to_owned()]
+            .map(|process| facts::terminal_of(&process));
         // In a session of its own, a process has the terminal that the test has made, or none.
         if theirs != ours {
             return;
         }
-        let is_probe = flags & (libc::O_ACCMODE | libc::O_NONBLOCK) == libc::O_RDWR | libc::O_NONBLOCK;
+        let is_probe =
+            flags & (libc::O_ACCMODE | libc::O_NONBLOCK) == libc::O_RDWR | libc::O_NONBLOCK;
         if theirs.is_some_and(|terminal| terminal != 0) && !is_probe {
-            self.ledger.refuse(TERMINAL, (codes::INHERITED, "is used, and belongs to whoever runs the test"));
+            self.ledger.refuse(
+                TERMINAL,
+                (codes::INHERITED, "is used, and belongs to whoever runs the test"),
+            );
         }
         self.ledger.learns(&Fact::Terminal);
     }

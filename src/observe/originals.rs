@@ -1,8 +1,9 @@
-//! The originals of what a run changes, each kept just before the change, so that a run that is not believed can be undone
-//! and made again.
+//! The originals of what a run changes, each kept just before the change, so that a run that is not
+//! believed can be undone and made again.
 //!
-//! In: places that are about to be changed. Out: the files as they were before the run (`put_back.rs`), or the reason why that is
-//! not possible. What the run itself has made needs nothing but a note of its name.
+//! In: places that are about to be changed. Out: the files as they were before the run
+//! (`put_back.rs`), or the reason why that is not possible. What the run itself has made needs
+//! nothing but a note of its name.
 
 use super::content::Identity;
 use super::listing::Kind;
@@ -19,7 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The folder of all private folders, beside the store.
 pub const ORIGINALS: &str = "originals";
 
-/// More is not copied of one run, or of one file, where the file system cannot share the blocks of files.
+/// More is not copied of one run, or of one file, where the file system cannot share the blocks of
+/// files.
 const MOST: u64 = 256 << 20;
 const LARGEST: u64 = 64 << 20;
 /// What is kept in memory of one file, and of all.
@@ -104,11 +106,18 @@ impl Originals {
     /// What is at a place is about to be changed, or something to be made there.
     pub fn before_change(&mut self, place: &Place) {
         let path = &place.path;
-        if self.base.is_none() || self.obstacle.is_some() || self.known.contains_key(path) || policy::is_pseudo(path) {
+        if self.base.is_none()
+            || self.obstacle.is_some()
+            || self.known.contains_key(path)
+            || policy::is_pseudo(path)
+        {
             return;
         }
         if self.known.len() >= MOST_NAMES {
-            return self.hinder(path, format!("is one of more than {MOST_NAMES} names that the test has changed"));
+            return self.hinder(
+                path,
+                format!("is one of more than {MOST_NAMES} names that the test has changed"),
+            );
         }
         let is_in = |folder: &PathBuf| path.starts_with(folder);
         if self.moved.iter().any(|(old, new)| is_in(old) || is_in(new)) {
@@ -131,7 +140,9 @@ impl Originals {
     }
 
     fn is_in_made_folder(&self, path: &Path) -> bool {
-        path.ancestors().skip(1).any(|folder| matches!(self.known.get(folder), Some(Original::Absent)))
+        path.ancestors()
+            .skip(1)
+            .any(|folder| matches!(self.known.get(folder), Some(Original::Absent)))
     }
 
     /// A change of its entries is seen in a folder's times.
@@ -155,16 +166,22 @@ impl Originals {
         }
         let is_inside = |path: &PathBuf, folder: &Path| path.starts_with(folder) && path != folder;
         if matches!(self.known.get(old), Some(Original::Absent)) || self.is_in_made_folder(old) {
-            let inside: Vec<PathBuf> = self.known.keys().filter(|path| is_inside(path, old)).cloned().collect();
+            let inside: Vec<PathBuf> =
+                self.known.keys().filter(|path| is_inside(path, old)).cloned().collect();
             for path in inside {
-                if let (Ok(rest), Some(original)) = (path.strip_prefix(old), self.known.remove(&path)) {
+                if let (Ok(rest), Some(original)) =
+                    (path.strip_prefix(old), self.known.remove(&path))
+                {
                     self.known.insert(new.join(rest), original);
                 }
             }
             return;
         }
         if self.known.keys().any(|path| is_inside(path, old) || is_inside(path, new)) {
-            return self.hinder(old, "is a folder that the test renames after it has changed something in it");
+            return self.hinder(
+                old,
+                "is a folder that the test renames after it has changed something in it",
+            );
         }
         if let Some(parent) = new.parent() {
             self.note_folder(&parent.join("new"));
@@ -173,21 +190,31 @@ impl Originals {
     }
 
     fn keep(&mut self, path: &Path, found: &Metadata) -> Result<Original, String> {
-        let unreadable = |error: io::Error| format!("is about to be changed and cannot be kept: {error}");
+        let unreadable =
+            |error: io::Error| format!("is about to be changed and cannot be kept: {error}");
         let attributes = || Attributes::of(path, found).map_err(unreadable);
         match Kind::of(found.file_type()) {
             Kind::File => Ok(Original::File(attributes()?, self.copy(path, found)?)),
             Kind::Folder => Ok(Original::Folder(attributes()?)),
-            Kind::Link => Ok(Original::Link(attributes()?, fs::read_link(path).map_err(unreadable)?)),
-            Kind::Fifo | Kind::Socket | Kind::Device => Err("is changed, and no file that can be kept".to_owned()),
+            Kind::Link => {
+                Ok(Original::Link(attributes()?, fs::read_link(path).map_err(unreadable)?))
+            }
+            Kind::Fifo | Kind::Socket | Kind::Device => {
+                Err("is changed, and no file that can be kept".to_owned())
+            }
         }
     }
 
     /// Keeps the content of a file.
     fn copy(&mut self, path: &Path, found: &Metadata) -> Result<Content, String> {
-        let unreadable = |error: io::Error| format!("is about to be changed and cannot be kept: {error}");
+        let unreadable =
+            |error: io::Error| format!("is about to be changed and cannot be kept: {error}");
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let from = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path).map_err(unreadable)?;
+        let from = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits() as i32)
+            .open(path)
+            .map_err(unreadable)?;
         if found.len() <= SMALL && self.in_memory + found.len() <= MOST_IN_MEMORY {
             let mut content = Vec::with_capacity(found.len() as usize + 1);
             (&from).take(SMALL + 1).read_to_end(&mut content).map_err(unreadable)?;
@@ -196,7 +223,12 @@ impl Originals {
         }
         let number = self.known.len();
         let copy = self.folder().map_err(unreadable)?.path.join(number.to_string());
-        let to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&copy).map_err(unreadable)?;
+        let to = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&copy)
+            .map_err(unreadable)?;
         if ioctl_ficlone(&to, &from).is_err() {
             if found.len() > LARGEST || self.copied + found.len() > MOST {
                 return Err("is about to be changed and too large to be kept".to_owned());
@@ -251,7 +283,8 @@ pub(super) fn extended(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         .collect()
 }
 
-/// A folder that nobody else may look into, which is removed in the end. Whose process has died is told by its lock.
+/// A folder that nobody else may look into, which is removed in the end. Whose process has died is
+/// told by its lock.
 #[derive(Debug)]
 struct PrivateFolder {
     path: PathBuf,
@@ -289,9 +322,9 @@ pub fn remove_stale(base: &Path) {
     for folder in entries.flatten().map(|entry| entry.path()) {
         let is_stale = File::open(&folder).is_ok_and(|lock| {
             // Locked a moment after it is made.
-            let is_old = lock
-                .metadata()
-                .is_ok_and(|found| found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() > 60)));
+            let is_old = lock.metadata().is_ok_and(|found| {
+                found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() > 60))
+            });
             is_old && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
         });
         if is_stale {

@@ -1,4 +1,5 @@
-//! Calls that are not about files: sockets, shared memory and queues, other processes, users, filters.
+//! Calls that are not about files: sockets, shared memory and queues, other processes, users,
+//! filters.
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
@@ -72,7 +73,12 @@ impl Supervisor {
         }
     }
 
-    pub(super) fn refuse_if(&mut self, call: &Call, condition: bool, why: impl Into<Why>) -> io::Result<()> {
+    pub(super) fn refuse_if(
+        &mut self,
+        call: &Call,
+        condition: bool,
+        why: impl Into<Why>,
+    ) -> io::Result<()> {
         if condition {
             let subject = call.program_name();
             self.ledger.refuse(subject, why);
@@ -80,10 +86,12 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Routes and addresses of this machine may be asked for; the crypto functions of the kernel too.
+    /// Routes and addresses of this machine may be asked for; the crypto functions of the kernel
+    /// too.
     fn socket(&mut self, call: &Call) -> io::Result<()> {
         let (family, protocol) = (call.int(0), call.int(2));
-        let harmless = family == libc::AF_ALG || (family == libc::AF_NETLINK && protocol == libc::NETLINK_ROUTE);
+        let harmless = family == libc::AF_ALG
+            || (family == libc::AF_NETLINK && protocol == libc::NETLINK_ROUTE);
         self.refuse_if(
             call,
             !harmless,
@@ -105,16 +113,22 @@ impl Supervisor {
             }
             Partner::Abstract(name) => {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
-                self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"));
+                self.ledger.refuse(
+                    name,
+                    (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"),
+                );
             }
             Partner::Port(port) if self.sockets.has_port(call.thread(), port) => {
                 self.sockets.connects(call.thread(), call.argument(0), Partner::Port(port));
             }
             Partner::Port(port) => {
-                let why = (codes::NETWORK, "is connected to, and no process of the test listens there");
+                let why =
+                    (codes::NETWORK, "is connected to, and no process of the test listens there");
                 self.ledger.refuse(format!("port {port}"), why);
             }
-            Partner::Machine(address) => self.ledger.refuse(address.to_string(), (codes::NETWORK, NETWORK)),
+            Partner::Machine(address) => {
+                self.ledger.refuse(address.to_string(), (codes::NETWORK, NETWORK))
+            }
             Partner::Family(family) => {
                 let why = format!("has an address that is not watched (family {family})");
                 self.ledger.refuse("a socket", (codes::NETWORK, why));
@@ -124,7 +138,9 @@ impl Supervisor {
     }
 
     fn talks_to_path(&mut self, call: &Call, path: &Path) {
-        let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), true) else { return };
+        let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), true) else {
+            return;
+        };
         match place.kind() {
             Some(Kind::Socket) => {
                 self.saw(&place, Sight::Content);
@@ -141,7 +157,8 @@ impl Supervisor {
             false => (HEADER, 1),
         };
         for index in 0..count {
-            let header = memory::bytes(call.thread(), call.argument(1) + index * size, HEADER as usize)?;
+            let header =
+                memory::bytes(call.thread(), call.argument(1) + index * size, HEADER as usize)?;
             let (address, length) = (memory::number_in(&header, 0), memory::number_in(&header, 8));
             if address != 0 {
                 self.talks(call, address, length & u64::from(u32::MAX))?;
@@ -161,11 +178,18 @@ impl Supervisor {
         match partner(&address) {
             Partner::Abstract(name) => self.binds_name(call, name),
             Partner::Path(path) => {
-                let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), false) else { return Ok(()) };
+                let Some(place) = self.place_of(call, None, path.as_os_str().as_bytes(), false)
+                else {
+                    return Ok(());
+                };
                 self.saw(&place, Sight::Kind);
                 if matches!(place.found, Found::Missing) {
                     self.touches(&place);
-                    self.sockets.has_bound(call.thread(), call.argument(0), Partner::Path(place.path));
+                    self.sockets.has_bound(
+                        call.thread(),
+                        call.argument(0),
+                        Partner::Path(place.path),
+                    );
                 }
             }
             _ => {}
@@ -191,7 +215,10 @@ impl Supervisor {
         if !self.sockets.has_name(&name) {
             if !is_in_other_network(call.thread()) && fact.is_so() {
                 let name = format!("@{}", String::from_utf8_lossy(&name));
-                return self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"));
+                return self.ledger.refuse(
+                    name,
+                    (codes::OUTSIDE_PROCESS, "is a socket of somebody outside the test"),
+                );
             }
             self.ledger.learns(&fact);
             self.sockets.owns_name(name.clone());
@@ -206,7 +233,8 @@ impl Supervisor {
         }
         for name in &self.queues {
             let name = String::from_utf8_lossy(name).into_owned();
-            self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that is left behind"));
+            self.ledger
+                .refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that is left behind"));
         }
         for (table, key) in &self.keys {
             if Fact::Key((*table).to_owned(), *key as u32).is_so() {
@@ -243,7 +271,8 @@ impl Supervisor {
             self.queues.insert(name);
         } else if !self.queues.contains(&name) {
             let name = String::from_utf8_lossy(&name).into_owned();
-            self.ledger.refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that others can use"));
+            self.ledger
+                .refuse(name, (codes::OUTSIDE_PROCESS, "is a message queue that others can use"));
         }
         Ok(())
     }
@@ -253,30 +282,43 @@ impl Supervisor {
         let fact = Fact::MessageQueue(name.clone());
         if !self.queues.remove(&name) {
             let is_there = fact.is_so();
-            self.refuse_if(call, is_there, (codes::OUTSIDE_PROCESS, "removes a message queue that is not its own"))?;
+            self.refuse_if(
+                call,
+                is_there,
+                (codes::OUTSIDE_PROCESS, "removes a message queue that is not its own"),
+            )?;
             self.ledger.learns(&fact);
         }
         Ok(())
     }
 
-    /// A filter of the test's own works together with ours, with two exceptions: a second listener is
-    /// impossible, and calls that it wants to show to a tracer do not get there when we let them go.
+    /// A filter of the test's own works together with ours, with two exceptions: a second listener
+    /// is impossible, and calls that it wants to show to a tracer do not get there when we let them
+    /// go.
     fn filter(&mut self, call: &Call, flags: Option<usize>) -> io::Result<()> {
         let is_filter = match flags {
             Some(_) => call.argument(0) as u32 == libc::SECCOMP_SET_MODE_FILTER,
-            None => call.int(0) == libc::PR_SET_SECCOMP && call.argument(1) as u32 == libc::SECCOMP_MODE_FILTER,
+            None => {
+                call.int(0) == libc::PR_SET_SECCOMP
+                    && call.argument(1) as u32 == libc::SECCOMP_MODE_FILTER
+            }
         };
         if !is_filter {
             return Ok(());
         }
-        let listens = flags.is_some_and(|index| call.argument(index) & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0);
+        let listens = flags.is_some_and(|index| {
+            call.argument(index) & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0
+        });
         if listens && is_ourselves(call) {
             // It asks whether it is watched, and then gets out of the way.
             return Ok(());
         }
         if listens || self.traces(call)? {
             let subject = call.program_name();
-            self.disturb(subject, "filters system calls itself, which does not work below another watcher");
+            self.disturb(
+                subject,
+                "filters system calls itself, which does not work below another watcher",
+            );
         }
         Ok(())
     }
@@ -298,20 +340,27 @@ impl Supervisor {
     fn becomes(&mut self, call: &Call, group: bool, count: usize) -> io::Result<()> {
         const UNCHANGED: u32 = u32::MAX;
         let own = if group { self.group } else { self.user };
-        let other = (0..count).map(|index| call.argument(index) as u32).any(|id| id != own && id != UNCHANGED);
-        self.refuse_if(call, other, (codes::ANOTHER_USER, "becomes another user, who may read other files"))
+        let other = (0..count)
+            .map(|index| call.argument(index) as u32)
+            .any(|id| id != own && id != UNCHANGED);
+        self.refuse_if(
+            call,
+            other,
+            (codes::ANOTHER_USER, "becomes another user, who may read other files"),
+        )
     }
 }
 
 /// Whether a thread has ports and names of its own.
 fn is_in_other_network(thread: u32) -> bool {
-    let [theirs, ours] =
-        [format!("/proc/{thread}/ns/net"), "/proc/self/ns/net".to_owned()].map(|link| fs::read_link(link).ok());
+    let [theirs, ours] = [format!("/proc/{thread}/ns/net"), "/proc/self/ns/net".to_owned()]
+        .map(|link| fs::read_link(link).ok());
     theirs != ours
 }
 
 /// Whether it is a `tasting run` within the test that makes a call.
 pub(super) fn is_ourselves(call: &Call) -> bool {
-    let [theirs, ours] = [format!("/proc/{}/exe", call.thread()), "/proc/self/exe".to_owned()].map(fs::metadata);
+    let [theirs, ours] =
+        [format!("/proc/{}/exe", call.thread()), "/proc/self/exe".to_owned()].map(fs::metadata);
     theirs.is_ok_and(|theirs| ours.is_ok_and(|ours| same_file(&theirs, &ours)))
 }

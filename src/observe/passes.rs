@@ -1,6 +1,8 @@
-//! What the filter lets through although it would be looked at: led calls, and two that the loader makes with paths of its own.
+//! What the filter lets through although it would be looked at: led calls, and two that the loader
+//! makes with paths of its own.
 //!
-//! In: where such calls are made. Out: instructions that allow them, in front of what is done about other calls of that number.
+//! In: where such calls are made. Out: instructions that allow them, in front of what is done about
+//! other calls of that number.
 
 use super::instructions::{
     ARGUMENTS, EQUAL, EQUAL_OTHER, INSTRUCTION, LOAD, MASK, RETURN, SUBTRACT_OTHER, TO_OTHER, step,
@@ -34,22 +36,32 @@ pub fn let_through(instruction: u64) -> [sock_filter; 6] {
     ]
 }
 
-/// Allows two calls by the loader's own instruction with a path of its own: `newfstatat` with an empty one, for who asks for the
-/// attributes of an open file by its descriptor alone lets nobody see more than opening it did, unless that is from outside; and
-/// `openat` of its cache, only to read it.
+/// Allows two calls by the loader's own instruction with a path of its own: `newfstatat` with an
+/// empty one, for who asks for the attributes of an open file by its descriptor alone lets nobody
+/// see more than opening it did, unless that is from outside; and `openat` of its cache, only to
+/// read it.
 pub fn let_own_call_through(passes: Passes, number: i64, foreign: &[i32]) -> Vec<sock_filter> {
     const AT_EMPTY_PATH: u32 = 0x1000;
     let through = match number {
-        libc::SYS_newfstatat => passes.own_ask.map(|own| let_path_through(own, (3, AT_EMPTY_PATH), foreign)),
-        libc::SYS_openat => passes.own_open.map(|own| let_path_through(own, (2, libc::O_CLOEXEC as u32), &[])),
+        libc::SYS_newfstatat => {
+            passes.own_ask.map(|own| let_path_through(own, (3, AT_EMPTY_PATH), foreign))
+        }
+        libc::SYS_openat => {
+            passes.own_open.map(|own| let_path_through(own, (2, libc::O_CLOEXEC as u32), &[]))
+        }
         _ => None,
     };
     through.unwrap_or_default()
 }
 
-/// The loader lies anywhere, but on a page, and its path as far from its instruction as in its file. In: the call, the argument with
-/// its flags and what they are to be, and what argument 0 is not to be.
-fn let_path_through(own: OwnCall, (flags, wanted): (u32, u32), foreign: &[i32]) -> Vec<sock_filter> {
+/// The loader lies anywhere, but on a page, and its path as far from its instruction as in its
+/// file. In: the call, the argument with its flags and what they are to be, and what argument 0 is
+/// not to be.
+fn let_path_through(
+    own: OwnCall,
+    (flags, wanted): (u32, u32),
+    foreign: &[i32],
+) -> Vec<sock_filter> {
     const WITHIN_PAGE: u32 = 0xfff;
     let argument = |number: u32| step(LOAD, ARGUMENTS + 8 * number, 0, 0);
     let mut steps = vec![
@@ -68,10 +80,13 @@ fn let_path_through(own: OwnCall, (flags, wanted): (u32, u32), foreign: &[i32]) 
         step(EQUAL, own.path.wrapping_sub(own.instruction), 0, 0),
         argument(0),
     ];
-    // Whatever is not as it is to be leads behind the last step, and so does a descriptor from outside.
+    // Whatever is not as it is to be leads behind the last step, and so does a descriptor from
+    // outside.
     let behind = |at: usize, count: usize| (count - at) as u8;
     let count = steps.len() + foreign.len();
-    for (at, step) in steps.iter_mut().enumerate().filter(|(_, step)| [EQUAL, EQUAL_OTHER].contains(&step.code)) {
+    for (at, step) in
+        steps.iter_mut().enumerate().filter(|(_, step)| [EQUAL, EQUAL_OTHER].contains(&step.code))
+    {
         step.jf = behind(at, count);
     }
     for number in foreign {

@@ -39,11 +39,14 @@ pub struct Room {
 /// The room that a library has for stubs and a pointer.
 pub fn room(library: &[u8], sites: &Sites) -> Option<Room> {
     let segments = segments(library)?;
-    let code =
-        segments.iter().find(|segment| segment.is(LOAD, READ | EXECUTE) && segment.place == sites.start as usize)?;
+    let code = segments.iter().find(|segment| {
+        segment.is(LOAD, READ | EXECUTE) && segment.place == sites.start as usize
+    })?;
     let (end, behind) = (code.file.end, code.file.end.next_multiple_of(PAGE));
     let is_free = library.get(end..behind).is_some_and(|rest| rest.iter().all(|byte| *byte == 0))
-        && !segments.iter().any(|other| other.kind == LOAD && other.file.start < behind && other.file.end > end);
+        && !segments
+            .iter()
+            .any(|other| other.kind == LOAD && other.file.start < behind && other.file.end > end);
     if !is_free || behind - end < sites.sites.len() * STUB || !code.place.is_multiple_of(PAGE) {
         return None;
     }
@@ -55,10 +58,17 @@ pub fn room(library: &[u8], sites: &Sites) -> Option<Room> {
     if !is_empty || pointer + POINTER > end.next_multiple_of(PAGE) {
         return None;
     }
-    let (build, id) =
-        segments.iter().filter(|segment| segment.kind == NOTE).find_map(|notes| build_id(library, notes))?;
+    let (build, id) = segments
+        .iter()
+        .filter(|segment| segment.kind == NOTE)
+        .find_map(|notes| build_id(library, notes))?;
     let number = |number| u32::try_from(number).ok();
-    Some(Room { file: number(code.file.start)?, pointer: number(pointer)?, build: number(build)?, id })
+    Some(Room {
+        file: number(code.file.start)?,
+        pointer: number(pointer)?,
+        build: number(build)?,
+        id,
+    })
 }
 
 /// The library with jumps at its sites.
@@ -141,9 +151,11 @@ fn build_id(library: &[u8], notes: &Segment) -> Option<(usize, [u8; 20])> {
     const GNU_BUILD_ID: u32 = 3;
     const NAME: &[u8] = b"GNU\0";
     let content = library.get(notes.file.clone())?;
-    let number = |at: usize| content.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+    let number =
+        |at: usize| content.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
     let mut at = 0;
-    while let (Some(name), Some(length), Some(kind)) = (number(at), number(at + 4), number(at + 8)) {
+    while let (Some(name), Some(length), Some(kind)) = (number(at), number(at + 4), number(at + 8))
+    {
         let name_end = (at + HEAD).checked_add((name as usize).next_multiple_of(4))?;
         let id = content.get(name_end..name_end.checked_add(length as usize)?)?;
         if kind == GNU_BUILD_ID && content[at + HEAD..].starts_with(NAME) {
@@ -161,7 +173,10 @@ mod tests {
 
     fn c_library() -> Vec<u8> {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let line = maps.lines().find(|line| line.ends_with("/libc.so.6")).expect("tests are linked dynamically");
+        let line = maps
+            .lines()
+            .find(|line| line.ends_with("/libc.so.6"))
+            .expect("tests are linked dynamically");
         std::fs::read(&line[line.find('/').unwrap()..]).unwrap()
     }
 
@@ -175,7 +190,8 @@ mod tests {
         let copy = patched(&library, &sites, &room).unwrap();
         let at = |place: usize| place - sites.start as usize + room.file as usize;
         let target = |at_: usize, end: usize| {
-            (end as i64 + i64::from(i32::from_le_bytes(copy[at(at_)..][..4].try_into().unwrap()))) as usize
+            (end as i64 + i64::from(i32::from_le_bytes(copy[at(at_)..][..4].try_into().unwrap())))
+                as usize
         };
         assert!(sites.sites.len() > 20);
         for (site, operand) in &sites.sites {

@@ -1,9 +1,9 @@
-//! How paths outside of ordinary file systems are treated: `/dev`, `/proc`, `/sys` and a few sockets. One table, the
-//! first line that fits counts; `docs/observing.md` tells it to users.
+//! How paths outside of ordinary file systems are treated: `/dev`, `/proc`, `/sys` and a few
+//! sockets. One table, the first line that fits counts; `docs/observing.md` tells it to users.
 //!
 //! The thought behind it: what a program can equally ask without any file (the clock, the number of
-//! processors, free memory, the kernel's version, random numbers) is no input when it is asked through a
-//! file. Verdicts that depend on it differ from run to run as well.
+//! processors, free memory, the kernel's version, random numbers) is no input when it is asked
+//! through a file. Verdicts that depend on it differ from run to run as well.
 
 use std::path::{Path, PathBuf};
 
@@ -25,17 +25,20 @@ use Treatment::{ByContent, Ignored, Ordinary, Refused};
 /// Asks whether a process belongs to the test.
 pub type IsOwn<'a> = &'a dyn Fn(u32) -> bool;
 
-/// Paths, or whole trees (with a `/` at the end), and how they are treated. A line without any is the rest.
+/// Paths, or whole trees (with a `/` at the end), and how they are treated. A line without any is
+/// the rest.
 #[rustfmt::skip]
 const TABLE: &[(Treatment, &[&str])] = &[
     // Devices that are the same everywhere, or the test's own. What is random is so in every run.
     (Ignored, &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx",
                 "/dev/pts/", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/log", "/dev/console"]),
-    // Logs, which nothing comes back from, and what answers in the place of /etc/passwd and /etc/hosts.
+    // Logs, which nothing comes back from, and what answers in the place of /etc/passwd and
+    // /etc/hosts.
     (Ignored, &["/run/systemd/journal/", "/run/nscd/", "/run/systemd/userdb/"]),
     // Files in memory are files.
     (Ordinary, &["/dev/shm/", "/dev/mqueue/", "/dev/hugepages/", "/dev"]),
-    // The machine, which can be asked by instructions and system calls too: sysinfo, sysconf, uname, cpuid.
+    // The machine, which can be asked by instructions and system calls too: sysinfo, sysconf,
+    // uname, cpuid.
     (Ignored, &["/proc/cpuinfo", "/proc/meminfo", "/proc/loadavg", "/proc/uptime", "/proc/stat", "/proc/vmstat",
                 "/proc/version", "/proc/diskstats", "/proc/interrupts", "/proc/softirqs", "/proc/zoneinfo",
                 "/proc/pressure/", "/proc/sys/kernel/random/", "/proc/sys/kernel/hostname",
@@ -63,10 +66,19 @@ pub fn of(path: &Path, is_own: IsOwn) -> Treatment {
         return Ordinary;
     }
     if let Some(process) = process_of(text) {
-        return if is_own(process) { of_own_process(text) } else { Refused("looks at a process that is not its own") };
+        return if is_own(process) {
+            of_own_process(text)
+        } else {
+            Refused("looks at a process that is not its own")
+        };
     }
-    let fits = |line: &&str| text == *line || (line.ends_with('/') && text.starts_with(*line)) || is_tree(line, text);
-    TABLE.iter().find(|(_, lines)| lines.iter().any(fits)).map_or(Ordinary, |(treatment, _)| *treatment)
+    let fits = |line: &&str| {
+        text == *line || (line.ends_with('/') && text.starts_with(*line)) || is_tree(line, text)
+    };
+    TABLE
+        .iter()
+        .find(|(_, lines)| lines.iter().any(fits))
+        .map_or(Ordinary, |(treatment, _)| *treatment)
 }
 
 /// Of what a process can read about itself, this is not its own but the machine's.
@@ -85,7 +97,8 @@ const MOUNTS: [&str; 3] = ["mountinfo", "mounts", "mountstats"];
 pub fn names_mapped_files(path: &Path) -> bool {
     let text = path.to_str().unwrap_or_default();
     let tables = ["maps", "smaps", "numa_maps", "map_files"];
-    process_of(text).is_some() && about(text).split('/').next().is_some_and(|table| tables.contains(&table))
+    process_of(text).is_some()
+        && about(text).split('/').next().is_some_and(|table| tables.contains(&table))
 }
 
 /// Whether a file is the status of a process, or of a thread.
@@ -94,7 +107,8 @@ pub fn is_status_of_process(path: &Path) -> bool {
     process_of(text).is_some() && about(text) == "status"
 }
 
-/// Whether a named pipe is the one by which valgrind lets a debugger in. It is there in every run, and hardly ever used.
+/// Whether a named pipe is the one by which valgrind lets a debugger in. It is there in every run,
+/// and hardly ever used.
 pub fn is_for_debuggers(pipe: &Path) -> bool {
     pipe.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"vgdb-pipe-"))
 }

@@ -1,7 +1,9 @@
-//! How the agent gets into the programs of a test. Nothing is put into their environment: the dynamic loader of the GNU C library
-//! asks in each process for `/etc/ld.so.preload`, a list of libraries to load before all others, and those calls are stopped like all that
-//! open files. The answer is a list with the agent on it, and then the agent: two files that are ours, so that neither the
-//! process's user nor its root and mounts matter. Other loaders ask for nothing and get nothing.
+//! How the agent gets into the programs of a test. Nothing is put into their environment: the
+//! dynamic loader of the GNU C library asks in each process for `/etc/ld.so.preload`, a list of
+//! libraries to load before all others, and those calls are stopped like all that open files. The
+//! answer is a list with the agent on it, and then the agent: two files that are ours, so that
+//! neither the process's user nor its root and mounts matter. Other loaders ask for nothing and get
+//! nothing.
 //!
 //! In: calls of loaders. Out: answers to them, for programs into which the agent may be loaded.
 
@@ -33,9 +35,13 @@ const LIST: &str = ".so.preload";
 const SHOWING: [&[u8]; 3] = [b"LD_TRACE_", b"LD_DEBUG", b"LD_AUDIT"];
 
 impl Supervisor {
-    /// Whoever looks for the list is a loader, which opens its cache next: that is noted now, for the filter lets it through.
+    /// Whoever looks for the list is a loader, which opens its cache next: that is noted now, for
+    /// the filter lets it through.
     pub(super) fn notes_cache(&mut self, call: &Call, path: &Path) {
-        if is_list(path) && !call.is_question && self.lead.as_ref().is_some_and(Lead::lets_cache_through) {
+        if is_list(path)
+            && !call.is_question
+            && self.lead.as_ref().is_some_and(Lead::lets_cache_through)
+        {
             self.opens_unseen(call, CACHE);
         }
     }
@@ -58,7 +64,9 @@ impl Supervisor {
         if !tracer.preloading.contains(&call.thread()) {
             return false;
         }
-        let is_answered = tracer.list(path).is_some_and(|list| call.listener.give_one(call.notification, list).is_ok());
+        let is_answered = tracer
+            .list(path)
+            .is_some_and(|list| call.listener.give_one(call.notification, list).is_ok());
         call.answered.set(is_answered);
         is_answered
     }
@@ -68,7 +76,8 @@ impl Supervisor {
         let Some(tracer) = &mut self.tracer else { return };
         if tracer.preloading.remove(&call.thread()) {
             let agent = tracer.agent().reopened();
-            let is_given = |agent: fs::File| call.listener.give_one(call.notification, agent.as_fd()).is_ok();
+            let is_given =
+                |agent: fs::File| call.listener.give_one(call.notification, agent.as_fd()).is_ok();
             call.answered.set(agent.is_ok_and(is_given));
         }
     }
@@ -90,8 +99,8 @@ impl Supervisor {
         }
     }
 
-    /// What loaders and agents ask for once paths are not looked up any more: it is told by its name alone. So calls are still
-    /// led in programs that are started after a sandbox.
+    /// What loaders and agents ask for once paths are not looked up any more: it is told by its
+    /// name alone. So calls are still led in programs that are started after a sandbox.
     pub(super) fn note_loader(&mut self, call: &Call, act: Act) -> io::Result<()> {
         let (path, flags) = match act {
             Act::Open { path, flags, .. } => (path, Some(flags)),
@@ -126,7 +135,10 @@ impl Supervisor {
             return false;
         }
         let link = PathBuf::from(format!("/proc/{thread}/exe"));
-        let (Ok(program), Ok(found)) = (self.loaders.program_of(thread), fs::metadata(&link)) else { return false };
+        let (Ok(program), Ok(found)) = (self.loaders.program_of(thread), fs::metadata(&link))
+        else {
+            return false;
+        };
         // A loader that was started as a program: what it loads is not known yet.
         let is_loader = loaders::is_loader(program.as_os_str().as_encoded_bytes());
         let is_privileged = || super::programs::gives_privileges(&link, &found);
@@ -143,8 +155,9 @@ impl Supervisor {
 }
 
 impl Supervisor {
-    /// Whether a program and its loader lie on devices from which programs were started before paths lost their meaning.
-    /// Others may be file systems that the test itself serves: a look at them could wait for a process that waits for us.
+    /// Whether a program and its loader lie on devices from which programs were started before
+    /// paths lost their meaning. Others may be file systems that the test itself serves: a look at
+    /// them could wait for a process that waits for us.
     fn is_on_known_devices(&self, thread: u32) -> bool {
         let known: FxHashSet<u64> = self.heads.keys().map(Identity::device).collect();
         let maps = fs::read_to_string(format!("/proc/{thread}/maps")).unwrap_or_default();
@@ -185,10 +198,14 @@ mod tests {
 
     #[test]
     fn environments_into_which_nothing_is_loaded() {
-        for variable in ["LD_TRACE_LOADED_OBJECTS=1", "LD_DEBUG=all", "LD_PRELOAD=/usr/lib/libasan.so.8"] {
+        for variable in
+            ["LD_TRACE_LOADED_OBJECTS=1", "LD_DEBUG=all", "LD_PRELOAD=/usr/lib/libasan.so.8"]
+        {
             assert!(is_in_the_way(variable.as_bytes()), "{variable}");
         }
-        for variable in ["LD_PRELOAD=libfaketime.so", "LD_LIBRARY_PATH=/libasan.so", "PATH=/bin", ""] {
+        for variable in
+            ["LD_PRELOAD=libfaketime.so", "LD_LIBRARY_PATH=/libasan.so", "PATH=/bin", ""]
+        {
             assert!(!is_in_the_way(variable.as_bytes()), "{variable}");
         }
     }

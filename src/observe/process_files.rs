@@ -1,8 +1,10 @@
-//! Files of `/proc/PID` that show the watcher: `status` has the filter in it, `maps` has the agent and its memory.
+//! Files of `/proc/PID` that show the watcher: `status` has the filter in it, `maps` has the agent
+//! and its memory.
 //!
-//! Whoever opens `status` gets a copy of it as it would be without the filter. Lists of what is mapped cannot be made so, since code
-//! is exchanged too. Runtimes read them to find their stacks (the C library, libsigsegv in `grep`), which is no matter; whoever was
-//! told to (`grep -c x /proc/self/maps`) is disturbed.
+//! Whoever opens `status` gets a copy of it as it would be without the filter. Lists of what is
+//! mapped cannot be made so, since code is exchanged too. Runtimes read them to find their stacks
+//! (the C library, libsigsegv in `grep`), which is no matter; whoever was told to
+//! (`grep -c x /proc/self/maps`) is disturbed.
 //!
 //! In: files of processes that are opened. Out: a file in their place, or a disturbance.
 
@@ -20,23 +22,33 @@ const MAPPED: &str = "reads what is mapped into memory, which is more while it i
 
 impl Supervisor {
     /// Whether the caller has got a file of ours in the place of the one that it opens for reading.
-    pub(super) fn shows_process_file(&mut self, call: &Call, place: &Place, path: &[u8], flags: i32) -> bool {
+    pub(super) fn shows_process_file(
+        &mut self,
+        call: &Call,
+        place: &Place,
+        path: &[u8],
+        flags: i32,
+    ) -> bool {
         if policy::names_mapped_files(&place.path) {
             self.meets_mapped_files(call, place, path);
             return false;
         }
-        policy::is_status_of_process(&place.path) && self.give_status(call, &place.path, flags).is_some()
+        policy::is_status_of_process(&place.path)
+            && self.give_status(call, &place.path, flags).is_some()
     }
 
     fn give_status(&self, call: &Call, path: &Path, flags: i32) -> Option<()> {
-        let before = self.powerless.then(|| has_no_new_privileges(&fs::read("/proc/self/status").unwrap_or_default()));
+        let before = self
+            .powerless
+            .then(|| has_no_new_privileges(&fs::read("/proc/self/status").unwrap_or_default()));
         let text = without_filter(&fs::read_to_string(path).ok()?, before)?;
         let memory = Memory::new(c"status").ok()?;
         memory.write_at(text.as_bytes(), 0).ok()?;
         // A description of its own, at the start, which cannot be written to.
         let file = File::open(memory.path()).ok()?;
         let is_closed_on_exec = flags & libc::O_CLOEXEC != 0;
-        call.answered.set(call.listener.give_file(call.notification, &file, is_closed_on_exec).is_ok());
+        call.answered
+            .set(call.listener.give_file(call.notification, &file, is_closed_on_exec).is_ok());
         call.answered.get().then_some(())
     }
 
@@ -50,16 +62,20 @@ impl Supervisor {
 
 /// Whether a process was told a path in its arguments.
 fn is_told(thread: u32, path: &[u8]) -> bool {
-    fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| memmem::find(&words, path).is_some())
+    fs::read(format!("/proc/{thread}/cmdline"))
+        .is_ok_and(|words| memmem::find(&words, path).is_some())
 }
 
 fn has_no_new_privileges(status: &[u8]) -> bool {
     memmem::find(status, b"\nNoNewPrivs:\t1").is_some()
 }
 
-/// A status as it would be with one filter less. `before` says whether there were no new privileges before that filter.
+/// A status as it would be with one filter less. `before` says whether there were no new privileges
+/// before that filter.
 fn without_filter(status: &str, before: Option<bool>) -> Option<String> {
-    let number = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok());
+    let number = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u32>().ok())
+    };
     let filters = number("Seccomp_filters:")?.checked_sub(1)?;
     let mode = if filters == 0 { 0 } else { number("Seccomp:")? };
     let line = |line: &str| match line.split_once(":\t") {

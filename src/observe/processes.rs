@@ -1,4 +1,5 @@
-//! Which processes belong to the test: those whose calls came to us, and whatever was started by one of them.
+//! Which processes belong to the test: those whose calls came to us, and whatever was started by
+//! one of them.
 //!
 //! In: numbers of threads and processes. Out: whether they are the test's.
 
@@ -32,7 +33,8 @@ impl Processes {
                 // A thread: its process counts.
                 Some((leader, _)) if leader != at => at = leader,
                 Some((_, parent)) if parent > 1 => at = parent,
-                // A process that is gone tells nobody anything, but its number can have been the test's.
+                // A process that is gone tells nobody anything, but its number can have been the
+                // test's.
                 _ => return false,
             }
         }
@@ -41,7 +43,8 @@ impl Processes {
 
     /// The names of those that still run.
     pub fn alive(&self) -> Vec<String> {
-        let mut alive: Vec<String> = self.seen.iter().filter_map(|thread| name_if_alive(*thread)).collect();
+        let mut alive: Vec<String> =
+            self.seen.iter().filter_map(|thread| name_if_alive(*thread)).collect();
         alive.sort_unstable();
         alive.dedup();
         alive
@@ -52,11 +55,13 @@ impl Processes {
 pub(super) fn leader_and_parent(thread: u32) -> Option<(u32, u32)> {
     let status = read(thread, "status").ok()?;
     let status = str::from_utf8(&status).ok()?;
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     Some((field("Tgid:")?, field("PPid:")?))
 }
 
-/// A file of `/proc` about a thread. Most are short, but do not say so: at once, as far as it can be.
+/// A file of `/proc` about a thread. Most are short, but do not say so: at once, as far as it can
+/// be.
 pub(super) fn read(thread: u32, name: &str) -> io::Result<Vec<u8>> {
     const ENOUGH: usize = 16 << 10;
     let mut content = Vec::with_capacity(ENOUGH);

@@ -1,5 +1,5 @@
-//! What starting a program brings with it: interpreters of scripts and of dynamic executables, which the
-//! kernel opens by itself, and privileges, which a watched program does not get.
+//! What starting a program brings with it: interpreters of scripts and of dynamic executables,
+//! which the kernel opens by itself, and privileges, which a watched program does not get.
 //!
 //! In: an executable file. Out: what it is.
 
@@ -35,7 +35,9 @@ pub fn head(path: &Path) -> io::Result<Head> {
     }
     match front.strip_prefix(b"\x7fELF") {
         Some([1, ..]) => Ok(Head { is_32_bit: true, known: true, interpreter: None }),
-        Some([2, ..]) => Ok(Head { interpreter: loader(&file, &front), known: true, is_32_bit: false }),
+        Some([2, ..]) => {
+            Ok(Head { interpreter: loader(&file, &front), known: true, is_32_bit: false })
+        }
         _ => Ok(Head::default()),
     }
 }
@@ -55,7 +57,11 @@ fn loader(file: &File, front: &[u8]) -> Option<Vec<u8>> {
         let mut header = [0; 56];
         file.read_exact_at(&mut header, table.checked_add(index * size)?).ok()?;
         if number(&header, 0, 4)? == u64::from(PT_INTERP) {
-            let mut name = vec![0; usize::try_from(number(&header, 32, 8)?).ok().filter(|&size| size <= 4096)?];
+            let mut name =
+                vec![
+                    0;
+                    usize::try_from(number(&header, 32, 8)?).ok().filter(|&size| size <= 4096)?
+                ];
             file.read_exact_at(&mut name, number(&header, 8, 8)?).ok()?;
             name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
             return Some(name);
@@ -74,7 +80,8 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
 pub fn gives_privileges(path: &Path, found: &Metadata) -> bool {
     let mode = found.mode();
     let sets_user = mode & libc::S_ISUID != 0 && found.uid() != sys::user();
-    let sets_group = mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 && found.gid() != sys::group();
+    let sets_group =
+        mode & libc::S_ISGID != 0 && mode & libc::S_IXGRP != 0 && found.gid() != sys::group();
     sets_user || sets_group || (sys::user() != 0 && super::kernel::has_capabilities(path))
 }
 
@@ -86,7 +93,9 @@ mod tests {
     fn interpreters_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("script");
-        for (text, expected) in [("#!/bin/sh\n", "/bin/sh"), ("#! /usr/bin/env  perl -w\n", "/usr/bin/env")] {
+        for (text, expected) in
+            [("#!/bin/sh\n", "/bin/sh"), ("#! /usr/bin/env  perl -w\n", "/usr/bin/env")]
+        {
             std::fs::write(&path, text).unwrap();
             assert_eq!(head(&path).unwrap().interpreter, Some(expected.into()));
         }

@@ -1,12 +1,14 @@
-//! Undoing a run: what it made is removed, what it changed or removed is put back with attributes and times.
+//! Undoing a run: what it made is removed, what it changed or removed is put back with attributes
+//! and times.
 //!
-//! In: originals. Out: the files as they were before the run. Nothing is touched if it can be seen beforehand that it will not
-//! succeed.
+//! In: originals. Out: the files as they were before the run. Nothing is touched if it can be seen
+//! beforehand that it will not succeed.
 
 use super::content::Identity;
 use super::originals::{Attributes, Content, Original, Originals, Times, extended};
 use rustix::fs::{
-    AtFlags, CWD, Gid, Timespec, Timestamps, Uid, XattrFlags, chownat, lremovexattr, lsetxattr, utimensat,
+    AtFlags, CWD, Gid, Timespec, Timestamps, Uid, XattrFlags, chownat, lremovexattr, lsetxattr,
+    utimensat,
 };
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -20,19 +22,24 @@ impl Originals {
             return Err(obstacle.to_owned());
         }
         self.check()?;
-        self.put_all_back().map_err(|(path, error)| format!("{} cannot be put back: {error}", path.display()))
+        self.put_all_back()
+            .map_err(|(path, error)| format!("{} cannot be put back: {error}", path.display()))
     }
 
     /// Looks for what would go wrong.
     fn check(&self) -> Result<(), String> {
         for (old, _) in &self.moved {
             if fs::symlink_metadata(old).is_ok() && !is_empty_folder(old) {
-                return Err(format!("{} was renamed, and something else is there now", old.display()));
+                return Err(format!(
+                    "{} was renamed, and something else is there now",
+                    old.display()
+                ));
             }
         }
         for (path, original) in &self.known {
             let now = fs::symlink_metadata(path).ok();
-            let was_folder = matches!(original, Original::Folder(_)) || self.moved.iter().any(|(_, new)| new == path);
+            let was_folder = matches!(original, Original::Folder(_))
+                || self.moved.iter().any(|(_, new)| new == path);
             if now.as_ref().is_some_and(fs::Metadata::is_dir) && !was_folder {
                 self.check_entries(path)?;
             }
@@ -49,13 +56,16 @@ impl Originals {
     /// All that is in a folder that the run has made has to be of its making, too.
     fn check_entries(&self, folder: &Path) -> Result<(), String> {
         let moved_here = |path: &PathBuf| self.moved.iter().any(|(_, new)| new == path);
-        let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let entries =
+            fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         match entries
             .flatten()
             .map(|entry| entry.path())
             .find(|path| !self.known.contains_key(path) && !moved_here(path))
         {
-            Some(path) => Err(format!("{} is in a folder of the test, and not by its doing", path.display())),
+            Some(path) => {
+                Err(format!("{} is in a folder of the test, and not by its doing", path.display()))
+            }
             None => Ok(()),
         }
     }
@@ -69,9 +79,9 @@ impl Originals {
         known.sort_unstable_by_key(|(path, _)| *path);
         let each = |action: fn(&Path, &Original) -> io::Result<()>, is_upwards: bool| {
             let count = known.len();
-            (0..count)
-                .map(|at| known[if is_upwards { count - 1 - at } else { at }])
-                .try_for_each(|(path, original)| action(path, original).map_err(|error| (path.clone(), error)))
+            (0..count).map(|at| known[if is_upwards { count - 1 - at } else { at }]).try_for_each(
+                |(path, original)| action(path, original).map_err(|error| (path.clone(), error)),
+            )
         };
         each(remove_made, true)?;
         each(put_folder_back, false)?;
@@ -93,7 +103,11 @@ fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir(path),
         Ok(_) => fs::remove_file(path),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(())
+        }
         Err(error) => Err(error),
     }
 }
@@ -129,7 +143,8 @@ fn put_file_back(path: &Path, original: &Original) -> io::Result<()> {
     };
     match fs::symlink_metadata(path) {
         Ok(now) if Identity::of(&now) == attributes.identity => return Ok(()),
-        // The same file, which may have other names; or a new one, which got the number of one that is gone.
+        // The same file, which may have other names; or a new one, which got the number of one that
+        // is gone.
         Ok(now) if now.is_file() && (now.dev(), now.ino()) == attributes.file => {
             fs::set_permissions(path, Permissions::from_mode(attributes.mode | 0o200))?;
         }
@@ -156,7 +171,9 @@ fn set_attributes(path: &Path, attributes: &Attributes) -> io::Result<()> {
     set_owner(path, attributes)?;
     fs::set_permissions(path, Permissions::from_mode(attributes.mode))?;
     let now = extended(path)?;
-    for (name, _) in now.iter().filter(|(name, _)| !attributes.extended.iter().any(|(other, _)| other == name)) {
+    for (name, _) in
+        now.iter().filter(|(name, _)| !attributes.extended.iter().any(|(other, _)| other == name))
+    {
         lremovexattr(path, name.as_slice())?;
     }
     for (name, value) in attributes.extended.iter().filter(|pair| !now.contains(pair)) {
@@ -176,7 +193,8 @@ fn set_owner(path: &Path, attributes: &Attributes) -> io::Result<()> {
 }
 
 fn set_times(path: &Path, times: &Times) -> io::Result<()> {
-    let [last_access, last_modification] = times.map(|(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec });
+    let [last_access, last_modification] =
+        times.map(|(tv_sec, tv_nsec)| Timespec { tv_sec, tv_nsec });
     let times = Timestamps { last_access, last_modification };
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }

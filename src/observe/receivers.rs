@@ -1,5 +1,5 @@
-//! Whom the signals of a test go to. A signal to a process outside the test is an effect that a replay does not have, and tells whether
-//! there is such a process.
+//! Whom the signals of a test go to. A signal to a process outside the test is an effect that a
+//! replay does not have, and tells whether there is such a process.
 //!
 //! In: stopped calls that send signals, or name who is to get them later. Out: refusals.
 
@@ -19,7 +19,11 @@ const F_OWNER_PGRP: i32 = 2;
 impl Supervisor {
     /// A signal is sent, or will be. The signal 0 only asks whether there is such a process.
     pub(super) fn note_signal(&mut self, call: &Call) -> io::Result<()> {
-        let reason = if call.notification.number == libc::SYS_kill && call.int(1) == 0 { LOOKS } else { SENDS };
+        let reason = if call.notification.number == libc::SYS_kill && call.int(1) == 0 {
+            LOOKS
+        } else {
+            SENDS
+        };
         if let Some(receiver) = receiver(call)? {
             self.refuse_if(call, self.is_outside(receiver), (codes::OUTSIDE_PROCESS, reason))?;
         }
@@ -45,7 +49,8 @@ impl Supervisor {
         self.refuse_if(call, self.is_outside(process), (codes::OUTSIDE_PROCESS, LOOKS))
     }
 
-    /// Priorities are asked for or changed. Groups, other than those that the test made, and users have processes of others.
+    /// Priorities are asked for or changed. Groups, other than those that the test made, and users
+    /// have processes of others.
     pub(super) fn note_priority(&mut self, call: &Call, process: u32) -> io::Result<()> {
         let whose = call.int(1);
         let is_outside = match call.argument(0) as u32 {
@@ -56,7 +61,8 @@ impl Supervisor {
         self.refuse_if(call, is_outside, (codes::OUTSIDE_PROCESS, LOOKS))
     }
 
-    /// The number of a process or thread; 0 for the caller's own group, and less for another one, or for all that there are.
+    /// The number of a process or thread; 0 for the caller's own group, and less for another one,
+    /// or for all that there are.
     fn is_outside(&self, receiver: i32) -> bool {
         match receiver {
             0 => false,
@@ -66,7 +72,8 @@ impl Supervisor {
     }
 }
 
-/// Who gets the signals of a call, if it names anybody. The process behind a descriptor (pidfd) was looked at when that was opened.
+/// Who gets the signals of a call, if it names anybody. The process behind a descriptor (pidfd) was
+/// looked at when that was opened.
 fn receiver(call: &Call) -> io::Result<Option<i32>> {
     Ok(match call.notification.number {
         libc::SYS_kill | libc::SYS_rt_sigqueueinfo => Some(call.int(0)),

@@ -1,4 +1,5 @@
-//! What loaders and agents ask for by opening names that stand for something of ours: the agent, the board, regions.
+//! What loaders and agents ask for by opening names that stand for something of ours: the agent,
+//! the board, regions.
 //!
 //! In: the names. Out: answers in the place of files.
 
@@ -14,7 +15,12 @@ use tasting_agent::protocol::{BOARD_REQUEST, BoardAnswer, REGION_REQUEST};
 
 impl Supervisor {
     /// Whether the loader opens the agent, or the agent asks for something.
-    pub(super) fn is_for_the_agent(&mut self, call: &Call, text: &[u8], is_path_only: bool) -> bool {
+    pub(super) fn is_for_the_agent(
+        &mut self,
+        call: &Call,
+        text: &[u8],
+        is_path_only: bool,
+    ) -> bool {
         let Some(tracer) = &self.tracer else { return false };
         match text.strip_prefix(REGION_REQUEST).filter(|_| is_path_only) {
             Some(name) => self.answer_agent(call, name),
@@ -25,20 +31,26 @@ impl Supervisor {
         true
     }
 
-    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be changed. It gets the region of its
-    /// program with it, or is told if it need not ask for that, because there is none.
+    /// An agent asks for the board. Where there is the runtime of a sanitizer, nothing is to be
+    /// changed. It gets the region of its program with it, or is told if it need not ask for that,
+    /// because there is none.
     fn give_board(&mut self, call: &Call) {
         let program = self.loaders.program_of(call.thread()).map(Path::to_owned);
         let (Some(tracer), Some(lead)) = (&mut self.tracer, &self.lead) else { return };
         if tracer.has_sanitizer.contains(&call.thread()) {
             return;
         }
-        let is_untraced =
-            self.lost || tracer.only_leads() || program.as_ref().is_ok_and(|program| !tracer.has(program));
+        let is_untraced = self.lost
+            || tracer.only_leads()
+            || program.as_ref().is_ok_and(|program| !tracer.has(program));
         let is_debugged = || self.has_debuggers && has_debugger(call.thread());
         let program = program.ok().filter(|_| !is_untraced && !is_debugged());
-        let is_alone = program.as_ref().is_some_and(|it| !self.ledger.libraries_of(it).any(|other| tracer.has(other)));
-        let given = program.as_ref().and_then(|program| tracer.give(program, identity_of_program(call), true));
+        let is_alone = program
+            .as_ref()
+            .is_some_and(|it| !self.ledger.libraries_of(it).any(|other| tracer.has(other)));
+        let given = program
+            .as_ref()
+            .and_then(|program| tracer.give(program, identity_of_program(call), true));
         let (region, code) = given.map(|given| (given.region, given.code)).unzip();
         let files = [lead.patched(), region, code];
         let rest = BoardAnswer { is_alone, is_untraced, ..BoardAnswer::default() };
@@ -50,7 +62,8 @@ impl Supervisor {
         }
     }
 
-    /// An agent asks for something of a module; it gets it in place of the file that it seems to open.
+    /// An agent asks for something of a module; it gets it in place of the file that it seems to
+    /// open.
     fn answer_agent(&mut self, call: &Call, name: &[u8]) {
         if self.lost || self.tracer.as_ref().is_some_and(Tracer::only_leads) {
             return;
@@ -77,10 +90,14 @@ impl Supervisor {
             }
             return;
         }
-        let is_alone = is_program && !self.ledger.libraries_of(&module).any(|library| tracer.has(library));
+        let is_alone =
+            is_program && !self.ledger.libraries_of(&module).any(|library| tracer.has(library));
         if let Some(given) = tracer.give(&module, identity, is_program) {
             let is_given = !(self.has_debuggers && has_debugger(call.thread()))
-                && call.listener.give(call.notification, given.region, given.code, is_alone).is_ok();
+                && call
+                    .listener
+                    .give(call.notification, given.region, given.code, is_alone)
+                    .is_ok();
             call.answered.set(is_given);
             if !is_given {
                 tracer.gives_up(&module);
@@ -114,7 +131,11 @@ mod tests {
             assert_eq!(BoardAnswer::unpack(answer.pack().unwrap()), Some(answer));
         }
         assert_eq!(BoardAnswer::unpack(-2), None);
-        assert_eq!(BoardAnswer { code: Some(0x7fff), ..all }.pack(), None, "there is no room for the number");
+        assert_eq!(
+            BoardAnswer { code: Some(0x7fff), ..all }.pack(),
+            None,
+            "there is no room for the number"
+        );
         assert_eq!(BoardAnswer { board: -1, ..all }.pack(), None);
     }
 }

@@ -1,8 +1,8 @@
-//! What a path means to the thread that names it: the walk along folders and symbolic links that the kernel
-//! will do a moment later, with notes of what it meets on the way.
+//! What a path means to the thread that names it: the walk along folders and symbolic links that
+//! the kernel will do a moment later, with notes of what it meets on the way.
 //!
-//! In: the thread, where it starts from, the bytes of the path. Out: the place itself, free of links, what
-//! is there, and a trail: links followed, and folders that `..` left again.
+//! In: the thread, where it starts from, the bytes of the path. Out: the place itself, free of
+//! links, what is there, and a trail: links followed, and folders that `..` left again.
 
 use super::content::same_file;
 use super::listing::Kind;
@@ -91,7 +91,13 @@ enum Step {
 
 impl Resolver {
     /// Where `path` leads for this thread, from the folder `start`.
-    pub fn walk(&mut self, thread: u32, start: PathBuf, path: &[u8], follow: bool) -> (Place, Trail) {
+    pub fn walk(
+        &mut self,
+        thread: u32,
+        start: PathBuf,
+        path: &[u8],
+        follow: bool,
+    ) -> (Place, Trail) {
         let at = if path.first() == Some(&b'/') { PathBuf::from("/") } else { start };
         let follow = follow || path.ends_with(b"/") || path.ends_with(b"/.");
         let mut walk = Walk { at, rest: Vec::new(), trail: Trail::default(), follow, thread };
@@ -156,19 +162,23 @@ impl Resolver {
         Step::Onward
     }
 
-    /// What is there may be looked up from memory. What is below /proc comes and goes with processes.
+    /// What is there may be looked up from memory. What is below /proc comes and goes with
+    /// processes.
     fn is_steady(&self, path: &Path) -> bool {
         let is_spared = || !self.unsteady.iter().any(|unsteady| path.starts_with(unsteady));
         self.unsteady.len() <= MOST_UNSTEADY && is_spared() && !path.starts_with("/proc")
     }
 
-    /// Something that may be a folder or a link is about to be removed, renamed or replaced. It is not looked up from
-    /// memory again, because the change happens some time after we hear of it.
+    /// Something that may be a folder or a link is about to be removed, renamed or replaced. It is
+    /// not looked up from memory again, because the change happens some time after we hear of it.
     pub fn forget(&mut self, path: &Path) {
-        if self.unsteady.len() <= MOST_UNSTEADY && !self.unsteady.iter().any(|other| path.starts_with(other)) {
+        if self.unsteady.len() <= MOST_UNSTEADY
+            && !self.unsteady.iter().any(|other| path.starts_with(other))
+        {
             self.unsteady.push(path.to_owned());
         }
-        let is_spared = |known: &Path| self.unsteady.len() <= MOST_UNSTEADY && !known.starts_with(path);
+        let is_spared =
+            |known: &Path| self.unsteady.len() <= MOST_UNSTEADY && !known.starts_with(path);
         self.folders.retain(|folder| is_spared(folder));
         self.links.retain(|link, _| is_spared(link));
     }
@@ -177,18 +187,23 @@ impl Resolver {
 impl Walk {
     /// Puts the parts of a path in front of what is still to go.
     fn push(&mut self, path: &[u8]) {
-        let parts = path.split(|&byte| byte == b'/').rev().filter(|part| !part.is_empty() && *part != b".");
+        let parts =
+            path.split(|&byte| byte == b'/').rev().filter(|part| !part.is_empty() && *part != b".");
         self.rest.extend(parts.map(|part| OsStr::from_bytes(part).to_owned()));
     }
 
     /// `/proc/self` means the thread that asks, not us.
     fn enters_itself(&mut self) -> bool {
-        if !self.at.as_os_str().as_bytes().starts_with(b"/proc/") || (self.rest.is_empty() && !self.follow) {
+        if !self.at.as_os_str().as_bytes().starts_with(b"/proc/")
+            || (self.rest.is_empty() && !self.follow)
+        {
             return false;
         }
         match self.at.as_os_str().as_bytes() {
             b"/proc/self" => self.at = PathBuf::from(format!("/proc/{}", self.thread)),
-            b"/proc/thread-self" => self.at = PathBuf::from(format!("/proc/{0}/task/{0}", self.thread)),
+            b"/proc/thread-self" => {
+                self.at = PathBuf::from(format!("/proc/{0}/task/{0}", self.thread))
+            }
             _ => return false,
         }
         true
@@ -225,13 +240,15 @@ fn is_in_proc(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(b"/proc")
 }
 
-/// Whether a link is one of `/proc/PID/{cwd,root,exe}`, `fd/N`, `map_files/…`, `ns/…`: not a text but the thing.
+/// Whether a link is one of `/proc/PID/{cwd,root,exe}`, `fd/N`, `map_files/…`, `ns/…`: not a text
+/// but the thing.
 fn is_magic(path: &Path) -> bool {
     let mut parts = path.components().skip(1).filter_map(|part| match part {
         Component::Normal(name) => name.to_str(),
         _ => None,
     });
-    parts.next() == Some("proc") && parts.next().is_some_and(|process| process.parse::<u32>().is_ok())
+    parts.next() == Some("proc")
+        && parts.next().is_some_and(|process| process.parse::<u32>().is_ok())
 }
 
 /// What is at a place that no link leads away from.
@@ -270,7 +287,8 @@ mod tests {
         let (place, trail) = walk(&root, "./three", true);
         assert_eq!(place.path, root.join("a/b/file"));
         assert_eq!(place.kind(), Some(Kind::File));
-        let links: Vec<_> = trail.links.iter().map(|(link, _)| link.strip_prefix(&root).unwrap()).collect();
+        let links: Vec<_> =
+            trail.links.iter().map(|(link, _)| link.strip_prefix(&root).unwrap()).collect();
         assert_eq!(links, [Path::new("three"), Path::new("two"), Path::new("one")]);
         assert_eq!(walk(&root, "three", false).0.kind(), Some(Kind::Link));
         assert_eq!(walk(&root, "one/", false).0.path, root.join("a"));

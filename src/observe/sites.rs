@@ -1,5 +1,6 @@
-//! The places in a C library, or in the dynamic loader, where it makes watched calls: an instruction of 5 bytes that sets a register, and
-//! `syscall` behind it. The agent (its `lead.rs`) can put a jump there.
+//! The places in a C library, or in the dynamic loader, where it makes watched calls: an
+//! instruction of 5 bytes that sets a register, and `syscall` behind it. The agent (its `lead.rs`)
+//! can put a jump there.
 //!
 //! In: the bytes of a library. Out: its sites. A place that some jump may lead into is none.
 
@@ -17,8 +18,9 @@ pub struct Sites {
     pub own_open: Option<OwnCall>,
 }
 
-/// A call that a library makes with a path that is a constant of its own: how it asks for the attributes of a descriptor, which is
-/// `newfstatat` with an empty path, or how the loader opens its cache.
+/// A call that a library makes with a path that is a constant of its own: how it asks for the
+/// attributes of a descriptor, which is `newfstatat` with an empty path, or how the loader opens
+/// its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnCall {
     /// The place behind the one `syscall` for it, and that of the path.
@@ -29,14 +31,16 @@ pub struct OwnCall {
 const SYSCALL: &[u8] = &[0x0f, 0x05];
 /// `mov $number, %eax`
 const SET_NUMBER: u8 = 0xb8;
-/// `mov $AT_FDCWD, %edi`, and what is before it where a C library opens files for itself: `mov $257, %eax; mov %rdi, %rsi`.
+/// `mov $AT_FDCWD, %edi`, and what is before it where a C library opens files for itself:
+/// `mov $257, %eax; mov %rdi, %rsi`.
 const SET_FOLDER: &[u8] = &[0xb8, 0x01, 0x01, 0, 0, 0x48, 0x89, 0xfe, 0xbf, 0x9c, 0xff, 0xff, 0xff];
 const INSTRUCTION: usize = 5;
 /// What the loader opens whenever it starts a program.
 pub const CACHE: &[u8] = b"/etc/ld.so.cache";
 /// What kept sites start with: those of another form are looked for again.
 const FORMAT: u32 = u32::from_le_bytes(*b"SIT3");
-/// The number of `clone3`, and what is behind the call where the C library starts a thread: `test %rax, %rax`.
+/// The number of `clone3`, and what is behind the call where the C library starts a thread:
+/// `test %rax, %rax`.
 const CLONE3: &[u8] = &435u32.to_le_bytes();
 const TEST: &[u8] = &[0x48, 0x85, 0xc0];
 
@@ -64,7 +68,8 @@ impl Sites {
     /// As it is kept between runs.
     pub fn encode(&self) -> Vec<u8> {
         let sites = self.sites.iter().flat_map(|(place, operand)| [*place, *operand]);
-        let own = [self.own_ask, self.own_open].map(|own| own.map_or([0, 0], |own| [own.instruction, own.path]));
+        let own = [self.own_ask, self.own_open]
+            .map(|own| own.map_or([0, 0], |own| [own.instruction, own.path]));
         let head = [FORMAT, self.start, self.length].into_iter().chain(own.into_iter().flatten());
         head.chain(sites).flat_map(u32::to_le_bytes).collect()
     }
@@ -92,8 +97,9 @@ fn sets_number(code: &[u8]) -> bool {
     }
 }
 
-/// Finds `mov $AT_EMPTY_PATH, %ecx; lea path(%rip), %rsi`, and the one `mov $262, %eax; syscall`. In: the library, its code, and where
-/// that lies in memory. `None` if there is another, or if the path is not an empty one that nobody can write to.
+/// Finds `mov $AT_EMPTY_PATH, %ecx; lea path(%rip), %rsi`, and the one `mov $262, %eax; syscall`.
+/// In: the library, its code, and where that lies in memory. `None` if there is another, or if the
+/// path is not an empty one that nobody can write to.
 fn own_ask(library: &[u8], code: &[u8], start: u32) -> Option<OwnCall> {
     const CALL: &[u8] = &[0xb8, 0x06, 0x01, 0, 0, 0x0f, 0x05];
     const EMPTY_PATH: &[u8] = &[0xb9, 0, 0x10, 0, 0, 0x48, 0x8d, 0x35];
@@ -105,8 +111,9 @@ fn own_ask(library: &[u8], code: &[u8], start: u32) -> Option<OwnCall> {
     (*content == 0).then_some(OwnCall { instruction: start + u32::try_from(call).ok()?, path })
 }
 
-/// The one call by which the loader opens files for itself, with the path of its cache. `None` for a loader that does not look for a
-/// list of libraries to preload: by that look the watcher knows that the cache is opened (`preload.rs`).
+/// The one call by which the loader opens files for itself, with the path of its cache. `None` for
+/// a loader that does not look for a list of libraries to preload: by that look the watcher knows
+/// that the cache is opened (`preload.rs`).
 fn own_open(library: &[u8], code: &[u8], start: u32) -> Option<OwnCall> {
     const LIST: &[u8] = b"/etc/ld.so.preload\0";
     let call = end_of_only(code, &[SET_FOLDER, SYSCALL].concat())?;
@@ -133,7 +140,11 @@ fn code(file: &[u8]) -> Option<(Range<usize>, u32)> {
 }
 
 /// The first loaded segment with these rights, at such places.
-fn segment(file: &[u8], rights: u64, is_it: impl Fn(&Range<u64>) -> bool) -> Option<(Range<usize>, u32)> {
+fn segment(
+    file: &[u8],
+    rights: u64,
+    is_it: impl Fn(&Range<u64>) -> bool,
+) -> Option<(Range<usize>, u32)> {
     const LOAD: u64 = 1;
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -142,23 +153,29 @@ fn segment(file: &[u8], rights: u64, is_it: impl Fn(&Range<u64>) -> bool) -> Opt
     let (table, count) = (usize::try_from(number(32)?).ok()?, number(56)? & 0xffff);
     for index in 0..count as usize {
         let header = table.checked_add(index * 56)?;
-        let (offset, place, length) = (number(header + 8)?, number(header + 16)?, number(header + 32)?);
+        let (offset, place, length) =
+            (number(header + 8)?, number(header + 16)?, number(header + 32)?);
         if number(header)? == LOAD | rights << 32 && is_it(&(place..place.checked_add(length)?)) {
             let offset = usize::try_from(offset).ok()?;
-            return Some((offset..offset.checked_add(usize::try_from(length).ok()?)?, u32::try_from(place).ok()?));
+            return Some((
+                offset..offset.checked_add(usize::try_from(length).ok()?)?,
+                u32::try_from(place).ok()?,
+            ));
         }
     }
     None
 }
 
-/// Where each `syscall` is, and where what can be read as a jump or call over some distance leads to.
+/// Where each `syscall` is, and where what can be read as a jump or call over some distance leads
+/// to.
 fn scan(code: &[u8]) -> (Vec<usize>, Vec<usize>) {
     let (mut calls, mut targets) = (Vec::new(), Vec::new());
     let mut last = 0;
     for (at, &byte) in code.iter().enumerate() {
         // `call` and `jmp`; behind 0x0f the conditional jumps.
         if byte == 0xe8 || byte == 0xe9 || last == 0x0f && byte & 0xf0 == 0x80 {
-            let by = code.get(at + 1..at + 5).and_then(|by| by.try_into().ok()).map(i32::from_le_bytes);
+            let by =
+                code.get(at + 1..at + 5).and_then(|by| by.try_into().ok()).map(i32::from_le_bytes);
             let target = by.and_then(|by| (at + 5).checked_add_signed(by as isize));
             targets.extend(target);
         } else if last == SYSCALL[0] && byte == SYSCALL[1] {
@@ -173,7 +190,8 @@ fn scan(code: &[u8]) -> (Vec<usize>, Vec<usize>) {
 fn is_near_a_jump_to(place: usize, code: &[u8]) -> bool {
     let leads_here = |at: usize| {
         let by = code.get(at + 1).map_or(0, |by| *by as i8);
-        matches!(code[at], 0xeb | 0x70..=0x7f) && (at + 2).checked_add_signed(by.into()) == Some(place)
+        matches!(code[at], 0xeb | 0x70..=0x7f)
+            && (at + 2).checked_add_signed(by.into()) == Some(place)
     };
     (place.saturating_sub(130)..(place + 127).min(code.len())).any(leads_here)
 }
@@ -203,7 +221,13 @@ mod tests {
     #[test]
     fn sites_are_found() {
         let sites = Sites::of(&library(&open(&[0xb8, 3, 0, 0, 0, 0x0f, 0x05]))).unwrap();
-        let expected = Sites { start: 0x1000, length: 16, sites: vec![(0x1001, 2)], own_ask: None, own_open: None };
+        let expected = Sites {
+            start: 0x1000,
+            length: 16,
+            sites: vec![(0x1001, 2)],
+            own_ask: None,
+            own_open: None,
+        };
         assert_eq!(sites, expected, "closing is not watched");
         assert_eq!(Sites::decode(&sites.encode()[4..]), None, "of another form");
         assert_eq!(Sites::decode(&sites.encode()), Some(sites));
@@ -211,10 +235,31 @@ mod tests {
 
     /// `fstat`, with constants behind the code: the path is the first of them, or the second.
     fn fstat(path: u8, constants: &[u8]) -> Vec<u8> {
-        let code = [0xb9, 0, 0x10, 0, 0, 0x48, 0x8d, 0x35, path + 7, 0, 0, 0, 0xb8, 6, 1, 0, 0, 0x0f, 0x05];
+        let code = [
+            0xb9,
+            0,
+            0x10,
+            0,
+            0,
+            0x48,
+            0x8d,
+            0x35,
+            path + 7,
+            0,
+            0,
+            0,
+            0xb8,
+            6,
+            1,
+            0,
+            0,
+            0x0f,
+            0x05,
+        ];
         let mut file = library(&code);
         file[56] = 2;
-        let header = [1 | 4 << 32, 0x1000 + code.len() as u64, 0x1013, 0x1013, constants.len() as u64, 0];
+        let header =
+            [1 | 4 << 32, 0x1000 + code.len() as u64, 0x1013, 0x1013, constants.len() as u64, 0];
         for (index, number) in header.iter().enumerate() {
             file[64 + 56 + index * 8..][..8].copy_from_slice(&number.to_le_bytes());
         }

@@ -1,6 +1,5 @@
-//! Whom a test talks to, and whether it is somebody of its own.
-//! Between its own processes a test may use sockets as it likes; whoever else answers is an input that nobody
-//! can compare.
+//! Whom a test talks to, and whether it is somebody of its own. Between its own processes a test
+//! may use sockets as it likes; whoever else answers is an input that nobody can compare.
 //!
 //! In: partners, `/proc/PID/net`. Out: sockets that are the test's own.
 
@@ -47,7 +46,8 @@ impl Sockets {
 
     /// Whether it is the test itself that answers at a port now.
     pub fn has_port(&self, thread: u32, port: u16) -> bool {
-        let answers = |socket: &Socket| socket.port == port && [LISTENING, RECEIVING].contains(&socket.state);
+        let answers =
+            |socket: &Socket| socket.port == port && [LISTENING, RECEIVING].contains(&socket.state);
         facts::sockets(&thread.to_string())
             .iter()
             .any(|socket| answers(socket) && self.numbers.contains(&socket.number))
@@ -55,8 +55,11 @@ impl Sockets {
 
     /// Whether a port is taken by others.
     pub fn is_used_by_others(&self, thread: u32, port: u16) -> bool {
-        let is_others = |socket: &Socket| socket.port == port && !self.numbers.contains(&socket.number);
-        facts::sockets(&thread.to_string()).iter().any(|socket| is_others(socket) && socket.number != 0)
+        let is_others =
+            |socket: &Socket| socket.port == port && !self.numbers.contains(&socket.number);
+        facts::sockets(&thread.to_string())
+            .iter()
+            .any(|socket| is_others(socket) && socket.number != 0)
     }
 
     /// A process of the test connects to a socket of the test.
@@ -83,7 +86,8 @@ impl Sockets {
         self.clients.waits(thread, number, named, is_certain);
     }
 
-    /// Where others than the test's own processes have connected to it, or must have, and why that is known.
+    /// Where others than the test's own processes have connected to it, or must have, and why that
+    /// is known.
     pub fn strangers(&mut self) -> Vec<(String, &'static str)> {
         let strangers = self.clients.strangers().into_iter().map(|(partner, why)| {
             let name = match partner {
@@ -100,13 +104,15 @@ impl Sockets {
 
 /// Whether calls wait at a descriptor.
 fn is_blocking(thread: u32, descriptor: u64) -> bool {
-    let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
+    let text =
+        fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_NONBLOCK == 0)
 }
 
-/// Whether signals may interrupt a thread's calls, which are then made again. (Python handles SIGINT, which nobody sends to it.)
+/// Whether signals may interrupt a thread's calls, which are then made again. (Python handles
+/// SIGINT, which nobody sends to it.)
 fn is_interrupted(thread: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -1,7 +1,8 @@
 //! Pipes that a test has in the place of its output, so that what it prints can be kept.
 //!
-//! Whoever only writes cannot tell a pipe from a file. Whoever comes by a path (`echo text >/dev/stderr`, which empties a file) can:
-//! then the process gets what is really behind its output, in the place of the pipe, before its call goes on.
+//! Whoever only writes cannot tell a pipe from a file. Whoever comes by a path
+//! (`echo text >/dev/stderr`, which empties a file) can: then the process gets what is really
+//! behind its output, in the place of the pipe, before its call goes on.
 //!
 //! In: a call that has come to a pipe. Out: descriptors that are replaced.
 
@@ -36,11 +37,17 @@ impl StandIns {
     pub(super) fn give_back(&self, call: &Call, pipe: (u64, u64)) -> io::Result<()> {
         for entry in fs::read_dir(format!("/proc/{}/fd", call.thread()))?.flatten() {
             let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
-            let is_it = fs::metadata(entry.path()).is_ok_and(|found| device_and_inode(&found) == pipe);
+            let is_it =
+                fs::metadata(entry.path()).is_ok_and(|found| device_and_inode(&found) == pipe);
             let Some(number) = number.filter(|_| is_it) else { continue };
             let (out, err) = (io::stdout(), io::stderr());
             let real = if self.is_for_errors(number, pipe) { err.as_fd() } else { out.as_fd() };
-            call.listener.replace(call.notification, real, number, is_closed_on_exec(call.thread(), number))?;
+            call.listener.replace(
+                call.notification,
+                real,
+                number,
+                is_closed_on_exec(call.thread(), number),
+            )?;
         }
         Ok(())
     }
@@ -55,6 +62,8 @@ impl StandIns {
 
 fn is_closed_on_exec(thread: u32, number: i32) -> bool {
     let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{number}")).unwrap_or_default();
-    let flags = text.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    let flags = text
+        .lines()
+        .find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
     flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0)
 }

@@ -1,4 +1,5 @@
-//! Calls that start programs: the file, what the kernel opens with it, and the privileges that it would have.
+//! Calls that start programs: the file, what the kernel opens with it, and the privileges that it
+//! would have.
 //!
 //! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
 
@@ -61,41 +62,52 @@ impl Supervisor {
             tracer.starts(&place.path);
         }
         let Some((head, privileged)) = self.head(&place, found) else {
-            self.ledger.refuse_path(&place.path, (codes::FOREIGN_PROGRAM, "is a program that cannot be read"));
+            self.ledger.refuse_path(
+                &place.path,
+                (codes::FOREIGN_PROGRAM, "is a program that cannot be read"),
+            );
             return Ok(());
         };
         if privileged {
             self.gives_privileges(&place);
         }
         if head.is_32_bit {
-            let why = (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
+            let why =
+                (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
             self.ledger.refuse_path(&place.path, why);
         }
         if !head.known && has_other_formats() {
-            let why = (codes::FOREIGN_PROGRAM, "may be run by an interpreter that is registered with the kernel");
+            let why = (
+                codes::FOREIGN_PROGRAM,
+                "may be run by an interpreter that is registered with the kernel",
+            );
             self.ledger.refuse_path(&place.path, why);
         }
         match head.interpreter {
-            Some(interpreter) if depth < MOST_INTERPRETERS => match self.place_of(call, None, &interpreter, true) {
-                Some(place) => {
-                    if let (Some(lead), Found::There(found)) = (&mut self.lead, &place.found) {
-                        lead.opens(&interpreter, &place.path, found);
+            Some(interpreter) if depth < MOST_INTERPRETERS => {
+                match self.place_of(call, None, &interpreter, true) {
+                    Some(place) => {
+                        if let (Some(lead), Found::There(found)) = (&mut self.lead, &place.found) {
+                            lead.opens(&interpreter, &place.path, found);
+                        }
+                        self.execute(call, place, depth + 1)
                     }
-                    self.execute(call, place, depth + 1)
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
             _ => Ok(()),
         }
     }
 
-    /// What kind of program it is, and whether it has privileges to give; each file is looked at once.
+    /// What kind of program it is, and whether it has privileges to give; each file is looked at
+    /// once.
     fn head(&mut self, place: &Place, found: &fs::Metadata) -> Option<(programs::Head, bool)> {
         let identity = Identity::of(found);
         if let Some(known) = self.heads.get(&identity) {
             return Some(known.clone());
         }
-        let head = (programs::head(&place.path).ok()?, programs::gives_privileges(&place.path, found));
+        let head =
+            (programs::head(&place.path).ok()?, programs::gives_privileges(&place.path, found));
         self.heads.insert(identity, head.clone());
         Some(head)
     }
@@ -103,10 +115,12 @@ impl Supervisor {
     fn gives_privileges(&mut self, place: &Place) {
         let path = place.path.to_string_lossy().into_owned();
         match self.powerless {
-            true => self.disturb(path, "needs privileges that a watched program cannot get (set-user-id)"),
-            false => {
-                self.ledger.refuse(path, (codes::ANOTHER_USER, "runs with privileges of another user (set-user-id)"))
-            }
+            true => self
+                .disturb(path, "needs privileges that a watched program cannot get (set-user-id)"),
+            false => self.ledger.refuse(
+                path,
+                (codes::ANOTHER_USER, "runs with privileges of another user (set-user-id)"),
+            ),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The thread that answers: it receives each call that the filter stops, has it noted down, and lets it go.
+//! The thread that answers: it receives each call that the filter stops, has it noted down, and
+//! lets it go.
 //!
-//! A call that was let go is done by the kernel with arguments that it reads anew, so a program could
-//! change a path between our look and the kernel's. One that does so on purpose is out of scope: this is an
-//! account of what honest programs do, not a jail. Threads that open files at the same time are no problem,
-//! since none of them writes into the path that another is opening.
+//! A call that was let go is done by the kernel with arguments that it reads anew, so a program
+//! could change a path between our look and the kernel's. One that does so on purpose is out of
+//! scope: this is an account of what honest programs do, not a jail. Threads that open files at the
+//! same time are no problem, since none of them writes into the path that another is opening.
 //!
 //! In: notifications. Out: the ledger, complete when nobody is left to make calls.
 
@@ -57,8 +58,8 @@ pub struct Supervisor {
     /// Why the test's memory cannot be read, if that is so.
     pub blind: Option<io::Error>,
     pub processes: Processes,
-    /// Paths may mean something else to the test than to us. They are not looked up from then on: the file
-    /// system may even be one that the test itself serves, and waits for us.
+    /// Paths may mean something else to the test than to us. They are not looked up from then on:
+    /// the file system may even be one that the test itself serves, and waits for us.
     pub(super) lost: bool,
     pub(super) resolver: Resolver,
     pub(super) sockets: Sockets,
@@ -112,8 +113,8 @@ impl Supervisor {
         }
     }
 
-    /// Answers until nobody is left, or until the far end of `stop` is closed and a little longer. Says whether
-    /// nobody is left.
+    /// Answers until nobody is left, or until the far end of `stop` is closed and a little longer.
+    /// Says whether nobody is left.
     pub fn serve(&mut self, listener: &Listener, stop: BorrowedFd) -> bool {
         let mut end: Option<Instant> = None;
         loop {
@@ -137,7 +138,8 @@ impl Supervisor {
 
     /// Notes a call down and lets it go. Whatever goes wrong with the note, the call goes on.
     fn answer(&mut self, listener: &Listener, notification: &Notification) {
-        let is_question = self.lead.as_ref().is_some_and(|lead| lead.asks(notification.instruction));
+        let is_question =
+            self.lead.as_ref().is_some_and(|lead| lead.asks(notification.instruction));
         if notification.thread != self.launcher {
             let call = Call { listener, notification, is_question, answered: Cell::new(false) };
             self.effect = Effect::Changes;
@@ -180,8 +182,8 @@ impl Supervisor {
         }
         // A debugger would see both the question and the call.
         let is_question = is_question && !(self.has_debuggers && has_debugger(notification.thread));
-        let is_granted =
-            is_question && listener.answer_with(notification, if changes { GRANTED_CHANGE } else { GRANTED });
+        let is_granted = is_question
+            && listener.answer_with(notification, if changes { GRANTED_CHANGE } else { GRANTED });
         if !is_question {
             listener.let_go(notification);
         }
@@ -198,17 +200,21 @@ impl Supervisor {
         self.processes.saw(call.thread());
         self.sockets.goes_on(call.thread());
         if call.notification.architecture != calls::ARCHITECTURE {
-            let why = (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
+            let why =
+                (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
             self.ledger.refuse("a program", why);
             return Ok(());
         }
         let Some((_, act, whens)) = calls::row(call.notification.number) else {
             let number = call.notification.number;
             match number >= calls::X32 {
-                true => self.ledger.refuse("a program", "makes calls of the x32 interface, which are not watched"),
-                false => {
-                    self.ledger.refuse(call.program_name(), format!("makes system call {number}, which is unknown"))
-                }
+                true => self
+                    .ledger
+                    .refuse("a program", "makes calls of the x32 interface, which are not watched"),
+                false => self.ledger.refuse(
+                    call.program_name(),
+                    format!("makes system call {number}, which is unknown"),
+                ),
             }
             return Ok(());
         };
@@ -267,7 +273,9 @@ impl Supervisor {
         path: usize,
         follow: bool,
     ) -> io::Result<Option<Place>> {
-        let Some(text) = memory::string(call.thread(), call.argument(path))? else { return Ok(None) };
+        let Some(text) = memory::string(call.thread(), call.argument(path))? else {
+            return Ok(None);
+        };
         if text.is_empty() {
             return Ok(None);
         }
@@ -275,7 +283,13 @@ impl Supervisor {
     }
 
     /// What a path means that starts at the folder of an argument, or at the working folder.
-    pub(super) fn place_of(&mut self, call: &Call, folder: Option<usize>, text: &[u8], follow: bool) -> Option<Place> {
+    pub(super) fn place_of(
+        &mut self,
+        call: &Call,
+        folder: Option<usize>,
+        text: &[u8],
+        follow: bool,
+    ) -> Option<Place> {
         let (place, trail) = self.walk(call, folder, text, follow)?;
         self.ledger.passed(trail, &|process| self.processes.has(process));
         Some(place)
@@ -300,7 +314,8 @@ impl Supervisor {
                 Ok(start) => start?,
                 Err(error) => {
                     let subject = call.program_name();
-                    self.ledger.refuse(subject, format!("is in a folder that cannot be named: {error}"));
+                    self.ledger
+                        .refuse(subject, format!("is in a folder that cannot be named: {error}"));
                     return None;
                 }
             },
@@ -311,11 +326,10 @@ impl Supervisor {
         }
         self.interrupts.opens(text);
         let (place, trail) = self.resolver.walk(call.thread(), start.clone(), text, follow);
-        let known = self
-            .lead
-            .as_ref()
-            .filter(|_| can_know)
-            .and_then(|lead| lead.looks.effect(call.notification, &start, text, &place, &trail));
+        let known =
+            self.lead.as_ref().filter(|_| can_know).and_then(|lead| {
+                lead.looks.effect(call.notification, &start, text, &place, &trail)
+            });
         self.effect = known.unwrap_or(self.effect);
         if trail.is_of_a_process {
             self.meets_stand_in(call, &place);
@@ -323,10 +337,11 @@ impl Supervisor {
         Some((place, trail))
     }
 
-    /// The folder that a relative path starts from; `None` if it is gone, and an error if its path is longer than the kernel
-    /// would tell.
+    /// The folder that a relative path starts from; `None` if it is gone, and an error if its path
+    /// is longer than the kernel would tell.
     fn start(&self, call: &Call, folder: Option<usize>) -> io::Result<Option<PathBuf>> {
-        let descriptor = folder.map(|index| call.int(index)).filter(|&number| number != libc::AT_FDCWD);
+        let descriptor =
+            folder.map(|index| call.int(index)).filter(|&number| number != libc::AT_FDCWD);
         let link = match descriptor {
             Some(number) => format!("/proc/{}/fd/{number}", call.thread()),
             None => format!("/proc/{}/cwd", call.thread()),
@@ -334,7 +349,8 @@ impl Supervisor {
         // A removed folder has nothing in it; a descriptor that is no folder leads nowhere.
         let is_removed = |path: &PathBuf| {
             path.as_os_str().as_bytes().ends_with(b" (deleted)")
-                && !fs::metadata(&link).is_ok_and(|found| fs::metadata(path).is_ok_and(|it| same_file(&it, &found)))
+                && !fs::metadata(&link)
+                    .is_ok_and(|found| fs::metadata(path).is_ok_and(|it| same_file(&it, &found)))
         };
         match fs::read_link(&link) {
             Ok(path) => Ok(Some(path).filter(|path| path.is_absolute() && !is_removed(path))),
@@ -358,5 +374,8 @@ impl Supervisor {
 /// Whether a debugger sees a process.
 pub(super) fn has_debugger(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    status.lines().find_map(|line| line.strip_prefix("TracerPid:")).is_some_and(|tracer| tracer.trim() != "0")
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"))
+        .is_some_and(|tracer| tracer.trim() != "0")
 }

@@ -1,5 +1,6 @@
-//! What is at places that a run writes to, as far as that decides whether and how the write succeeds. A file that an earlier
-//! run has left there is in nobody's way; a folder, a link or a file that may not be written is.
+//! What is at places that a run writes to, as far as that decides whether and how the write
+//! succeeds. A file that an earlier run has left there is in nobody's way; a folder, a link or a
+//! file that may not be written is.
 //!
 //! In: paths, before the run changes them. Out: states, as hashes.
 
@@ -32,12 +33,18 @@ pub fn state(target: Target, path: &Path) -> Hash {
     let found = fs::symlink_metadata(path).ok();
     let mut hasher = Hasher::new("target");
     match (target, &found) {
-        (Target::Writable, _) => _ = hasher.number(kind(found.as_ref())).number(may_write(path, true).into()),
+        (Target::Writable, _) => {
+            _ = hasher.number(kind(found.as_ref())).number(may_write(path, true).into())
+        }
         (Target::Permissions, None) => _ = hasher.number(NONE),
         (Target::Permissions, Some(found)) => {
-            _ = hasher.number((found.mode() & PERMISSIONS).into()).number((found.nlink() > 1).into());
+            _ = hasher
+                .number((found.mode() & PERMISSIONS).into())
+                .number((found.nlink() > 1).into());
         }
-        (Target::Time, found) => return time(found.as_ref().map(|found| (found.mtime(), found.mtime_nsec()))),
+        (Target::Time, found) => {
+            return time(found.as_ref().map(|found| (found.mtime(), found.mtime_nsec())));
+        }
         // To those who write, a file that can be written is as good as none.
         (_, None) => {}
         (Target::Overwritten, Some(file)) if file.is_file() => {
@@ -93,7 +100,10 @@ mod tests {
         assert_eq!(state(Target::Overwritten, &path), nothing);
         fs::hard_link(&path, folder.path().join("y")).unwrap();
         assert_ne!(state(Target::Overwritten, &path), nothing);
-        assert_eq!(state(Target::Replaced, &path), state(Target::Replaced, &folder.path().join("none")));
+        assert_eq!(
+            state(Target::Replaced, &path),
+            state(Target::Replaced, &folder.path().join("none"))
+        );
         assert_ne!(state(Target::Replaced, folder.path()), state(Target::Replaced, &path));
     }
 }

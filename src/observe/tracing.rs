@@ -1,7 +1,7 @@
 //! Which functions a test executes: the watcher's side of the agent (`agent/`).
 //!
-//! In: requests of agents, programs that are started. Out: for each module, where the functions start that were executed;
-//! nothing for those of which it is not sure.
+//! In: requests of agents, programs that are started. Out: for each module, where the functions
+//! start that were executed; nothing for those of which it is not sure.
 
 use super::agent::Agent;
 use super::image::{self, Image};
@@ -45,7 +45,8 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Without anything that is known of programs: the agent is kept in a folder, and only leads calls.
+    /// Without anything that is known of programs: the agent is kept in a folder, and only leads
+    /// calls.
     pub fn that_only_leads(folder: &Path) -> Option<Tracing> {
         let agent = Agent::open(folder)?;
         let (functions, sites) = (Arc::new(NoFunctions), Arc::new(Unknown));
@@ -138,7 +139,8 @@ impl Tracer {
         self.tracing.functions.clone()
     }
 
-    /// The list of libraries to preload: the agent, and those of the machine's own list, which lies at this path.
+    /// The list of libraries to preload: the agent, and those of the machine's own list, which lies
+    /// at this path.
     pub(super) fn list(&mut self, path: &Path) -> Option<BorrowedFd<'_>> {
         if self.list.is_none() {
             let list = Memory::new(c"tasting-preload").ok()?;
@@ -155,7 +157,12 @@ impl Tracer {
     }
 
     /// What there is for an agent that asks about a module.
-    pub fn give(&mut self, module: &Path, identity: Option<FileIdentity>, is_program: bool) -> Option<Given<'_>> {
+    pub fn give(
+        &mut self,
+        module: &Path,
+        identity: Option<FileIdentity>,
+        is_program: bool,
+    ) -> Option<Given<'_>> {
         let region = self.region_of(module);
         // What lies there now may be something else than before.
         if region.as_ref().is_some_and(|region| Some(region.identity) != identity) {
@@ -180,7 +187,9 @@ impl Tracer {
 
     /// Whether what is executed of a module is known so far.
     pub fn is_traced(&self, module: &Path) -> bool {
-        self.regions.get(module).is_some_and(|region| region.as_ref().is_some_and(|region| region.executed().is_some()))
+        self.regions
+            .get(module)
+            .is_some_and(|region| region.as_ref().is_some_and(|region| region.executed().is_some()))
     }
 
     /// Whether there is something for agents that ask about a module.
@@ -208,14 +217,17 @@ impl Tracer {
         if self.has_given_up {
             return Executed::default();
         }
-        let all = |path: &PathBuf| self.programs.get(path).is_none_or(|(started, armed)| started == armed);
+        let all = |path: &PathBuf| {
+            self.programs.get(path).is_none_or(|(started, armed)| started == armed)
+        };
         let seen = self.regions.iter().filter(|(path, _)| all(path));
-        seen.filter_map(|(path, region)| Some((path.clone(), region.as_ref()?.executed()?))).collect()
+        seen.filter_map(|(path, region)| Some((path.clone(), region.as_ref()?.executed()?)))
+            .collect()
     }
 }
 
-/// Starts to make the region of the program. Of a file that was changed just now it would not be known whether it is still the
-/// same one when it is asked about.
+/// Starts to make the region of the program. Of a file that was changed just now it would not be
+/// known whether it is still the same one when it is asked about.
 fn prepare(tracing: &Tracing) -> Option<(PathBuf, JoinHandle<Option<Region>>)> {
     let program = tracing.program.clone().filter(|_| !tracing.only_leads)?;
     let is_settled = FileIdentity::of(&fs::metadata(&program).ok()?).is_settled();
@@ -234,8 +246,9 @@ fn region(functions: &dyn Functions, module: &Path) -> Option<Region> {
 impl Region {
     fn new(module: &Path, code: &Code) -> io::Result<Region> {
         let count = code.functions.len();
-        let is_within =
-            |function: &Function| code.start <= function.place.into() && function.end() <= code.start + code.length;
+        let is_within = |function: &Function| {
+            code.start <= function.place.into() && function.end() <= code.start + code.length
+        };
         if code.length < PAGE as u64 || !code.functions.iter().all(is_within) {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -243,7 +256,8 @@ impl Region {
         let memory = Memory::new(c"tasting-code")?;
         let file = File::open(module)?;
         let identity = FileIdentity::of(&file.metadata()?);
-        let Image { samples, sizes, executed, landing, distance } = image::write(&memory, image as u64, &file, code)?;
+        let Image { samples, sizes, executed, landing, distance } =
+            image::write(&memory, image as u64, &file, code)?;
         let landing_at = if landing.is_empty() { 0 } else { image as u64 + code.length };
         memory.write_at(&landing, landing_at)?;
         let head = Head {
@@ -274,7 +288,8 @@ impl Region {
         let content = self.memory.content().ok()?;
         let failed = content.get(FAILED)?.iter().any(|byte| *byte != 0);
         let hits = content.get(HEAD + self.places.len() * 8..)?;
-        let executed = self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
+        let executed =
+            self.places.iter().zip(hits).filter(|(_, hit)| **hit != 0).map(|(place, _)| *place);
         (!failed).then(|| executed.collect())
     }
 }
@@ -296,7 +311,8 @@ mod tests {
 
     impl Functions for Some2 {
         fn of(&self, binary: &Path) -> Option<Code> {
-            let code = Code { start: 0, length: LENGTH as u64, offset: 0, functions: FUNCTIONS.to_vec() };
+            let code =
+                Code { start: 0, length: LENGTH as u64, offset: 0, functions: FUNCTIONS.to_vec() };
             (binary != Path::new("/dev/null")).then_some(code)
         }
 

@@ -1,8 +1,9 @@
-//! What a run used, as values: files, programs, folders, links, and what was looked for in vain. Each one
-//! can be asked later whether it is still so.
+//! What a run used, as values: files, programs, folders, links, and what was looked for in vain.
+//! Each one can be asked later whether it is still so.
 //!
-//! Paths are absolute and name the thing itself: what links were followed on the way is listed on its own.
-//! The uses of a run are sorted, and no two are the same, so that two runs which used the same give the same list.
+//! Paths are absolute and name the thing itself: what links were followed on the way is listed on
+//! its own. The uses of a run are sorted, and no two are the same, so that two runs which used the
+//! same give the same list.
 
 use super::content::Contents;
 use super::listing;
@@ -18,14 +19,15 @@ use std::path::{Path, PathBuf};
 /// One thing that a run depended on, or left behind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Use {
-    /// A file was opened for reading, or for writing into what it held. The content is that of before the
-    /// run's own changes to it.
+    /// A file was opened for reading, or for writing into what it held. The content is that of
+    /// before the run's own changes to it.
     Read { path: PathBuf, content: Hash },
-    /// A program was started, or was the interpreter of one that was; with the libraries that the dynamic loader opened
-    /// for it, in that order.
+    /// A program was started, or was the interpreter of one that was; with the libraries that the
+    /// dynamic loader opened for it, in that order.
     Executed { path: PathBuf, content: Hash, libraries: Vec<PathBuf> },
-    /// A file was opened for reading by the dynamic loader, on behalf of the programs that list it. `name` is the path that
-    /// it was opened under, where links beside the file led from there, and nobody else followed them.
+    /// A file was opened for reading by the dynamic loader, on behalf of the programs that list it.
+    /// `name` is the path that it was opened under, where links beside the file led from there, and
+    /// nobody else followed them.
     Loaded { path: PathBuf, content: Hash, name: PathBuf },
     /// Something was found there, and no more than its attributes can have been seen.
     Exists { path: PathBuf, what: What },
@@ -39,7 +41,8 @@ pub enum Use {
     Link { path: PathBuf, target: PathBuf },
     /// The extended attributes were asked for.
     Extended { path: PathBuf, attributes: Hash },
-    /// The run writes there: what was there before, as far as that decides whether and how it succeeds.
+    /// The run writes there: what was there before, as far as that decides whether and how it
+    /// succeeds.
     Target { path: PathBuf, target: Target, state: Hash },
     /// Something about the machine was asked for without a file; `path` is its name.
     Fact { path: PathBuf, value: Hash },
@@ -49,8 +52,9 @@ pub enum Use {
     Removed { path: PathBuf },
 }
 
-/// What of a file's attributes counts. Times, owners, numbers of links and inodes do not: they differ in
-/// every checkout. Of the permissions only "may be executed" does, for the rest follows the user's umask.
+/// What of a file's attributes counts. Times, owners, numbers of links and inodes do not: they
+/// differ in every checkout. Of the permissions only "may be executed" does, for the rest follows
+/// the user's umask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct What {
     pub kind: Kind,
@@ -63,7 +67,8 @@ pub struct What {
 pub struct Details {
     pub size: u64,
     pub executable: bool,
-    /// When it was changed: of large files, whose content is not read only because their attributes were asked for.
+    /// When it was changed: of large files, whose content is not read only because their attributes
+    /// were asked for.
     pub modified: Option<(i64, i64)>,
 }
 
@@ -112,7 +117,8 @@ impl Use {
         }
     }
 
-    /// Whether a run that starts now would meet the same. What a run leaves behind asks for nothing.
+    /// Whether a run that starts now would meet the same. What a run leaves behind asks for
+    /// nothing.
     pub fn holds(&self, contents: &mut Contents) -> bool {
         let now = fs::symlink_metadata(self.path());
         match self {
@@ -131,7 +137,9 @@ impl Use {
                 Ok(_) => contents.is_denied(path),
                 Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
             },
-            Use::Listed { path, listing } => listing::of(path).is_ok_and(|now| listing::hash(&now) == *listing),
+            Use::Listed { path, listing } => {
+                listing::of(path).is_ok_and(|now| listing::hash(&now) == *listing)
+            }
             Use::Link { path, target } => fs::read_link(path).is_ok_and(|now| now == *target),
             Use::Extended { path, attributes } => extended::of(path) == *attributes,
             Use::Target { path, target, state } => targets::state(*target, path) == *state,

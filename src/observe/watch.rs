@@ -2,10 +2,10 @@
 //!
 //! In: a command. Out: how it ended, what it used, and why the run cannot be reused if it cannot.
 //!
-//! Three threads of this process work together. The *launcher* puts the filter on itself and starts the
-//! command, which inherits it: so the listening end is ours at once, and need not be passed between
-//! processes. It stays until the command has ended, because the command is to die with it. The
-//! *supervisor* answers the calls. The caller's thread waits for the command.
+//! Three threads of this process work together. The *launcher* puts the filter on itself and starts
+//! the command, which inherits it: so the listening end is ours at once, and need not be passed
+//! between processes. It stays until the command has ended, because the command is to die with it.
+//! The *supervisor* answers the calls. The caller's thread waits for the command.
 
 use super::content::{Contents, Forgetful, Memory};
 use super::filter;
@@ -36,13 +36,13 @@ use std::time::{Duration, Instant};
 pub struct Watch {
     /// What remembers the contents of files between runs.
     pub memory: Arc<dyn Memory>,
-    /// The command gets our own standard input, as `Command` does it unless told otherwise. If not, the caller
-    /// gives it something, and has to account for it.
+    /// The command gets our own standard input, as `Command` does it unless told otherwise. If not,
+    /// the caller gives it something, and has to account for it.
     pub inherits_input: bool,
     /// Set as soon as watching can have changed what the command does.
     pub disturbed: Arc<AtomicBool>,
-    /// Whether and how the agent is loaded into programs: to lead their calls past the filter, and to note which functions are
-    /// executed.
+    /// Whether and how the agent is loaded into programs: to lead their calls past the filter, and
+    /// to note which functions are executed.
     pub tracing: Option<Tracing>,
     /// Below which folder the originals of files that the run changes are kept, if they are.
     pub originals: Option<PathBuf>,
@@ -53,7 +53,14 @@ pub struct Watch {
 impl Default for Watch {
     fn default() -> Self {
         let (disturbed, tracing, originals, stand_ins) = (Arc::default(), None, None, None);
-        Watch { memory: Arc::new(Forgetful), inherits_input: true, disturbed, tracing, originals, stand_ins }
+        Watch {
+            memory: Arc::new(Forgetful),
+            inherits_input: true,
+            disturbed,
+            tracing,
+            originals,
+            stand_ins,
+        }
     }
 }
 
@@ -68,7 +75,9 @@ pub enum CannotWatch {
 impl fmt::Debug for CannotWatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CannotWatch::Unavailable { reason, .. } => write!(out, "watching is not possible: {reason}"),
+            CannotWatch::Unavailable { reason, .. } => {
+                write!(out, "watching is not possible: {reason}")
+            }
             CannotWatch::CannotRun(error) => write!(out, "the command cannot be started: {error}"),
         }
     }
@@ -102,7 +111,8 @@ pub struct Watched {
     pub traced: bool,
     /// Why the run must not be reused; none if it can be.
     pub refusals: Vec<Refusal<'static>>,
-    /// Watching can have changed the verdict: before anyone hears of a failure, run it again plainly.
+    /// Watching can have changed the verdict: before anyone hears of a failure, run it again
+    /// plainly.
     pub disturbed: bool,
     /// What the run has changed, to be undone before it is repeated.
     pub originals: Originals,
@@ -180,7 +190,9 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
     match is_installed.recv() {
         Ok(Ok(installed)) => _ = begin.send(installed),
         Ok(Err((error, command))) => return Err(unavailable(*command, why(&error))),
-        Err(_) => return Err(CannotWatch::CannotRun(io::Error::other("the launching thread failed"))),
+        Err(_) => {
+            return Err(CannotWatch::CannotRun(io::Error::other("the launching thread failed")));
+        }
     }
     match is_spawned.recv() {
         Ok(Ok(child)) => {
@@ -191,7 +203,9 @@ pub fn start(command: Command, how: &Watch) -> Result<Watching, CannotWatch> {
             drop((hold, stop));
             let (supervisor, ..) = serving.join().ok().flatten().ok_or_else(failed)?;
             match supervisor.blind {
-                Some(blind) => Err(unavailable(*command, format!("the test's memory cannot be read: {blind}"))),
+                Some(blind) => {
+                    Err(unavailable(*command, format!("the test's memory cannot be read: {blind}")))
+                }
                 None => Err(CannotWatch::CannotRun(error)),
             }
         }
@@ -230,7 +244,9 @@ fn unavailable(command: Command, reason: String) -> CannotWatch {
 fn why(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EBUSY) => "this process is itself watched".to_owned(),
-        Some(libc::ENOSYS | libc::EINVAL) => "the kernel has no seccomp notifications (Linux 5.5 has)".to_owned(),
+        Some(libc::ENOSYS | libc::EINVAL) => {
+            "the kernel has no seccomp notifications (Linux 5.5 has)".to_owned()
+        }
         Some(libc::EPERM | libc::EACCES) => "seccomp filters are not allowed here".to_owned(),
         _ => format!("the filter cannot be installed: {error}"),
     }
@@ -266,33 +282,53 @@ fn launch(
 }
 
 impl Watching {
-    /// Waits for the command's end, and closes the account. What the command has started and left running is
-    /// not waited for.
+    /// Waits for the command's end, and closes the account. What the command has started and left
+    /// running is not waited for.
     pub fn wait(mut self) -> io::Result<Watched> {
         let status = sys::wait_while_signals_are_passed_on(&mut self.child);
         let duration = self.started.elapsed();
         drop(self.hold);
         let _ = self.launcher.join();
         drop(self.stop);
-        let (mut supervisor, listener, nobody_left) =
-            self.supervisor.join().ok().flatten().ok_or_else(|| io::Error::other("the watching thread failed"))?;
+        let (mut supervisor, listener, nobody_left) = self
+            .supervisor
+            .join()
+            .ok()
+            .flatten()
+            .ok_or_else(|| io::Error::other("the watching thread failed"))?;
         supervisor.refuse_what_is_shared();
         let Supervisor { mut ledger, disturbed, processes, tracer, originals, .. } = supervisor;
         let mut disturbed = disturbed.load(Ordering::Relaxed);
         if !nobody_left {
             disturbed |= listener.leave_behind().is_err();
-            ledger.refuse(processes.alive().join(", "), (codes::STILL_RUNNING, "still runs after the test's end"));
+            ledger.refuse(
+                processes.alive().join(", "),
+                (codes::STILL_RUNNING, "still runs after the test's end"),
+            );
         }
         if !self.input.is_unchanged() {
             ledger.refuse("standard input", (codes::CHANGED_MEANWHILE, CHANGED));
         }
         if let Some(signal) = sys::survived_signal() {
-            ledger.refuse("the test", (codes::INTERRUPTED, format!("was interrupted by signal {signal}")));
+            ledger.refuse(
+                "the test",
+                (codes::INTERRUPTED, format!("was interrupted by signal {signal}")),
+            );
         }
         let (used, refusals) = ledger.close();
         let traced = tracer.as_ref().is_some_and(Tracer::is_used);
         let executed = tracer.map(Tracer::close).unwrap_or_default();
         let (status, input) = (status?, self.input);
-        Ok(Watched { status, duration, input, used, executed, traced, refusals, disturbed, originals })
+        Ok(Watched {
+            status,
+            duration,
+            input,
+            used,
+            executed,
+            traced,
+            refusals,
+            disturbed,
+            originals,
+        })
     }
 }

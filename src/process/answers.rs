@@ -1,8 +1,8 @@
-//! Small answers of other programs (which linker a compiler would run, what kind a linker is), remembered
-//! in files of the store so that asking costs a process only once.
+//! Small answers of other programs (which linker a compiler would run, what kind a linker is),
+//! remembered in files of the store so that asking costs a process only once.
 //!
-//! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Whatever goes
-//! wrong is a miss.
+//! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Whatever
+//! goes wrong is a miss.
 
 use super::{Settings, atomic_write, side_caches};
 use crate::model::Hash;
@@ -58,7 +58,8 @@ mod tests {
     #[test]
     fn a_read_only_store_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { dir: Some(folder.path().into()), readonly: true, ..Settings::default() };
+        let settings =
+            Settings { dir: Some(folder.path().into()), readonly: true, ..Settings::default() };
         remember(&settings, Hash::of(b"key"), b"x");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -1,6 +1,6 @@
-//! Atomic writes: a file is written under another name in the same folder and renamed into place, so that
-//! nobody ever reads half of it, and so that a file which is hard-linked elsewhere (into a compiler cache's
-//! store) is replaced here without being edited there.
+//! Atomic writes: a file is written under another name in the same folder and renamed into place,
+//! so that nobody ever reads half of it, and so that a file which is hard-linked elsewhere (into a
+//! compiler cache's store) is replaced here without being edited there.
 //!
 //! In: a path and the parts of the new content. Out: the file, whole, or untouched and an error.
 
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-/// Writes `parts`, one after the other, as the content of `path`. The new file gets the permissions of
-/// `like` (of any new file, if there is none), and the modification time `modified`, if one is given.
+/// Writes `parts`, one after the other, as the content of `path`. The new file gets the permissions
+/// of `like` (of any new file, if there is none), and the modification time `modified`, if one is
+/// given.
 pub fn write(
     path: &Path,
     like: Option<&Metadata>,
@@ -28,7 +29,8 @@ pub fn write(
     written
 }
 
-/// Makes `path` a copy of `source`, whose content is `content`: one that shares its blocks, where the file system can do that.
+/// Makes `path` a copy of `source`, whose content is `content`: one that shares its blocks, where
+/// the file system can do that.
 pub fn write_from(path: &Path, source: &File, content: &[u8]) -> io::Result<()> {
     let target = behind_links(path)?;
     let (file, temporary) = create(&target)?;
@@ -43,13 +45,15 @@ pub fn write_from(path: &Path, source: &File, content: &[u8]) -> io::Result<()> 
     written
 }
 
-/// Whether `path` could be written that way: its folder may be closed, or its name too long for a longer one.
+/// Whether `path` could be written that way: its folder may be closed, or its name too long for a
+/// longer one.
 pub fn is_possible(path: &Path) -> bool {
     let made = behind_links(path).and_then(|target| create(&target));
     made.is_ok_and(|(_, temporary)| fs::remove_file(temporary).is_ok())
 }
 
-/// A symbolic link stays one: what it points at is replaced, as a tool that writes through it would do.
+/// A symbolic link stays one: what it points at is replaced, as a tool that writes through it would
+/// do.
 fn behind_links(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path),

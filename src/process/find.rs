@@ -1,11 +1,11 @@
 //! Finding the real compiler that a shim stands in for.
 //!
-//! In: what the shim was called, its arguments, the environment. Out: the program to run, and how many of
-//! the arguments belong to its name. In this order:
+//! In: what the shim was called, its arguments, the environment. Out: the program to run, and how
+//! many of the arguments belong to its name. In this order:
 //!
-//! 1. launcher: `tasting-cc gcc -c x.c`, `tasting-cc ccache gcc -c x.c`. It comes before the environment,
-//!    because these words must not be taken for input files, and because a build system that names a
-//!    compiler (say `g++`) means that one;
+//! 1. launcher: `tasting-cc gcc -c x.c`, `tasting-cc ccache gcc -c x.c`. It comes before the
+//!    environment, because these words must not be taken for input files, and because a build
+//!    system that names a compiler (say `g++`) means that one;
 //! 2. `TASTING_CC` or `TASTING_CXX`;
 //! 3. masquerade: a link called `gcc` stands for the next `gcc` on `PATH`;
 //! 4. the next `cc`, `gcc`, `clang` (`c++`, `g++`, `clang++`) on `PATH`.
@@ -42,9 +42,13 @@ pub enum NoCompiler {
         "{variable} names {value:?}, which is no program that can be run (or is one of the shims); correct or unset it"
     )]
     Named { variable: &'static str, value: OsString },
-    #[error("there is no program {0:?} that can be run besides the shims; install it, or correct the command line")]
+    #[error(
+        "there is no program {0:?} that can be run besides the shims; install it, or correct the command line"
+    )]
     Launched(OsString),
-    #[error("found no {names} on PATH besides the shims; install a compiler, or name one in {variable}")]
+    #[error(
+        "found no {names} on PATH besides the shims; install a compiler, or name one in {variable}"
+    )]
     Absent { variable: &'static str, names: String },
 }
 
@@ -75,9 +79,14 @@ impl Tool {
 }
 
 /// The compiler that `tool`, called as `called` with `arguments`, stands for.
-pub fn compiler(tool: Tool, called: &OsStr, arguments: &[OsString]) -> Result<Compiler, NoCompiler> {
+pub fn compiler(
+    tool: Tool,
+    called: &OsStr,
+    arguments: &[OsString],
+) -> Result<Compiler, NoCompiler> {
     if let Some(inner) = arguments.first().and_then(|word| shim_word(word)) {
-        // `tasting-cc tasting-cc -c x.c`, by a launcher and `CC` at the same time: one of them is enough.
+        // `tasting-cc tasting-cc -c x.c`, by a launcher and `CC` at the same time: one of them is
+        // enough.
         let found = compiler(inner, OsStr::new(""), &arguments[1..])?;
         return Ok(Compiler { words: found.words + 1, ..found });
     }
@@ -91,9 +100,10 @@ pub fn compiler(tool: Tool, called: &OsStr, arguments: &[OsString]) -> Result<Co
     if let Some(value) = named {
         return by_variable(tool, value);
     }
-    masqueraded(called)
-        .or_else(|| by_default(tool))
-        .ok_or_else(|| NoCompiler::Absent { variable: tool.variable(), names: tool.names().join(", ") })
+    masqueraded(called).or_else(|| by_default(tool)).ok_or_else(|| NoCompiler::Absent {
+        variable: tool.variable(),
+        names: tool.names().join(", "),
+    })
 }
 
 /// The tool, if the word is a shim under its own name.
@@ -101,7 +111,8 @@ fn shim_word(word: &OsStr) -> Option<Tool> {
     Tool::of_shim(Path::new(word).file_name()?)
 }
 
-/// The compiler that leading words name. Names that we do not know count only if `unknown` allows it.
+/// The compiler that leading words name. Names that we do not know count only if `unknown` allows
+/// it.
 fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
     let mut words = 0;
     let known = loop {
@@ -112,7 +123,9 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
             // `ccache compiler_check=content gcc`
             ToolKind::Other if words > 0 && is_setting(word) => words += 1,
             // `our-own-prefix gcc`
-            ToolKind::Other if may_be_program(word) && names_compiler(arguments.get(words + 1)) => words += 1,
+            ToolKind::Other if may_be_program(word) && names_compiler(arguments.get(words + 1)) => {
+                words += 1
+            }
             ToolKind::Other if (words > 0 || unknown) && may_be_program(word) => break Some(false),
             // `ccache --show-stats` is for the launcher itself.
             ToolKind::Other if words > 0 => break None,
@@ -121,7 +134,8 @@ fn launched(arguments: &[OsString], unknown: bool) -> Option<Compiler> {
     };
     let words = words + usize::from(known.is_some());
     let first = by_word_or_behind(&arguments[0])?;
-    let program = Program { words: arguments[1..words].to_vec(), ..called_by(&first, &arguments[0]) };
+    let program =
+        Program { words: arguments[1..words].to_vec(), ..called_by(&first, &arguments[0]) };
     Some(Compiler { program, words, known: known.unwrap_or(false) })
 }
 
@@ -144,9 +158,11 @@ fn is_setting(word: &OsStr) -> bool {
     !word.as_bytes().starts_with(b"-") && word.as_bytes().contains(&b'=')
 }
 
-/// Whether a word of no known name is to be run rather than compiled: an `nvcc`, say. In doubt it is not.
+/// Whether a word of no known name is to be run rather than compiled: an `nvcc`, say. In doubt it
+/// is not.
 fn may_be_program(word: &OsStr) -> bool {
-    let option = word.is_empty() || word.as_bytes().starts_with(b"-") || word.as_bytes().starts_with(b"@");
+    let option =
+        word.is_empty() || word.as_bytes().starts_with(b"-") || word.as_bytes().starts_with(b"@");
     let has_slash = word.as_bytes().contains(&b'/');
     !option
         && !names::looks_like_a_file(word)
@@ -154,7 +170,8 @@ fn may_be_program(word: &OsStr) -> bool {
         && search::by_word(word).is_some()
 }
 
-/// A program by its word. If the word leads to a shim (a link `/opt/shims/gcc`), the next of its name.
+/// A program by its word. If the word leads to a shim (a link `/opt/shims/gcc`), the next of its
+/// name.
 fn by_word_or_behind(word: &OsStr) -> Option<Hit> {
     search::by_word(word).or_else(|| masquerade_of(word))
 }
@@ -185,7 +202,8 @@ fn by_variable(tool: Tool, value: OsString) -> Result<Compiler, NoCompiler> {
     }
 }
 
-/// Compilers that do not have GCC's command line, although a user may well name them in the variable.
+/// Compilers that do not have GCC's command line, although a user may well name them in the
+/// variable.
 fn is_foreign(word: &OsStr) -> bool {
     let name = Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default();
     matches!(name, "nvcc" | "tcc" | "cl" | "clang-cl" | "rustc")
@@ -220,7 +238,10 @@ mod tests {
     #[test]
     fn leading_words_name_the_compiler() {
         let gcc = found(&["gcc", "-c", "x.c"]).unwrap();
-        assert_eq!((gcc.program.name, gcc.program.words.len(), gcc.words, gcc.known), ("gcc".into(), 0, 1, true));
+        assert_eq!(
+            (gcc.program.name, gcc.program.words.len(), gcc.words, gcc.known),
+            ("gcc".into(), 0, 1, true)
+        );
         let path = found(&["/usr/bin/gcc", "-c", "x.c"]).unwrap();
         assert_eq!((path.program.path, path.words), ("/usr/bin/gcc".into(), 1));
         let other = found(&["/bin/sh", "-c", "x.c"]).unwrap();
@@ -229,7 +250,14 @@ mod tests {
 
     #[test]
     fn inputs_and_options_do_not() {
-        for arguments in [&["x.c"][..], &["-c", "gcc"], &["missing-compiler"], &[], &["@gcc"], &["/bin/missing-gcc"]] {
+        for arguments in [
+            &["x.c"][..],
+            &["-c", "gcc"],
+            &["missing-compiler"],
+            &[],
+            &["@gcc"],
+            &["/bin/missing-gcc"],
+        ] {
             assert_eq!(found(arguments), None, "{arguments:?}");
         }
     }

@@ -1,6 +1,6 @@
-//! What the compiler's shim tells the linker's shim. Between them runs the real driver, which knows nothing
-//! of it; so it travels in the environment: which driver that is, and what decides which linker it
-//! would have run without us.
+//! What the compiler's shim tells the linker's shim. Between them runs the real driver, which knows
+//! nothing of it; so it travels in the environment: which driver that is, and what decides which
+//! linker it would have run without us.
 //!
 //! In: the facts. Out: changes to the environment, and the facts again.
 
@@ -18,7 +18,8 @@ const SEARCHED: &str = "TASTING_LINK_COMPILER_PATH";
 /// The folders in which drivers look for their parts, before `PATH`.
 pub const COMPILER_PATH: &str = "COMPILER_PATH";
 
-/// Between the words of a list. The environment cannot hold NUL, and nobody writes this in an option.
+/// Between the words of a list. The environment cannot hold NUL, and nobody writes this in an
+/// option.
 const SEPARATOR: u8 = 0x1f;
 
 /// What decides which linker a driver runs.
@@ -53,14 +54,18 @@ impl Handover {
         ]
     }
 
-    /// What was handed over to this process. Below a GCC that was not started by our shim (somebody set
-    /// `COMPILER_PATH` by hand), GCC's own variable names the driver.
+    /// What was handed over to this process. Below a GCC that was not started by our shim (somebody
+    /// set `COMPILER_PATH` by hand), GCC's own variable names the driver.
     pub fn receive() -> Self {
         let list = |name| std::env::var_os(name).map(split).unwrap_or_default();
         let driver: Vec<OsString> = list(DRIVER);
         if driver.is_empty() {
             let driver = std::env::var_os("COLLECT_GCC").into_iter().collect();
-            return Handover { driver, compiler_path: original_compiler_path(), ..Handover::default() };
+            return Handover {
+                driver,
+                compiler_path: original_compiler_path(),
+                ..Handover::default()
+            };
         }
         let (linker, compiler_path) = (std::env::var_os(LINKER), std::env::var_os(SEARCHED));
         Handover { driver, options: list(OPTIONS), linker, compiler_path }
@@ -74,8 +79,8 @@ impl Handover {
     }
 }
 
-/// The changes that take the handover, and our folder of links, out of the environment again: what the real
-/// linker gets, and what it may start in turn.
+/// The changes that take the handover, and our folder of links, out of the environment again: what
+/// the real linker gets, and what it may start in turn.
 pub fn restored() -> Vec<Change> {
     let mut changes = vec![unset(DRIVER), unset(OPTIONS), unset(LINKER), unset(SEARCHED)];
     changes.extend(restored_compiler_path());
@@ -121,7 +126,11 @@ fn split(words: OsString) -> Vec<OsString> {
     if words.is_empty() {
         return Vec::new();
     }
-    words.as_bytes().split(|&byte| byte == SEPARATOR).map(|word| OsStr::from_bytes(word).to_owned()).collect()
+    words
+        .as_bytes()
+        .split(|&byte| byte == SEPARATOR)
+        .map(|word| OsStr::from_bytes(word).to_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -139,7 +148,8 @@ mod tests {
     #[test]
     fn what_is_handed_over_is_unset_again() {
         let handover = Handover::new(&Program::at("/usr/bin/gcc"), vec!["-Bx".into()], None);
-        let names = |changes: &[Change]| changes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names =
+            |changes: &[Change]| changes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         assert!(names(&handover.changes()).iter().all(|name| names(&restored()).contains(name)));
     }
 }

@@ -1,8 +1,9 @@
-//! Finding the real linker: the one that the compiler's driver would have run without us. Only the driver
-//! knows (a cross compiler never takes the native `ld`), so it is asked, once; the answer is remembered.
+//! Finding the real linker: the one that the compiler's driver would have run without us. Only the
+//! driver knows (a cross compiler never takes the native `ld`), so it is asked, once; the answer is
+//! remembered.
 //!
-//! In: what was handed over by the compiler's shim, and the name under which the linker was called. Out: the
-//! linker's path, and what kind of linker it is.
+//! In: what was handed over by the compiler's shim, and the name under which the linker was called.
+//! Out: the linker's path, and what kind of linker it is.
 
 use super::handover::{self, Handover};
 use super::spawn::Change;
@@ -25,8 +26,8 @@ pub enum LinkerKind {
     Mold,
 }
 
-/// The linker that would run without us: the one that the user gave to the driver, or that the driver finds
-/// under `name` (`ld`, `ld.gold`).
+/// The linker that would run without us: the one that the user gave to the driver, or that the
+/// driver finds under `name` (`ld`, `ld.gold`).
 pub fn real(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<PathBuf> {
     match &handover.linker {
         Some(linker) if linker.as_bytes().contains(&b'/') => {
@@ -41,7 +42,8 @@ pub fn real(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<Pa
 fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<PathBuf> {
     let driver = search::by_word(handover.driver.first()?)?.path;
     let key = question(&driver, handover, name);
-    let known = answers::recall(settings, key).map(|answer| PathBuf::from(OsString::from_vec(answer)));
+    let known =
+        answers::recall(settings, key).map(|answer| PathBuf::from(OsString::from_vec(answer)));
     if let Some(path) = known.filter(|path| is_program(path)) {
         return Some(path);
     }
@@ -50,8 +52,8 @@ fn of_driver(settings: &Settings, handover: &Handover, name: &OsStr) -> Option<P
     Some(path)
 }
 
-/// Everything that the driver's answer depends on: the driver, the name, its options, the folders that it
-/// searches, and when something was last added to or removed from those.
+/// Everything that the driver's answer depends on: the driver, the name, its options, the folders
+/// that it searches, and when something was last added to or removed from those.
 fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
     let mut hasher = KeyOf::LinkerOfDriver.hasher();
     stamp(&mut hasher, driver);
@@ -69,9 +71,12 @@ fn question(driver: &Path, handover: &Handover, name: &OsStr) -> Hash {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let compiler_path = handover.compiler_path.clone().unwrap_or_default();
-    let prefixes = handover.options.iter().filter_map(|option| option.as_bytes().strip_prefix(b"-B"));
+    let prefixes =
+        handover.options.iter().filter_map(|option| option.as_bytes().strip_prefix(b"-B"));
     let prefixes = prefixes.map(|prefix| PathBuf::from(OsStr::from_bytes(prefix)));
-    for folder in std::env::split_paths(&path).chain(std::env::split_paths(&compiler_path)).chain(prefixes) {
+    for folder in
+        std::env::split_paths(&path).chain(std::env::split_paths(&compiler_path)).chain(prefixes)
+    {
         stamp(&mut hasher, &folder);
     }
     hasher.finish()
@@ -91,7 +96,8 @@ fn found_by(driver: &Path, handover: &Handover, name: &OsStr) -> Option<PathBuf>
     question.push(name);
     let mut command = Command::new(driver);
     command.args(&handover.driver[1..]).args(&handover.options).arg(question);
-    let answer = PathBuf::from(OsStr::from_bytes(answer_of(command, &handover.asking())?.trim_ascii()));
+    let answer =
+        PathBuf::from(OsStr::from_bytes(answer_of(command, &handover.asking())?.trim_ascii()));
     let is_path = answer.as_os_str().as_bytes().contains(&b'/');
     if is_path && is_program(&answer) && !search::is_shim(&answer) {
         return Some(answer);
@@ -102,7 +108,9 @@ fn found_by(driver: &Path, handover: &Handover, name: &OsStr) -> Option<PathBuf>
 
 /// Runs a question. A shim on its way passes it through.
 fn answer_of(mut command: Command, changes: &[Change]) -> Option<Vec<u8>> {
-    for (name, value) in changes.iter().chain(&[guard::mark(guard::COMPILER), guard::mark(guard::LINKER)]) {
+    for (name, value) in
+        changes.iter().chain(&[guard::mark(guard::COMPILER), guard::mark(guard::LINKER)])
+    {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
@@ -148,8 +156,8 @@ pub fn kind(settings: &Settings, path: &Path) -> Option<LinkerKind> {
     text.and_then(|text| kind_by_version(&text))
 }
 
-/// The kind by the first line of `--version`. Others say "compatible with GNU ld", so GNU's comes last and
-/// only at the front.
+/// The kind by the first line of `--version`. Others say "compatible with GNU ld", so GNU's comes
+/// last and only at the front.
 fn kind_by_version(line: &[u8]) -> Option<LinkerKind> {
     let has = |word: &str| line.windows(word.len()).any(|part| part == word.as_bytes());
     if line.starts_with(b"mold ") {

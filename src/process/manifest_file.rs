@@ -1,7 +1,9 @@
-//! Where the manifest of a binary lies: beside it, as `BINARY.tasting`, or in the folder TASTING_MANIFEST_DIR.
+//! Where the manifest of a binary lies: beside it, as `BINARY.tasting`, or in the folder
+//! TASTING_MANIFEST_DIR.
 //!
-//! In that folder binaries of the same name from different folders must not overwrite each other's manifests: the
-//! file is called after the binary's name and place, and `NAME.tasting` is a link to the newest of them.
+//! In that folder binaries of the same name from different folders must not overwrite each other's
+//! manifests: the file is called after the binary's name and place, and `NAME.tasting` is a link to
+//! the newest of them.
 
 use super::{Settings, atomic_write};
 use crate::model::{Hash, manifest};
@@ -20,14 +22,17 @@ pub fn find(settings: &Settings, binary: &Path) -> PathBuf {
     let behind = fs::canonicalize(binary).map(|binary| plain_path(settings, &binary));
     match behind {
         Ok(behind) if behind.exists() => behind,
-        // A checkout that was moved, or a binary that was copied, still has the link in the folder of manifests.
+        // A checkout that was moved, or a binary that was copied, still has the link in the folder
+        // of manifests.
         _ => plain_path(settings, binary),
     }
 }
 
 /// The manifest's file of a binary whose path leads through no link, if there is one.
 pub fn beside(settings: &Settings, binary: &Path) -> Option<PathBuf> {
-    [own_path(settings, binary), plain_path(settings, binary)].into_iter().find(|path| path.exists())
+    [own_path(settings, binary), plain_path(settings, binary)]
+        .into_iter()
+        .find(|path| path.exists())
 }
 
 /// Writes the manifest of a binary.
@@ -49,7 +54,8 @@ pub fn write(settings: &Settings, binary: &Path, bytes: &[u8]) -> io::Result<()>
 
 /// Removes the manifest of a binary that is about to be linked anew.
 pub fn remove(settings: &Settings, binary: &Path) {
-    // There is none in the ordinary case; one that stays does not fit the new binary and is refused.
+    // There is none in the ordinary case; one that stays does not fit the new binary and is
+    // refused.
     let _ = fs::remove_file(own_path(settings, binary));
 }
 
@@ -61,7 +67,9 @@ fn own_path(settings: &Settings, binary: &Path) -> PathBuf {
     if settings.manifest_dir.is_none() {
         return plain_path(settings, binary);
     }
-    let place = fs::canonicalize(binary).or_else(|_| absolute(binary)).unwrap_or_else(|_| binary.to_owned());
+    let place = fs::canonicalize(binary)
+        .or_else(|_| absolute(binary))
+        .unwrap_or_else(|_| binary.to_owned());
     let place = Hash::of(place.as_os_str().as_bytes()).to_string();
     with_ending(settings, binary, &format!("-{}{}", &place[..8], manifest::SUFFIX))
 }
@@ -98,14 +106,24 @@ mod tests {
     #[test]
     fn equal_names_in_one_folder_do_not_collide() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { manifest_dir: Some(folder.path().join("manifests")), ..Settings::default() };
+        let settings =
+            Settings { manifest_dir: Some(folder.path().join("manifests")), ..Settings::default() };
         for (binary, content) in [("a/test", "one"), ("b/test", "two")] {
             write(&settings, &folder.path().join(binary), content.as_bytes()).unwrap();
         }
-        let read = |binary: &str| fs::read_to_string(find(&settings, &folder.path().join(binary))).unwrap();
+        let read = |binary: &str| {
+            fs::read_to_string(find(&settings, &folder.path().join(binary))).unwrap()
+        };
         assert_eq!((read("a/test").as_str(), read("b/test").as_str()), ("one", "two"));
-        assert_eq!(fs::read_to_string(folder.path().join("manifests/test.tasting")).unwrap(), "two");
+        assert_eq!(
+            fs::read_to_string(folder.path().join("manifests/test.tasting")).unwrap(),
+            "two"
+        );
         remove(&settings, &folder.path().join("a/test"));
-        assert_eq!(read("a/test"), "two", "the newest of that name is left to be held against the binary");
+        assert_eq!(
+            read("a/test"),
+            "two",
+            "the newest of that name is left to be held against the binary"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Other programs and files: all that the shims do which is not about code and hashes.
 //!
-//! In: argument lists, the environment, paths. Out: the real tool, found and run; response files expanded;
-//! files written atomically.
+//! In: argument lists, the environment, paths. Out: the real tool, found and run; response files
+//! expanded; files written atomically.
 
 /// Small answers of other programs, remembered between calls.
 pub mod answers;

@@ -1,4 +1,5 @@
-//! What the name of a tool says about it: `aarch64-linux-gnu-g++-12` is a compiler for another machine.
+//! What the name of a tool says about it: `aarch64-linux-gnu-g++-12` is a compiler for another
+//! machine.
 //!
 //! In: a file name. Out: its kind, and its parts.
 
@@ -50,13 +51,14 @@ const COMPILERS: [&str; 24] = [
 ];
 
 /// Programs that run the compiler named after them.
-const LAUNCHERS: [&str; 8] = ["buildcache", "ccache", "colorgcc", "distcc", "goma", "icecc", "icecream", "sccache"];
+const LAUNCHERS: [&str; 8] =
+    ["buildcache", "ccache", "colorgcc", "distcc", "goma", "icecc", "icecream", "sccache"];
 
 /// The endings of what compilers read and write: a leading word with one of these names no program.
 const FILES: [&str; 38] = [
-    "C", "F", "F90", "S", "a", "adb", "ads", "asm", "bc", "c", "c++", "cc", "cp", "cpp", "cppm", "cxx", "d", "f",
-    "f90", "for", "go", "h", "hh", "hpp", "i", "ii", "ixx", "la", "ld", "lds", "ll", "lo", "m", "mm", "o", "pcm", "s",
-    "so",
+    "C", "F", "F90", "S", "a", "adb", "ads", "asm", "bc", "c", "c++", "cc", "cp", "cpp", "cppm",
+    "cxx", "d", "f", "f90", "for", "go", "h", "hh", "hpp", "i", "ii", "ixx", "la", "ld", "lds",
+    "ll", "lo", "m", "mm", "o", "pcm", "s", "so",
 ];
 
 /// What the program of this file name is.
@@ -119,18 +121,42 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
-        assert!(SHIMS.is_sorted() && COMPILERS.is_sorted() && LAUNCHERS.is_sorted() && FILES.is_sorted());
+        assert!(
+            SHIMS.is_sorted()
+                && COMPILERS.is_sorted()
+                && LAUNCHERS.is_sorted()
+                && FILES.is_sorted()
+        );
     }
 
     #[test]
     fn kinds() {
-        for name in ["gcc", "c++", "clang++-14", "gcc-12.2.0", "aarch64-linux-gnu-gcc", "arm-none-eabi-g++-13", "c99"] {
+        for name in [
+            "gcc",
+            "c++",
+            "clang++-14",
+            "gcc-12.2.0",
+            "aarch64-linux-gnu-gcc",
+            "arm-none-eabi-g++-13",
+            "c99",
+        ] {
             assert_eq!(kind(OsStr::new(name)), ToolKind::Compiler, "{name}");
         }
         for name in ["clang14", "musl-gcc", "x86_64-w64-mingw32-c++"] {
             assert_eq!(kind(OsStr::new(name)), ToolKind::Compiler, "{name}");
         }
-        for name in ["gcc-ar", "clang-format", "ld", "nvcc", "cpp", "clang-cl", "12", "", "-", "gcc-ranlib-12"] {
+        for name in [
+            "gcc-ar",
+            "clang-format",
+            "ld",
+            "nvcc",
+            "cpp",
+            "clang-cl",
+            "12",
+            "",
+            "-",
+            "gcc-ranlib-12",
+        ] {
             assert_eq!(kind(OsStr::new(name)), ToolKind::Other, "{name}");
         }
         assert_eq!(kind(OsStr::new("ccache")), ToolKind::Launcher);

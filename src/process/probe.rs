@@ -1,5 +1,5 @@
-//! Probes: calls by which a build system finds out what the tool can do. They are passed through, so that
-//! they cost next to nothing and leave no manifests behind.
+//! Probes: calls by which a build system finds out what the tool can do. They are passed through,
+//! so that they cost next to nothing and leave no manifests behind.
 //!
 //! In: the current folder, and the files of the call. Out: whether this is a probe.
 
@@ -18,19 +18,27 @@ pub fn is_probe<'a>(folder: &Path, mut files: impl Iterator<Item = &'a Path>) ->
     in_scratch(folder) || files.any(|file| is_scratch_file(file) || in_scratch(file))
 }
 
-/// `/dev/null`, `/dev/stdout`. Below `/dev/shm` there are files like others: whole projects are built there, in memory.
+/// `/dev/null`, `/dev/stdout`. Below `/dev/shm` there are files like others: whole projects are
+/// built there, in memory.
 pub fn is_device(path: &Path) -> bool {
     path.starts_with("/dev") && !path.starts_with("/dev/shm")
 }
 
 fn is_scratch_file(file: &Path) -> bool {
-    file.file_name().is_some_and(|name| starts_with(name, "conftest") || starts_with(name, "conftstm"))
+    file.file_name()
+        .is_some_and(|name| starts_with(name, "conftest") || starts_with(name, "conftstm"))
 }
 
 fn in_scratch(path: &Path) -> bool {
     let names = || path.components().filter_map(name_of);
-    let alone = |name: &OsStr| name == "meson-private" || name == ".sconf_temp" || starts_with(name, ".conf_check_");
-    names().any(alone) || names().zip(names().skip(1)).zip(names().skip(2).map(Some).chain([None])).any(is_of_cmake)
+    let alone = |name: &OsStr| {
+        name == "meson-private" || name == ".sconf_temp" || starts_with(name, ".conf_check_")
+    };
+    names().any(alone)
+        || names()
+            .zip(names().skip(1))
+            .zip(names().skip(2).map(Some).chain([None]))
+            .any(is_of_cmake)
 }
 
 /// Three neighbours of a path, the last of which may be missing.

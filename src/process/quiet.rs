@@ -1,5 +1,5 @@
-//! Work of our own, behind the back of a build: whatever happens to it, nothing is printed, the tool's
-//! status is what counts, and the log file tells.
+//! Work of our own, behind the back of a build: whatever happens to it, nothing is printed, the
+//! tool's status is what counts, and the log file tells.
 //!
 //! In: the work. Out: what it gives, if it does not fail.
 
@@ -8,11 +8,16 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::Once;
 
-/// The process's panic hook is replaced once: from then on panics go to the log instead of standard error.
+/// The process's panic hook is replaced once: from then on panics go to the log instead of standard
+/// error.
 static HOOK: Once = Once::new();
 
 /// Does `work`, and logs how it failed, if it did: by an error, or even by a panic.
-pub fn quietly<E: Display>(settings: &Settings, what: impl Display, work: impl FnOnce() -> Result<(), E>) {
+pub fn quietly<E: Display>(
+    settings: &Settings,
+    what: impl Display,
+    work: impl FnOnce() -> Result<(), E>,
+) {
     if let Some(Err(error)) = attempt(settings, &what, work) {
         settings.log(format_args!("{what}: {error}"));
     }

@@ -1,8 +1,8 @@
-//! Response files: `@file` arguments, replaced by the words in the file, as libiberty's `expandargv` does
-//! it for GCC and binutils (and LLVM in the same way).
+//! Response files: `@file` arguments, replaced by the words in the file, as libiberty's
+//! `expandargv` does it for GCC and binutils (and LLVM in the same way).
 //!
-//! In: the arguments as given. Out: the arguments as the tool will understand them. The expansion is for
-//! our understanding only; the tool is handed what the user wrote.
+//! In: the arguments as given. Out: the arguments as the tool will understand them. The expansion
+//! is for our understanding only; the tool is handed what the user wrote.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,8 +18,8 @@ const MOST_BYTES: u64 = 64 << 20;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expanded {
     pub arguments: Vec<OsString>,
-    /// Something could not be looked at without taking it away from the tool (a pipe), or without limit:
-    /// nothing can be said about this call.
+    /// Something could not be looked at without taking it away from the tool (a pipe), or without
+    /// limit: nothing can be said about this call.
     pub opaque: bool,
 }
 
@@ -28,7 +28,8 @@ pub fn expand<A: AsRef<OsStr>>(arguments: &[A]) -> Expanded {
     let mut expanded = Expanded::default();
     let mut files = 0;
     // What is still to be looked at, the next on top.
-    let mut left: Vec<OsString> = arguments.iter().rev().map(|argument| argument.as_ref().to_owned()).collect();
+    let mut left: Vec<OsString> =
+        arguments.iter().rev().map(|argument| argument.as_ref().to_owned()).collect();
     while let Some(argument) = left.pop() {
         let content = match argument.as_bytes().strip_prefix(b"@") {
             Some(path) => read(Path::new(OsStr::from_bytes(path))),
@@ -37,7 +38,9 @@ pub fn expand<A: AsRef<OsStr>>(arguments: &[A]) -> Expanded {
         match content {
             Content::NotAFile => expanded.arguments.push(argument),
             Content::Opaque => return Expanded { opaque: true, ..expanded },
-            Content::Text(_) if files == MOST_FILES => return Expanded { opaque: true, ..expanded },
+            Content::Text(_) if files == MOST_FILES => {
+                return Expanded { opaque: true, ..expanded };
+            }
             Content::Text(text) => {
                 files += 1;
                 left.extend(words(&text).into_iter().rev());
@@ -62,8 +65,8 @@ fn read(path: &Path) -> Content {
     }
 }
 
-/// Splits text as libiberty's `buildargv` does: white space separates; quotes of both kinds group; a
-/// backslash takes the next byte as it is, everywhere, even within single quotes.
+/// Splits text as libiberty's `buildargv` does: white space separates; quotes of both kinds group;
+/// a backslash takes the next byte as it is, everywhere, even within single quotes.
 pub fn words(text: &[u8]) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut word: Option<Vec<u8>> = None;
@@ -117,8 +120,10 @@ mod tests {
         let (outer, inner) = (folder.path().join("outer file"), folder.path().join("inner"));
         fs::write(&inner, b"-c 'x y.c' \xff.c").unwrap();
         fs::write(&outer, format!("-O2 \"@{}\" @missing", inner.display())).unwrap();
-        let expanded = expand(&[OsString::from("a"), path_argument(&outer), "@".into(), "z".into()]);
-        let expected: [&[u8]; 8] = [b"a", b"-O2", b"-c", b"x y.c", b"\xff.c", b"@missing", b"@", b"z"];
+        let expanded =
+            expand(&[OsString::from("a"), path_argument(&outer), "@".into(), "z".into()]);
+        let expected: [&[u8]; 8] =
+            [b"a", b"-O2", b"-c", b"x y.c", b"\xff.c", b"@missing", b"@", b"z"];
         assert_eq!(expanded.arguments, expected.map(OsStr::from_bytes));
         assert!(!expanded.opaque);
     }

@@ -13,18 +13,22 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     pub path: PathBuf,
-    /// It is what a shell would have run for the same name: no shim was passed over. Then it may be called
-    /// by that name, and all that it prints about itself is the same.
+    /// It is what a shell would have run for the same name: no shim was passed over. Then it may be
+    /// called by that name, and all that it prints about itself is the same.
     pub first: bool,
 }
 
-/// Whether the file at `path` is one of the shims: this very file, or a shim's name behind all links.
+/// Whether the file at `path` is one of the shims: this very file, or a shim's name behind all
+/// links.
 pub fn is_shim(path: &Path) -> bool {
     let Ok(file) = fs::metadata(path) else { return false };
-    if fs::metadata("/proc/self/exe").is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino())) {
+    if fs::metadata("/proc/self/exe")
+        .is_ok_and(|own| (own.dev(), own.ino()) == (file.dev(), file.ino()))
+    {
         return true;
     }
-    let named_so = |path: &Path| path.file_name().is_some_and(|name| names::kind(name) == ToolKind::Shim);
+    let named_so =
+        |path: &Path| path.file_name().is_some_and(|name| names::kind(name) == ToolKind::Shim);
     if fs::symlink_metadata(path).is_ok_and(|file| file.is_symlink()) {
         fs::canonicalize(path).is_ok_and(|file| named_so(&file))
     } else {
@@ -47,8 +51,9 @@ pub fn on_path(name: &OsStr) -> Option<Hit> {
     first_real(name, &std::env::var_os("PATH")?)
 }
 
-/// The first program of this name on `PATH` behind the place of the shim that was called as `called`.
-/// What stands before it, such as a compiler cache's link of the same name, may be what called us.
+/// The first program of this name on `PATH` behind the place of the shim that was called as
+/// `called`. What stands before it, such as a compiler cache's link of the same name, may be what
+/// called us.
 pub fn behind(called: &OsStr) -> Option<Hit> {
     let called = Path::new(called);
     let name = called.file_name()?;
@@ -65,7 +70,8 @@ pub fn behind(called: &OsStr) -> Option<Hit> {
 fn same_folder(one: &Path, other: &Path) -> bool {
     one == other
         || fs::metadata(one).is_ok_and(|one| {
-            fs::metadata(other).is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
+            fs::metadata(other)
+                .is_ok_and(|other| (one.dev(), one.ino()) == (other.dev(), other.ino()))
         })
 }
 
@@ -107,7 +113,10 @@ mod tests {
         let with = |folders: &str| first_real(OsStr::new("sh"), &OsString::from(folders));
         let shim = folder.path().to_str().unwrap();
         assert_eq!(with("/bin"), Some(Hit { path: "/bin/sh".into(), first: true }));
-        assert_eq!(with(&format!("{shim}:/bin")), Some(Hit { path: "/bin/sh".into(), first: false }));
+        assert_eq!(
+            with(&format!("{shim}:/bin")),
+            Some(Hit { path: "/bin/sh".into(), first: false })
+        );
         assert_eq!(with(shim), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The `TASTING_*` variables, read once, and the log file that one of them names.
 //!
-//! In: the environment. Out: plain settings. What is set to something that we do not understand counts as
-//! not set: a build must not fail over it.
+//! In: the environment. Out: plain settings. What is set to something that we do not understand
+//! counts as not set: a build must not fail over it.
 
 use crate::model::Level;
 use std::ffi::{OsStr, OsString};
@@ -42,9 +42,11 @@ pub struct Settings {
     pub remote: Option<Hidden>,
     /// `TASTING_REUSE_OBJECTS`: take objects from the cache where the source means what it meant.
     pub reuse_objects: bool,
-    /// `TASTING_OBJECTS_MAXSIZE`: how many bytes the cache of objects may take; `None` for its default.
+    /// `TASTING_OBJECTS_MAXSIZE`: how many bytes the cache of objects may take; `None` for its
+    /// default.
     pub max_objects: Option<u64>,
-    /// `TASTING_SLOPPINESS`: what may be wrong in an object or in the messages of a build that reuses objects.
+    /// `TASTING_SLOPPINESS`: what may be wrong in an object or in the messages of a build that
+    /// reuses objects.
     pub sloppiness: Sloppiness,
 }
 
@@ -60,7 +62,8 @@ pub struct Sloppiness {
 impl Sloppiness {
     /// The words that are understood, with commas or spaces between them.
     fn read(text: &OsStr) -> Self {
-        let has = |wanted: &str| text.to_string_lossy().split([',', ' ']).any(|word| word == wanted);
+        let has =
+            |wanted: &str| text.to_string_lossy().split([',', ' ']).any(|word| word == wanted);
         Sloppiness { lines: has("lines"), messages: has("messages") }
     }
 }
@@ -100,10 +103,14 @@ impl Settings {
             root: path("TASTING_ROOT"),
             manifest_dir: path("TASTING_MANIFEST_DIR"),
             max_size: variable("TASTING_MAXSIZE").and_then(|value| size(value.to_str()?)),
-            remote: variable("TASTING_REMOTE").map(|value| Hidden(value.to_string_lossy().into_owned())),
+            remote: variable("TASTING_REMOTE")
+                .map(|value| Hidden(value.to_string_lossy().into_owned())),
             reuse_objects: switch("TASTING_REUSE_OBJECTS"),
-            max_objects: variable("TASTING_OBJECTS_MAXSIZE").and_then(|value| size(value.to_str()?)),
-            sloppiness: variable("TASTING_SLOPPINESS").map(|value| Sloppiness::read(&value)).unwrap_or_default(),
+            max_objects: variable("TASTING_OBJECTS_MAXSIZE")
+                .and_then(|value| size(value.to_str()?)),
+            sloppiness: variable("TASTING_SLOPPINESS")
+                .map(|value| Sloppiness::read(&value))
+                .unwrap_or_default(),
         }
     }
 
@@ -112,8 +119,8 @@ impl Settings {
         !self.nosplit && self.level == Level::Code
     }
 
-    /// Adds one line to the log file, if there is one. Never fails: the log is for those who look for a
-    /// problem, and must not be one.
+    /// Adds one line to the log file, if there is one. Never fails: the log is for those who look
+    /// for a problem, and must not be one.
     pub fn log(&self, message: impl Display) {
         let Some(path) = &self.logfile else { return };
         let line = format!("{} {}\n", std::process::id(), message.to_string().replace('\n', " "));
@@ -132,18 +139,21 @@ fn is_no(value: &OsStr) -> bool {
     ["0", "no", "false", "off"].iter().any(|no| value.eq_ignore_ascii_case(no))
 }
 
-/// A number of bytes such as `500M`, `5 GiB` or `2.5G`, by powers of 1024. Without a unit it means GiB, as in ccache.
+/// A number of bytes such as `500M`, `5 GiB` or `2.5G`, by powers of 1024. Without a unit it means
+/// GiB, as in ccache.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let digits =
+        text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let exponent = match unit.trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
-        "k" => 1,
-        "m" => 2,
-        "" | "g" => 3,
-        "t" => 4,
-        _ => return None,
-    };
+    let exponent =
+        match unit.trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+            "k" => 1,
+            "m" => 2,
+            "" | "g" => 3,
+            "t" => 4,
+            _ => return None,
+        };
     let bytes = number.parse::<f64>().ok()? * 1024f64.powi(exponent);
     (bytes.is_finite() && bytes >= 1.0).then_some(bytes as u64)
 }
@@ -161,7 +171,9 @@ mod tests {
     use super::*;
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
-        Settings::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+        Settings::read(|name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+        })
     }
 
     #[test]
@@ -192,7 +204,10 @@ mod tests {
     #[test]
     fn sizes() {
         let size = |text| settings(&[("TASTING_MAXSIZE", text)]).max_size;
-        assert_eq!((size("5"), size("500M"), size("2.5 GiB")), (Some(5 << 30), Some(500 << 20), Some(5 << 29)));
+        assert_eq!(
+            (size("5"), size("500M"), size("2.5 GiB")),
+            (Some(5 << 30), Some(500 << 20), Some(5 << 29))
+        );
         assert_eq!((size("10kB"), size("1T"), size("0")), (Some(10 << 10), Some(1 << 40), None));
         assert_eq!((size("much"), size("-1"), size("1x"), size(".")), (None, None, None, None));
     }

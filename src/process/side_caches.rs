@@ -1,5 +1,6 @@
-//! The small caches of the shims beside the results: what tools have answered (`answers`), and records of objects that carry
-//! none. In: the settings. Out: what `tasting stats`, `gc` and `clear` do with them.
+//! The small caches of the shims beside the results: what tools have answered (`answers`), and
+//! records of objects that carry none. In: the settings. Out: what `tasting stats`, `gc` and
+//! `clear` do with them.
 
 use super::Settings;
 use std::fs::{self, DirEntry};
@@ -13,7 +14,8 @@ pub const ANSWERS: &str = "answers";
 /// Records of objects that carry none.
 pub const RECORDS: &str = "records";
 
-/// What was written longer ago is most likely about tools and archives that are gone; else it is made again.
+/// What was written longer ago is most likely about tools and archives that are gone; else it is
+/// made again.
 pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 fn files(folder: &Path) -> impl Iterator<Item = DirEntry> {
@@ -23,7 +25,11 @@ fn files(folder: &Path) -> impl Iterator<Item = DirEntry> {
 
 /// How many bytes they have.
 pub fn volume(settings: &Settings) -> u64 {
-    let lengths = settings.dir.iter().flat_map(|folder| files(folder)).filter_map(|file| file.metadata().ok());
+    let lengths = settings
+        .dir
+        .iter()
+        .flat_map(|folder| files(folder))
+        .filter_map(|file| file.metadata().ok());
     lengths.map(|found| found.len()).sum()
 }
 
@@ -32,7 +38,10 @@ pub fn clean(settings: &Settings, kept: Duration) -> io::Result<u64> {
     let mut freed = 0;
     for file in settings.dir.iter().flat_map(|folder| files(folder)) {
         let (Ok(found), path) = (file.metadata(), file.path()) else { continue };
-        let age = found.modified().ok().and_then(|written| SystemTime::now().duration_since(written).ok());
+        let age = found
+            .modified()
+            .ok()
+            .and_then(|written| SystemTime::now().duration_since(written).ok());
         if age.unwrap_or_default() >= kept {
             freed += remove(path)?.map_or(0, |()| found.len());
         }
@@ -62,10 +71,14 @@ mod tests {
             for file in ["old", "new"] {
                 fs::write(folder.path().join(name).join(file), "1234").unwrap();
             }
-            let old = File::options().append(true).open(folder.path().join(name).join("old")).unwrap();
+            let old =
+                File::options().append(true).open(folder.path().join(name).join("old")).unwrap();
             old.set_modified(SystemTime::now() - KEPT).unwrap();
         }
-        assert_eq!((volume(&settings), clean(&settings, KEPT).unwrap(), volume(&settings)), (16, 8, 8));
+        assert_eq!(
+            (volume(&settings), clean(&settings, KEPT).unwrap(), volume(&settings)),
+            (16, 8, 8)
+        );
         assert_eq!((clean(&settings, Duration::ZERO).unwrap(), volume(&settings)), (8, 0));
     }
 }

@@ -1,8 +1,8 @@
-//! Starting the real tool: in our place (`exec`), or as a child whose end we wait for (`run`) and then end
-//! like (`end_like`).
+//! Starting the real tool: in our place (`exec`), or as a child whose end we wait for (`run`) and
+//! then end like (`end_like`).
 //!
-//! In: the tool, its arguments, changes to the environment. Out: nothing, or the child's status. Standard
-//! input, output and error are never touched.
+//! In: the tool, its arguments, changes to the environment. Out: nothing, or the child's status.
+//! Standard input, output and error are never touched.
 
 use super::sys;
 use std::ffi::{OsStr, OsString};
@@ -67,7 +67,11 @@ pub fn exec<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Chan
 }
 
 /// Runs the program to its end.
-pub fn run<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Change]) -> io::Result<ExitStatus> {
+pub fn run<A: AsRef<OsStr>>(
+    program: &Program,
+    arguments: &[A],
+    changes: &[Change],
+) -> io::Result<ExitStatus> {
     run_to_end(command(program, arguments, changes))
 }
 
@@ -100,12 +104,17 @@ pub fn start_reading<A: AsRef<OsStr>>(
     changes: &[Change],
     messages: Stdio,
 ) -> io::Result<Child> {
-    command(program, arguments, changes).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(messages).spawn()
+    command(program, arguments, changes)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(messages)
+        .spawn()
 }
 
 /// What the program prints when it is asked something; `None` if it fails.
 pub fn answer(program: &Program, arguments: &[OsString], changes: &[Change]) -> Option<Vec<u8>> {
-    let output = start_reading(program, arguments, changes, Stdio::null()).ok()?.wait_with_output().ok()?;
+    let output =
+        start_reading(program, arguments, changes, Stdio::null()).ok()?.wait_with_output().ok()?;
     output.status.success().then_some(output.stdout)
 }
 
@@ -119,7 +128,11 @@ pub fn end_like(status: ExitStatus) -> ! {
 }
 
 /// Becomes the program, or says why not and ends as a shell would.
-pub fn become_or_fail<A: AsRef<OsStr>>(program: &Program, arguments: &[A], changes: &[Change]) -> ! {
+pub fn become_or_fail<A: AsRef<OsStr>>(
+    program: &Program,
+    arguments: &[A],
+    changes: &[Change],
+) -> ! {
     let error = exec(program, arguments, changes);
     fail_to_run(&program.path, &error)
 }
@@ -130,7 +143,8 @@ pub fn fail_to_run(path: &Path, error: &io::Error) -> ! {
     fail(format_args!("tasting: cannot run {}: {error}", path.display()), code)
 }
 
-/// Says why nothing can be run, and ends. Standard error may be closed; then the code has to be enough.
+/// Says why nothing can be run, and ends. Standard error may be closed; then the code has to be
+/// enough.
 pub fn fail(message: impl Display, code: i32) -> ! {
     let _ = writeln!(io::stderr(), "{message}");
     std::process::exit(code)
@@ -154,14 +168,19 @@ mod tests {
     fn the_environment_is_changed_as_asked() {
         let program = Program::at("/bin/sh");
         let changes = [set("TASTING_TEST_A", "1"), unset("HOME")];
-        let status = run(&program, &["-c", "test \"$TASTING_TEST_A\" = 1 && test -z \"$HOME\""], &changes).unwrap();
+        let status =
+            run(&program, &["-c", "test \"$TASTING_TEST_A\" = 1 && test -z \"$HOME\""], &changes)
+                .unwrap();
         assert!(status.success());
     }
 
     #[test]
     fn a_program_is_called_by_its_name_and_words() {
-        let program =
-            Program { path: "/bin/sh".into(), name: "other".into(), words: vec!["-c".into(), "test $0 = a".into()] };
+        let program = Program {
+            path: "/bin/sh".into(),
+            name: "other".into(),
+            words: vec!["-c".into(), "test $0 = a".into()],
+        };
         assert!(run(&program, &["a"], &[]).unwrap().success());
     }
 }

@@ -1,15 +1,19 @@
-//! The operating system calls that the standard library has no safe form of. With `observe/kernel/` the only
-//! file of the crate with unsafe code; each call is wrapped so that the rest of the crate cannot misuse it.
+//! The operating system calls that the standard library has no safe form of. With `observe/kernel/`
+//! the only file of the crate with unsafe code; each call is wrapped so that the rest of the crate
+//! cannot misuse it.
 //!
 //! In: paths, signal numbers, process ids. Out: mapped files, memory files, signal dispositions.
 
-#![expect(unsafe_code, reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std")]
+#![expect(
+    unsafe_code,
+    reason = "mmap, memfd_create, sigaction, kill and prctl have no safe wrapper in std"
+)]
 
 mod signals;
 
 pub use signals::{
-    die_by, forward_signals_to, pass_on_signals, survive_file_size_limit, survive_signals, survived_signal,
-    wait_while_signals_are_passed_on,
+    die_by, forward_signals_to, pass_on_signals, survive_file_size_limit, survive_signals,
+    survived_signal, wait_while_signals_are_passed_on,
 };
 
 use std::ffi::CStr;
@@ -36,8 +40,8 @@ impl Deref for Mapped {
     }
 }
 
-/// Maps the file at `path`. Only a regular file has a content that can be mapped; a pipe without a writer must not
-/// even be waited for.
+/// Maps the file at `path`. Only a regular file has a content that can be mapped; a pipe without a
+/// writer must not even be waited for.
 pub fn map(path: &Path) -> io::Result<Mapped> {
     Ok(map_with_metadata(path)?.0)
 }
@@ -69,9 +73,9 @@ fn map_length(file: &File, length: u64) -> io::Result<Mapped> {
     if length == 0 {
         return Ok(Mapped(None));
     }
-    // SAFETY: the map is private to this process and only read. Whoever truncates the file meanwhile makes
-    // us die by SIGBUS, as it does to linkers; we map only what a tool that has ended has written, or
-    // what that tool itself has just mapped.
+    // SAFETY: the map is private to this process and only read. Whoever truncates the file
+    // meanwhile makes us die by SIGBUS, as it does to linkers; we map only what a tool that has
+    // ended has written, or what that tool itself has just mapped.
     let mapped = unsafe { memmap2::MmapOptions::new().len(length as usize).map(file)? };
     Ok(Mapped(Some(mapped)))
 }
@@ -94,8 +98,8 @@ impl Memory {
         Ok(Memory { file: unsafe { File::from_raw_fd(descriptor) } })
     }
 
-    /// The path under which children reach it. By our own process id, because a linker may be a script
-    /// that starts another process, and because nothing needs to be inherited.
+    /// The path under which children reach it. By our own process id, because a linker may be a
+    /// script that starts another process, and because nothing needs to be inherited.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
@@ -120,7 +124,8 @@ impl Memory {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Reads so much of what comes next and puts it behind what is there. Those who write have places of their own.
+    /// Reads so much of what comes next and puts it behind what is there. Those who write have
+    /// places of their own.
     pub fn read(&self, text: &mut Vec<u8>, length: u64) -> io::Result<usize> {
         text.reserve_exact(length as usize);
         io::Read::read_to_end(&mut io::Read::take(&self.file, length), text)
@@ -138,22 +143,26 @@ pub struct SharedWords(memmap2::MmapMut);
 impl SharedWords {
     /// A part of a memory, which has to be long enough already.
     pub fn new(memory: &Memory, offset: u64, length: usize) -> io::Result<SharedWords> {
-        // SAFETY: the map is only ever used by way of atomic words, whoever else writes there. Nobody makes the file
-        // shorter: what others have of it are descriptors that they close once they have mapped it.
-        let map = unsafe { memmap2::MmapOptions::new().offset(offset).len(length).map_mut(&memory.file)? };
+        // SAFETY: the map is only ever used by way of atomic words, whoever else writes there.
+        // Nobody makes the file shorter: what others have of it are descriptors that they close
+        // once they have mapped it.
+        let map = unsafe {
+            memmap2::MmapOptions::new().offset(offset).len(length).map_mut(&memory.file)?
+        };
         Ok(SharedWords(map))
     }
 
     /// One of the words.
     pub fn get(&self, index: usize) -> Option<&AtomicU64> {
         let words = self.0.len() / size_of::<AtomicU64>();
-        // SAFETY: the word is within the map, which begins at a page and lives as long as the reference.
+        // SAFETY: the word is within the map, which begins at a page and lives as long as the
+        // reference.
         (index < words).then(|| unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(index) })
     }
 }
 
-/// Has the memory that is given back kept for what comes next: the kernel takes longer to hand out and to take back pages
-/// than we take to fill them. For a process that ends soon.
+/// Has the memory that is given back kept for what comes next: the kernel takes longer to hand out
+/// and to take back pages than we take to fill them. For a process that ends soon.
 pub fn keep_memory() {
     #[cfg(target_env = "gnu")]
     for (setting, value) in [
@@ -171,8 +180,8 @@ pub fn keep_memory() {
 /// The most that the allocator takes from its heap at once.
 const MOST_AT_ONCE: usize = 32 << 20;
 
-/// Has the kernel hand out so much memory now, while nobody waits for us. To be called after `keep_memory`; does nothing where
-/// that does nothing.
+/// Has the kernel hand out so much memory now, while nobody waits for us. To be called after
+/// `keep_memory`; does nothing where that does nothing.
 pub fn prepare_memory(bytes: usize) {
     const PAGE: usize = 4096;
     if cfg!(not(target_env = "gnu")) {
@@ -182,13 +191,16 @@ pub fn prepare_memory(bytes: usize) {
     let start = (block.as_mut_ptr() as usize).next_multiple_of(PAGE);
     let end = (block.as_ptr() as usize + block.capacity()) / PAGE * PAGE;
     if start < end {
-        // SAFETY: the pages lie within the block, which nobody has written to. Where the kernel does not know the advice,
-        // it says so, and hands the pages out later.
-        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_POPULATE_WRITE) };
+        // SAFETY: the pages lie within the block, which nobody has written to. Where the kernel
+        // does not know the advice, it says so, and hands the pages out later.
+        unsafe {
+            libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_POPULATE_WRITE)
+        };
     }
 }
 
-/// What this process was given, noted before Rust's own start opens what is closed and ignores SIGPIPE.
+/// What this process was given, noted before Rust's own start opens what is closed and ignores
+/// SIGPIPE.
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 static IGNORES_SIGPIPE: AtomicBool = AtomicBool::new(false);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
@@ -208,8 +220,8 @@ extern "C" fn note_what_is_given() {
     BLOCKED.store(change_mask(None), Ordering::Relaxed);
 }
 
-/// As the kernel has it: handler, flags, restorer, mask. The C library does not let anyone near the two signals that it uses
-/// itself.
+/// As the kernel has it: handler, flags, restorer, mask. The C library does not let anyone near the
+/// two signals that it uses itself.
 type Action = [u64; 4];
 
 /// What is done about a signal, if there is such a signal.
@@ -217,7 +229,9 @@ fn action(signal: libc::c_int) -> Option<Action> {
     let mut action: Action = [0; 4];
     let none = std::ptr::null::<Action>();
     // SAFETY: the array is as long as what the kernel fills, and lives through the call.
-    let result = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), size_of::<u64>()) };
+    let result = unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, none, action.as_mut_ptr(), size_of::<u64>())
+    };
     (result == 0).then_some(action)
 }
 
@@ -237,12 +251,15 @@ fn copy_action(of: libc::c_int, signal: libc::c_int) {
     }
 }
 
-/// In: to ignore it, what happens by default, or what libc has set for another one. Async-signal-safe.
+/// In: to ignore it, what happens by default, or what libc has set for another one.
+/// Async-signal-safe.
 fn set_action(signal: libc::c_int, action: &Action) {
     let none = std::ptr::null_mut::<Action>();
-    // SAFETY: the array is as long as what the kernel reads, and lives through the call; the handler, if there is one, is
-    // one that libc would set.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, size_of::<u64>()) };
+    // SAFETY: the array is as long as what the kernel reads, and lives through the call; the
+    // handler, if there is one, is one that libc would set.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), none, size_of::<u64>())
+    };
 }
 
 /// Sets the mask of blocked signals, if there is a new one; gives the old one. Async-signal-safe.
@@ -250,7 +267,15 @@ fn change_mask(new: Option<u64>) -> u64 {
     let mut old = 0u64;
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: both numbers live through the call and are as long as it is told.
-    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, new, &raw mut old, size_of::<u64>()) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            new,
+            &raw mut old,
+            size_of::<u64>(),
+        )
+    };
     old
 }
 
@@ -264,11 +289,13 @@ pub fn was_given_no_sigpipe() -> bool {
     IGNORES_SIGPIPE.load(Ordering::Relaxed)
 }
 
-/// The signals that this process was given as ignored, and those given as blocked, a bit each, as far as they tell test
-/// runs apart. To be asked for the first time before `survive_signals`. Those that libc keeps for itself are left out:
-/// whether they are ignored depends on whether the process that started this one ever had a second thread.
+/// The signals that this process was given as ignored, and those given as blocked, a bit each, as
+/// far as they tell test runs apart. To be asked for the first time before `survive_signals`. Those
+/// that libc keeps for itself are left out: whether they are ignored depends on whether the process
+/// that started this one ever had a second thread.
 pub fn given_signals() -> (u64, u64) {
-    let of_libc = (libc::SIGSYS + 1..signals::FIRST_REAL_TIME).fold(0, |set, signal| set | bit(signal));
+    let of_libc =
+        (libc::SIGSYS + 1..signals::FIRST_REAL_TIME).fold(0, |set, signal| set | bit(signal));
     (given_as_ignored() & !of_libc, BLOCKED.load(Ordering::Relaxed))
 }
 
@@ -276,14 +303,18 @@ fn bit(signal: libc::c_int) -> u64 {
     1 << (signal - 1)
 }
 
-/// All signals that this process was given as ignored: what the first call found, before a handler of ours or of libc's.
+/// All signals that this process was given as ignored: what the first call found, before a handler
+/// of ours or of libc's.
 fn given_as_ignored() -> u64 {
     static IGNORED: OnceLock<u64> = OnceLock::new();
-    let is_ignored = |signal: &i32| if *signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(*signal) };
+    let is_ignored = |signal: &i32| {
+        if *signal == libc::SIGPIPE { was_given_no_sigpipe() } else { is_ignored(*signal) }
+    };
     *IGNORED.get_or_init(|| (1..=64).filter(is_ignored).fold(0, |set, signal| set | bit(signal)))
 }
 
-/// Lets a command start with closed descriptors and signals as we were given them: Rust would give it others.
+/// Lets a command start with closed descriptors and signals as we were given them: Rust would give
+/// it others.
 pub fn start_as_given(command: &mut Command) {
     let (closed, blocked) = (CLOSED.load(Ordering::Relaxed), BLOCKED.load(Ordering::Relaxed));
     let no_sigpipe = was_given_no_sigpipe();
@@ -305,8 +336,8 @@ pub fn start_as_given(command: &mut Command) {
     }
 }
 
-/// The same for a command that gets all signals that are sent to us (`pass_on_signals`): what we were given as ignored, and
-/// catch to pass it on, is ignored there.
+/// The same for a command that gets all signals that are sent to us (`pass_on_signals`): what we
+/// were given as ignored, and catch to pass it on, is ignored there.
 pub fn start_test_as_given(command: &mut Command) {
     start_as_given(command);
     let ignored = given_as_ignored();
@@ -322,13 +353,19 @@ pub fn start_test_as_given(command: &mut Command) {
     }
 }
 
-/// Lets a command start in a session of its own, with nothing of ours open but its standard streams.
+/// Lets a command start in a session of its own, with nothing of ours open but its standard
+/// streams.
 pub fn detach(command: &mut Command) {
     // SAFETY: only async-signal-safe calls that take no pointers.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
-            let all = libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+            let all = libc::syscall(
+                libc::SYS_close_range,
+                3,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_CLOEXEC,
+            );
             if all != 0 {
                 // Before Linux 5.11, or where a container does not know the call.
                 for number in 3..1024 {
@@ -340,13 +377,14 @@ pub fn detach(command: &mut Command) {
     }
 }
 
-/// Leaves a process behind that passes on what comes from each descriptor to the number beside it, until all are at their
-/// end. It is in a session of its own, is nobody's child, and holds nothing else. Whoever waits for the end of our own
-/// output waits for it, as for the process that still prints.
+/// Leaves a process behind that passes on what comes from each descriptor to the number beside it,
+/// until all are at their end. It is in a session of its own, is nobody's child, and holds nothing
+/// else. Whoever waits for the end of our own output waits for it, as for the process that still
+/// prints.
 pub fn pass_on_behind(pairs: &[(OwnedFd, i32)]) {
-    // SAFETY: after fork, the child makes only async-signal-safe calls and never returns from here: of the other threads of
-    // this process nothing is left but their memory, and their locks may be held for ever. The parent waits for the
-    // child just made, which ends at once.
+    // SAFETY: after fork, the child makes only async-signal-safe calls and never returns from here:
+    // of the other threads of this process nothing is left but their memory, and their locks may be
+    // held for ever. The parent waits for the child just made, which ends at once.
     unsafe {
         match libc::fork() {
             -1 => {}
@@ -360,7 +398,8 @@ pub fn pass_on_behind(pairs: &[(OwnedFd, i32)]) {
             child => {
                 while libc::waitpid(child, std::ptr::null_mut(), 0) < 0
                     && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-                {}
+                {
+                }
             }
         }
     }
@@ -405,10 +444,11 @@ unsafe fn keep_passing_on(pairs: &[(OwnedFd, i32)]) {
     }
 }
 
-/// Whether a file has been opened once and no more, to be written by whoever shares that: others who opened it would stand
-/// in the way of a lease.
+/// Whether a file has been opened once and no more, to be written by whoever shares that: others
+/// who opened it would stand in the way of a lease.
 pub fn is_opened_once(file: BorrowedFd) -> bool {
-    // SAFETY: these commands of fcntl take numbers. The lease is given back at once, before it can stop anyone.
+    // SAFETY: these commands of fcntl take numbers. The lease is given back at once, before it can
+    // stop anyone.
     unsafe {
         let is_leased = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0;
         if is_leased {
@@ -437,21 +477,23 @@ fn soft_limit(resource: Resource) -> u64 {
     if is_known { limit.rlim_cur } else { 0 }
 }
 
-/// Whether so little memory is allowed that deciding about a test could fail for want of it (`ulimit -v`, `ulimit -d`).
+/// Whether so little memory is allowed that deciding about a test could fail for want of it
+/// (`ulimit -v`, `ulimit -d`).
 pub fn lacks_memory() -> bool {
     const NEEDED: u64 = 256 << 20;
     [libc::RLIMIT_AS, libc::RLIMIT_DATA].into_iter().any(|resource| soft_limit(resource) < NEEDED)
 }
 
-/// Whether so few processes are allowed (`ulimit -u`) that our threads, which count as processes, would take them away from
-/// a test. The limit does not hold for root.
+/// Whether so few processes are allowed (`ulimit -u`) that our threads, which count as processes,
+/// would take them away from a test. The limit does not hold for root.
 pub fn lacks_processes() -> bool {
     const NEEDED: u64 = 64;
     user() != 0 && soft_limit(libc::RLIMIT_NPROC) < NEEDED
 }
 
-/// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the second number), and the
-/// permissions that their files do not get (`umask`). Limits that follow the machine's memory are left out.
+/// What the processes that we start are limited to (`ulimit`; a test can raise a limit up to the
+/// second number), and the permissions that their files do not get (`umask`). Limits that follow
+/// the machine's memory are left out.
 pub fn limits() -> ([(u64, u64); 10], u32) {
     const LIMITS: [Resource; 10] = [
         libc::RLIMIT_STACK,
@@ -471,8 +513,8 @@ pub fn limits() -> ([(u64, u64); 10], u32) {
         unsafe { libc::getrlimit(resource, &mut limit) };
         (limit.rlim_cur, limit.rlim_max)
     });
-    // SAFETY: umask takes no pointers and cannot fail. It can only be asked for by setting it; a file that another thread
-    // makes meanwhile gets fewer permissions, not more.
+    // SAFETY: umask takes no pointers and cannot fail. It can only be asked for by setting it; a
+    // file that another thread makes meanwhile gets fewer permissions, not more.
     let mask = unsafe {
         let mask = libc::umask(0o077);
         libc::umask(mask);
@@ -481,15 +523,16 @@ pub fn limits() -> ([(u64, u64); 10], u32) {
     (limits, mask)
 }
 
-/// What this process and those that it starts may do beyond other users, and how the kernel treats them: effective,
-/// permitted and inheritable capabilities, whether programs can give new ones, and the personality.
+/// What this process and those that it starts may do beyond other users, and how the kernel treats
+/// them: effective, permitted and inheritable capabilities, whether programs can give new ones, and
+/// the personality.
 pub fn powers() -> ([u32; 6], bool, i32) {
     const VERSION: u32 = 0x2008_0522;
     const ASK: libc::c_ulong = 0xffff_ffff;
     let header = [VERSION, 0];
     let mut sets = [0u32; 6];
-    // SAFETY: the header is that of the version with two sets of three numbers, which the kernel fills; both live through the
-    // call. The other calls take no pointers.
+    // SAFETY: the header is that of the version with two sets of three numbers, which the kernel
+    // fills; both live through the call. The other calls take no pointers.
     unsafe {
         libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr());
         (sets, libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1, libc::personality(ASK))

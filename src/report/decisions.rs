@@ -12,8 +12,12 @@ const WIDEST: usize = 48;
 pub fn write(out: &mut impl Write, decisions: &[Decision], colour: bool) -> io::Result<()> {
     let style = Style::new(colour);
     let commands: Vec<String> = decisions.iter().map(shown_command).collect();
-    let width =
-        commands.iter().map(|command| command.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    let width = commands
+        .iter()
+        .map(|command| command.chars().count())
+        .filter(|width| *width <= WIDEST)
+        .max()
+        .unwrap_or(0);
     for (decision, command) in decisions.iter().zip(&commands) {
         line(out, decision, command, width, style)?;
     }
@@ -28,15 +32,25 @@ fn shown_command(decision: &Decision) -> String {
     }
 }
 
-fn line(out: &mut impl Write, decision: &Decision, command: &str, width: usize, style: Style) -> io::Result<()> {
+fn line(
+    out: &mut impl Write,
+    decision: &Decision,
+    command: &str,
+    width: usize,
+    style: Style,
+) -> io::Result<()> {
     let Style { bold, dim, red, green, yellow, plain } = style;
     let (colour, verdict, took) = match decision.decision {
         Verdict::Reused => (green, "reused", format!("saved {}", duration(decision.saved_ms))),
         Verdict::Executed => (yellow, "executed", duration(decision.duration_ms)),
     };
-    let alarm = if matches!(decision.audit, Some(Audit::Missed | Audit::Unstable)) { red } else { "" };
+    let alarm =
+        if matches!(decision.audit, Some(Audit::Missed | Audit::Unstable)) { red } else { "" };
     let end = if alarm.is_empty() { "" } else { plain };
-    let disturbed = decision.disturbed.as_deref().map_or(String::new(), |how| format!("; disturbed: {}", visible(how)));
+    let disturbed = decision
+        .disturbed
+        .as_deref()
+        .map_or(String::new(), |how| format!("; disturbed: {}", visible(how)));
     let (time, reason) = (time(decision.time), visible(&decision.reason));
     writeln!(
         out,
@@ -68,7 +82,8 @@ mod tests {
             disturbed: None,
             shadow: None,
         };
-        let decisions = [decision("./t a", Verdict::Reused, 0), decision("./longer", Verdict::Executed, 1)];
+        let decisions =
+            [decision("./t a", Verdict::Reused, 0), decision("./longer", Verdict::Executed, 1)];
         let mut text = Vec::new();
         write(&mut text, &decisions, false).unwrap();
         assert_eq!(

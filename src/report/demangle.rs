@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// A readable form beyond this helps nobody. A name of 300 letters can have one of many gigabytes: `b<b<…>, b<…>>`
-/// refers back to parts of itself.
+/// A readable form beyond this helps nobody. A name of 300 letters can have one of many gigabytes:
+/// `b<b<…>, b<…>>` refers back to parts of itself.
 const LONGEST: usize = 1 << 16;
 
 /// The readable form of a symbol's name; the name itself where there is none.
@@ -19,7 +19,10 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
 }
 
 fn demangle_cpp(name: &str, out: &mut Bounded) -> Option<()> {
-    cpp_demangle::Symbol::new(name).ok()?.structured_demangle(out, &cpp_demangle::DemangleOptions::default()).ok()
+    cpp_demangle::Symbol::new(name)
+        .ok()?
+        .structured_demangle(out, &cpp_demangle::DemangleOptions::default())
+        .ok()
 }
 
 /// Text up to a certain length.
@@ -43,7 +46,10 @@ mod tests {
     fn readable_names() {
         assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
         assert_eq!(demangle("main"), "main");
-        assert_eq!(demangle("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"), "core::fmt::Formatter::write_str");
+        assert_eq!(
+            demangle("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"),
+            "core::fmt::Formatter::write_str"
+        );
     }
 
     #[test]

@@ -84,7 +84,8 @@ pub struct BinaryExplanation {
 pub struct ShownUse {
     pub argv: Vec<String>,
     pub run: ShownRun,
-    /// What has changed in the binary, or in the program that it is a library of; none if nothing has.
+    /// What has changed in the binary, or in the program that it is a library of; none if nothing
+    /// has.
     pub changed: Option<ShownProgram>,
     /// The program that has changed.
     pub program: Option<String>,
@@ -106,25 +107,43 @@ impl ShownRun {
 }
 
 /// Writes what would be done about a command, and why. `now` is in milliseconds since 1970.
-pub fn write(out: &mut impl Write, explanation: &Explanation, now: u64, colour: bool) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    explanation: &Explanation,
+    now: u64,
+    colour: bool,
+) -> io::Result<()> {
     let style = Style::new(colour);
     let Style { bold, green, yellow, plain, .. } = style;
     let verdict = match explanation.decision {
         "reused" => format!("{green}would be reused{plain}"),
         _ => format!("{yellow}would run{plain}"),
     };
-    writeln!(out, "{bold}{}{plain} {verdict}: {}", command(&explanation.argv), visible(&explanation.reason))?;
+    writeln!(
+        out,
+        "{bold}{}{plain} {verdict}: {}",
+        command(&explanation.argv),
+        visible(&explanation.reason)
+    )?;
     if let Some(run) = &explanation.reused {
         writeln!(out, "  since it ran {}", origin(&run.origin, now))?;
-        let took = run.duration_ms.map_or(String::new(), |time| format!("took {}, ", duration(time)));
+        let took =
+            run.duration_ms.map_or(String::new(), |time| format!("took {}, ", duration(time)));
         writeln!(out, "  {took}ended with {}", run.exit_code)?;
     } else if let Some(run) = &explanation.latest {
-        writeln!(out, "  it last ran {}, and ended with {}", origin(&run.origin, now), run.exit_code)?;
+        writeln!(
+            out,
+            "  it last ran {}, and ended with {}",
+            origin(&run.origin, now),
+            run.exit_code
+        )?;
     }
     if let Some(run) = &explanation.nearer {
         writeln!(out, "  compared with the nearest run, {}", origin(&run.origin, now))?;
     }
-    for refusal in explanation.refusals.iter().filter(|refusal| !explanation.reason.contains(*refusal)) {
+    for refusal in
+        explanation.refusals.iter().filter(|refusal| !explanation.reason.contains(*refusal))
+    {
         writeln!(out, "  that run could not be kept: {}", visible(refusal))?;
     }
     for difference in &explanation.differences {
@@ -144,18 +163,30 @@ pub fn write(out: &mut impl Write, explanation: &Explanation, now: u64, colour: 
 }
 
 /// Writes what is known of a binary.
-pub fn write_binary(out: &mut impl Write, shown: &BinaryExplanation, now: u64, colour: bool) -> io::Result<()> {
+pub fn write_binary(
+    out: &mut impl Write,
+    shown: &BinaryExplanation,
+    now: u64,
+    colour: bool,
+) -> io::Result<()> {
     let style = Style::new(colour);
     let Style { bold, red, plain, .. } = style;
     match (&shown.fingerprint, &shown.problem) {
-        (Some(fingerprint), _) => writeln!(out, "{bold}{}{plain}: fingerprint {fingerprint}", visible(&shown.binary))?,
+        (Some(fingerprint), _) => {
+            writeln!(out, "{bold}{}{plain}: fingerprint {fingerprint}", visible(&shown.binary))?
+        }
         (None, problem) => {
             let problem = visible(problem.as_deref().unwrap_or_default());
-            writeln!(out, "{bold}{}{plain}: {red}no fingerprint{plain}: {problem}", visible(&shown.binary))?;
+            writeln!(
+                out,
+                "{bold}{}{plain}: {red}no fingerprint{plain}: {problem}",
+                visible(&shown.binary)
+            )?;
         }
     }
     if !shown.levels.is_empty() {
-        let levels: Vec<String> = shown.levels.iter().map(|(level, count)| format!("{count} by {level}")).collect();
+        let levels: Vec<String> =
+            shown.levels.iter().map(|(level, count)| format!("{count} by {level}")).collect();
         writeln!(out, "  atoms: {}", levels.join(", "))?;
     }
     for refusal in shown.refusals.iter().take(MOST_REFUSALS) {
@@ -172,13 +203,24 @@ pub fn write_binary(out: &mut impl Write, shown: &BinaryExplanation, now: u64, c
 
 fn write_use(out: &mut impl Write, used: &ShownUse, now: u64, style: Style) -> io::Result<()> {
     let Style { bold, green, yellow, plain, .. } = style;
-    writeln!(out, "  last used by {bold}{}{plain}, {}", command(&used.argv), origin(&used.run.origin, now))?;
+    writeln!(
+        out,
+        "  last used by {bold}{}{plain}, {}",
+        command(&used.argv),
+        origin(&used.run.origin, now)
+    )?;
     match (&used.changed, &used.program) {
         (Some(changed), name) => {
             let name = name.as_deref().unwrap_or("the program");
-            writeln!(out, "  {yellow}changed since then{plain} ({}): tests that use it would run", visible(name))?;
+            writeln!(
+                out,
+                "  {yellow}changed since then{plain} ({}): tests that use it would run",
+                visible(name)
+            )?;
             program::write(out, changed, "    ", style)
         }
-        (None, _) => writeln!(out, "  {green}unchanged since then{plain}: no test runs because of it"),
+        (None, _) => {
+            writeln!(out, "  {green}unchanged since then{plain}: no test runs because of it")
+        }
     }
 }

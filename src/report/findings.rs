@@ -56,7 +56,8 @@ impl Findings {
 /// Writes a line for each finding, and the sum of them.
 pub fn write(out: &mut impl Write, found: &Findings, colour: bool) -> io::Result<()> {
     let Style { bold, red, green, yellow, plain, .. } = Style::new(colour);
-    let width = found.findings.iter().map(|finding| finding.subject.chars().count()).max().unwrap_or(0);
+    let width =
+        found.findings.iter().map(|finding| finding.subject.chars().count()).max().unwrap_or(0);
     for finding in &found.findings {
         let (colour, state) = match finding.state {
             State::Works => (green, "works"),
@@ -64,13 +65,21 @@ pub fn write(out: &mut impl Write, found: &Findings, colour: bool) -> io::Result
             State::Broken => (red, "broken"),
         };
         let subject = visible(&finding.subject);
-        writeln!(out, "{colour}{state:<6}{plain}  {bold}{subject:<width$}{plain}  {}", visible(&finding.text))?;
+        writeln!(
+            out,
+            "{colour}{state:<6}{plain}  {bold}{subject:<width$}{plain}  {}",
+            visible(&finding.text)
+        )?;
     }
     let broken = found.findings.iter().filter(|finding| finding.state == State::Broken).count();
     match broken {
         0 => writeln!(out, "{green}Everything essential works.{plain}"),
         1 => writeln!(out, "{red}1 thing that is essential does not work.{plain}"),
-        count => writeln!(out, "{red}{} that are essential do not work.{plain}", counted(count as u64, "thing")),
+        count => writeln!(
+            out,
+            "{red}{} that are essential do not work.{plain}",
+            counted(count as u64, "thing")
+        ),
     }
 }
 
@@ -81,8 +90,12 @@ mod tests {
     #[test]
     fn what_is_broken_decides() {
         let found = |findings: &[Finding]| Findings::new(findings.to_vec());
-        let (works, note, broken) = (Finding::works("a", "x"), Finding::note("bb", "y"), Finding::broken("c", "z"));
-        assert!(found(&[works.clone(), note.clone()]).works && !found(&[works.clone(), broken.clone()]).works);
+        let (works, note, broken) =
+            (Finding::works("a", "x"), Finding::note("bb", "y"), Finding::broken("c", "z"));
+        assert!(
+            found(&[works.clone(), note.clone()]).works
+                && !found(&[works.clone(), broken.clone()]).works
+        );
         let mut text = Vec::new();
         write(&mut text, &found(&[works, note, broken]), false).unwrap();
         assert_eq!(

@@ -14,7 +14,8 @@ pub struct ShownFunctions {
 #[derive(Serialize)]
 pub struct ShownFunction {
     pub name: String,
-    /// The lines of the blocks that are different, as first and last ones; none without debug information.
+    /// The lines of the blocks that are different, as first and last ones; none without debug
+    /// information.
     pub lines: Vec<(u32, u32)>,
     /// How many blocks are different, and how many there are.
     pub changed: usize,
@@ -48,12 +49,16 @@ pub fn write(out: &mut impl Write, shown: &ShownFunctions) -> io::Result<()> {
         };
         let lines: Vec<String> = function.lines.iter().map(range).collect();
         match (&function.refusal, &function.lines[..]) {
-            (Some(reason), _) => writeln!(out, "`{name}` has changed and is taken as a whole: {reason}")?,
+            (Some(reason), _) => {
+                writeln!(out, "`{name}` has changed and is taken as a whole: {reason}")?
+            }
             (None, []) => writeln!(out, "in `{name}`, the change is in {count}")?,
             (None, [(first, last)]) if first == last => {
                 writeln!(out, "in `{name}`, the change is in line {first} ({count})")?;
             }
-            (None, _) => writeln!(out, "in `{name}`, the change is in lines {} ({count})", lines.join(", "))?,
+            (None, _) => {
+                writeln!(out, "in `{name}`, the change is in lines {} ({count})", lines.join(", "))?
+            }
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What Tasting would have done over a range of commits: the figures of `tasting history`.
 //!
-//! In: the commits, with what became of each test. Out: sums, JSON, and a summary as text or as Markdown.
+//! In: the commits, with what became of each test. Out: sums, JSON, and a summary as text or as
+//! Markdown.
 
 pub mod changes;
 mod summary;
@@ -151,7 +152,8 @@ impl History {
     }
 }
 
-/// What building and testing takes with Tasting, as a multiple of what it takes without; `None` where nothing was measured.
+/// What building and testing takes with Tasting, as a multiple of what it takes without; `None`
+/// where nothing was measured.
 pub fn ratio(with: u64, without: u64) -> Option<String> {
     share(with, without).filter(|_| with > 0).map(|ratio| format!("{ratio:.2}"))
 }
@@ -162,7 +164,9 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
     let sums = &shown.summary;
     for commit in shown.commits.iter().filter(|commit| commit.error.is_some()) {
         let (sha, subject) = (short(&commit.sha), visible(&commit.subject));
-        let error = visible(commit.error.as_deref().and_then(|error| error.lines().next()).unwrap_or_default());
+        let error = visible(
+            commit.error.as_deref().and_then(|error| error.lines().next()).unwrap_or_default(),
+        );
         writeln!(out, "{dim}{sha}{plain} {subject}: {error}")?;
     }
     writeln!(
@@ -174,7 +178,11 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
         duration(sums.total_ms),
         counted(sums.failures, "failure"),
     )?;
-    writeln!(out, "\n{bold}{:<10} {:>9} {:>11} {:>14}{plain}", "", "would run", "time saved", "time left")?;
+    writeln!(
+        out,
+        "\n{bold}{:<10} {:>9} {:>11} {:>14}{plain}",
+        "", "would run", "time saved", "time left"
+    )?;
     for Row { name, ran, saved, left, .. } in sums.rows() {
         writeln!(out, "{name:<10} {ran:>9} {saved:>11} {left:>14}")?;
     }
@@ -227,7 +235,12 @@ pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
         writeln!(out, "\n{}.", times.sentence())?;
     }
     for Miss { sha, name, exit_code, .. } in &sums.misses {
-        writeln!(out, "- missed at {}: `{}` (exit {exit_code})", short(sha), visible(name).replace('`', "'"))?;
+        writeln!(
+            out,
+            "- missed at {}: `{}` (exit {exit_code})",
+            short(sha),
+            visible(name).replace('`', "'")
+        )?;
     }
     Ok(())
 }
@@ -263,8 +276,10 @@ mod tests {
             test("a", [false, false, true, true], 0, Some(Audit::Same)),
             test("b`\n", [false, false, false, true], 3, Some(Audit::Missed)),
         ];
-        let commit = Commit { sha: "0123456789abcdef".into(), built: true, tests, ..Commit::default() };
-        let broken = Commit { sha: "f".into(), error: Some("no\nmore".into()), ..Commit::default() };
+        let commit =
+            Commit { sha: "0123456789abcdef".into(), built: true, tests, ..Commit::default() };
+        let broken =
+            Commit { sha: "f".into(), error: Some("no\nmore".into()), ..Commit::default() };
         History::new("p".into(), vec![commit, broken])
     }
 
@@ -272,12 +287,18 @@ mod tests {
     fn the_names_are_those_of_the_contract() {
         let json = serde_json::to_value(history()).unwrap();
         let test = &json["commits"][0]["tests"][0];
-        assert_eq!((&test["decision"]["whole"], &test["decision"]["static"]), (&"executed".into(), &"reused".into()));
+        assert_eq!(
+            (&test["decision"]["whole"], &test["decision"]["static"]),
+            (&"executed".into(), &"reused".into())
+        );
         assert!(test["name"] == "a" && test["exit_code"] == 0 && test["reason"] == "r");
         assert!(json["commits"][0]["built"] == true && json["commits"][1]["built"] == false);
         let summary = &json["summary"];
         assert_eq!((&summary["executions"], &summary["missed"]), (&2.into(), &1.into()));
-        assert_eq!((&summary["reused"]["static"], &summary["reused"]["executed"]), (&1.into(), &2.into()));
+        assert_eq!(
+            (&summary["reused"]["static"], &summary["reused"]["executed"]),
+            (&1.into(), &2.into())
+        );
         let back: History = serde_json::from_value(json).unwrap();
         assert_eq!(back.commits[0].tests[1].exit_code, 3);
     }
@@ -288,11 +309,23 @@ mod tests {
         let at = |decision, audit| Some(AtLevel { decision, exit_code: 3, audit });
         shown.commits[0].tests[0].ast = at(Verdict::Executed, None);
         shown.commits[0].tests[1].ast = at(Verdict::Reused, Some(Audit::Missed));
-        let times = Times { plain_ms: 100, reusing_ms: 50, plain_cpu_ms: 80, reusing_cpu_ms: 20, other_ends: 1 };
+        let times = Times {
+            plain_ms: 100,
+            reusing_ms: 50,
+            plain_cpu_ms: 80,
+            reusing_cpu_ms: 20,
+            other_ends: 1,
+        };
         shown.commits.iter_mut().for_each(|commit| commit.times = Some(times));
         let shown = History::new(shown.project, shown.commits);
-        assert_eq!(shown.summary.rows().last().map(|row| (row.name, row.ran.clone())), Some(("ast", "50.0%".into())));
-        assert_eq!((shown.summary.missed, shown.summary.misses[1].level.as_deref()), (2, Some("ast")));
+        assert_eq!(
+            shown.summary.rows().last().map(|row| (row.name, row.ran.clone())),
+            Some(("ast", "50.0%".into()))
+        );
+        assert_eq!(
+            (shown.summary.missed, shown.summary.misses[1].level.as_deref()),
+            (2, Some("ast"))
+        );
         let mut text = Vec::new();
         write(&mut text, &shown, false).unwrap();
         let text = String::from_utf8(text).unwrap();
@@ -322,6 +355,9 @@ mod tests {
         let mut text = Vec::new();
         write_markdown(&mut text, &history()).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("| executed | 0.0% | 100.0% | 0 ms |") && text.contains("`b'\\n`"), "{text}");
+        assert!(
+            text.contains("| executed | 0.0% | 100.0% | 0 ms |") && text.contains("`b'\\n`"),
+            "{text}"
+        );
     }
 }

@@ -28,7 +28,11 @@ pub fn write(out: &mut impl Write, suite: &ShownSuite, harness: &str) -> io::Res
 
 fn write_test(out: &mut impl Write, test: &ShownTest, class: &str) -> io::Result<()> {
     let name = escaped(test.name.as_bytes());
-    writeln!(out, "<testcase name=\"{name}\" classname=\"{class}\" time=\"{}\">", seconds(test.duration_ms))?;
+    writeln!(
+        out,
+        "<testcase name=\"{name}\" classname=\"{class}\" time=\"{}\">",
+        seconds(test.duration_ms)
+    )?;
     let property = |out: &mut dyn Write, name: &str, value: &str| {
         writeln!(out, "<property name=\"tasting.{name}\" value=\"{}\"/>", escaped(value.as_bytes()))
     };
@@ -37,7 +41,8 @@ fn write_test(out: &mut impl Write, test: &ShownTest, class: &str) -> io::Result
     property(out, "reason", &test.reason)?;
     property(out, "saved_ms", &test.saved_ms.to_string())?;
     writeln!(out, "</properties>")?;
-    let exit = test.exit_code.map_or_else(|| "failed".to_owned(), |code| format!("exit status {code}"));
+    let exit =
+        test.exit_code.map_or_else(|| "failed".to_owned(), |code| format!("exit status {code}"));
     match test.end {
         Some("failed") => writeln!(out, "<failure message=\"{}\"/>", escaped(exit.as_bytes()))?,
         Some("not run") => writeln!(out, "<error message=\"not run\"/>")?,

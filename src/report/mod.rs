@@ -1,4 +1,5 @@
-//! What people and machines are shown. In: records, manifests, decisions, comparisons. Out: text and JSON.
+//! What people and machines are shown. In: records, manifests, decisions, comparisons. Out: text
+//! and JSON.
 
 pub mod decisions;
 pub mod demangle;

@@ -1,7 +1,9 @@
-//! The page of `tasting report` and `tasting history -o`: one file, with nothing loaded from elsewhere.
+//! The page of `tasting report` and `tasting history -o`: one file, with nothing loaded from
+//! elsewhere.
 //!
-//! In: commits and tests, with what became of each ([`Content`]). Out: HTML. What does not fit on a screen (the matrix) is drawn by
-//! a script from data in the page; everything else is there without it. All escaping is maud's and serde's.
+//! In: commits and tests, with what became of each ([`Content`]). Out: HTML. What does not fit on a
+//! screen (the matrix) is drawn by a script from data in the page; everything else is there without
+//! it. All escaping is maud's and serde's.
 
 mod costs;
 mod data;
@@ -201,8 +203,11 @@ fn over_commits(history: &History) -> Markup {
         commit.tests.iter().filter(|test| counts(test)).map(|test| test.duration_ms).sum::<u64>()
     };
     let is_run = |test: &Test| test.decision.executed == Verdict::Executed;
-    let bars: Vec<(u64, u64)> =
-        history.commits.iter().map(|commit| (spent(commit, |_| true), spent(commit, is_run))).collect();
+    let bars: Vec<(u64, u64)> = history
+        .commits
+        .iter()
+        .map(|commit| (spent(commit, |_| true), spent(commit, is_run)))
+        .collect();
     let most = bars.iter().map(|(all, _)| *all).max().unwrap_or(0).max(1) as f64;
     let height = |milliseconds: u64| format!("{:.2}", milliseconds as f64 * 100.0 / most);
     let top = |milliseconds: u64| format!("{:.2}", 100.0 - milliseconds as f64 * 100.0 / most);

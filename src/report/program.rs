@@ -90,7 +90,8 @@ impl ShownChange {
                 What::Added => "added",
                 What::Removed => "removed",
             },
-            demangled: Some(demangle(&change.name).into_owned()).filter(|name| *name != change.name),
+            demangled: Some(demangle(&change.name).into_owned())
+                .filter(|name| *name != change.name),
             name: change.name,
             kind: kind_name(change.kind),
             level: level_name(change.level),
@@ -118,9 +119,13 @@ impl ShownChange {
     /// What has become of it.
     fn fate(&self) -> String {
         match self.what {
-            "changed" if self.level == "file" => "is different, and was compared as a whole".to_owned(),
+            "changed" if self.level == "file" => {
+                "is different, and was compared as a whole".to_owned()
+            }
             "changed" => format!("{} is different", self.kind),
-            "other references" if self.references.is_empty() => format!("{} has more or fewer references", self.kind),
+            "other references" if self.references.is_empty() => {
+                format!("{} has more or fewer references", self.kind)
+            }
             "other references" => format!("{} {}", self.kind, self.exchanged()),
             "added" => format!("{} is new", self.kind),
             _ => format!("{} is gone", self.kind),
@@ -130,7 +135,11 @@ impl ShownChange {
     fn exchanged(&self) -> String {
         let pair = |reference: &ShownReference| {
             let [before, now] = [&reference.before, &reference.now].map(|name| quoted(name));
-            if before == now { format!("uses another {now}") } else { format!("uses {now} in place of {before}") }
+            if before == now {
+                format!("uses another {now}")
+            } else {
+                format!("uses {now} in place of {before}")
+            }
         };
         let named: Vec<String> = self.references.iter().take(MOST_REFERENCES).map(pair).collect();
         let more = self.references.len().saturating_sub(MOST_REFERENCES);
@@ -149,7 +158,12 @@ fn quoted(name: &str) -> String {
 }
 
 /// Writes what has changed, indented.
-pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut impl Write,
+    program: &ShownProgram,
+    indent: &str,
+    style: Style,
+) -> io::Result<()> {
     let Style { bold, dim, plain, .. } = style;
     if let Some(note) = &program.note {
         return writeln!(out, "{indent}it was compared as a whole: {}", visible(note));
@@ -172,10 +186,16 @@ pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: 
         writeln!(out, "{indent}not more finely: {}", visible(refusal))?;
     }
     if program.frame {
-        writeln!(out, "{indent}the binary as a whole is another one: its machine, kind, loader or options")?;
+        writeln!(
+            out,
+            "{indent}the binary as a whole is another one: its machine, kind, loader or options"
+        )?;
     }
     if program.roots {
-        writeln!(out, "{indent}it starts in other places or in another order (constructors, exported symbols)")?;
+        writeln!(
+            out,
+            "{indent}it starts in other places or in another order (constructors, exported symbols)"
+        )?;
     }
     if program.atoms.is_empty() && !program.frame && !program.roots {
         writeln!(
@@ -186,7 +206,8 @@ pub fn write(out: &mut impl Write, program: &ShownProgram, indent: &str, style: 
     Ok(())
 }
 
-/// `main → parse → table`. What every program starts with is left out; nothing to tell of a start itself.
+/// `main → parse → table`. What every program starts with is left out; nothing to tell of a start
+/// itself.
 fn chain(names: &[String]) -> Option<String> {
     let names = match names {
         [start, rest @ ..] if start == "_start" && !rest.is_empty() => rest,
@@ -222,7 +243,8 @@ mod tests {
 
     fn text(comparison: Comparison) -> String {
         let mut text = Vec::new();
-        write(&mut text, &ShownProgram::new(comparison, Vec::new(), &[]), "  ", Style::default()).unwrap();
+        write(&mut text, &ShownProgram::new(comparison, Vec::new(), &[]), "  ", Style::default())
+            .unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -241,7 +263,8 @@ mod tests {
 
     #[test]
     fn much_is_cut_short() {
-        let changes = (0..MOST_ATOMS + 5).map(|number| change(What::Added, &format!("f{number}"))).collect();
+        let changes =
+            (0..MOST_ATOMS + 5).map(|number| change(What::Added, &format!("f{number}"))).collect();
         let text = text(Comparison { changes, ..Comparison::default() });
         assert!(text.ends_with("  and 5 more (--json lists all)\n"), "{text}");
         let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();

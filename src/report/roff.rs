@@ -1,7 +1,8 @@
-//! Pages of the manual from the same text as the book: Markdown, as far as our documentation uses it, in roff.
+//! Pages of the manual from the same text as the book: Markdown, as far as our documentation uses
+//! it, in roff.
 //!
-//! In: a page of `docs/`. Out: the body of a man page. Headings, paragraphs, lists, tables and blocks of code are known; what
-//! leads to other pages is left as its words.
+//! In: a page of `docs/`. Out: the body of a man page. Headings, paragraphs, lists, tables and
+//! blocks of code are known; what leads to other pages is left as its words.
 
 /// The page of the manual that a text of the book makes.
 pub fn page(name: &str, section: u8, purpose: &str, markdown: &str) -> String {
@@ -91,10 +92,13 @@ impl Writer {
         }
     }
 
-    /// A row of a table: its first cell names what the others are about. The head says nothing that the page does not.
+    /// A row of a table: its first cell names what the others are about. The head says nothing that
+    /// the page does not.
     fn row(&mut self, row: &str) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let is_rule = cells.iter().all(|cell| !cell.is_empty() && cell.chars().all(|letter| "-: ".contains(letter)));
+        let is_rule = cells
+            .iter()
+            .all(|cell| !cell.is_empty() && cell.chars().all(|letter| "-: ".contains(letter)));
         if !self.in_table || is_rule {
             return;
         }
@@ -119,7 +123,11 @@ fn quoted(text: &str) -> String {
 
 /// Text without markup.
 fn plain(text: &str) -> String {
-    text.replace('\\', "\\e").replace('-', "\\-").replace('`', "\\(ga").replace('^', "\\(ha").replace('~', "\\(ti")
+    text.replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('`', "\\(ga")
+        .replace('^', "\\(ha")
+        .replace('~', "\\(ti")
 }
 
 /// Code and bold words in bold, emphasised ones in italics, links as their words.

@@ -53,20 +53,33 @@ const WIDEST: usize = 40;
 pub fn write(out: &mut impl Write, shown: &ShownSettings, colour: bool) -> io::Result<()> {
     let Style { bold, dim, red, plain, .. } = Style::new(colour);
     writeln!(out, "{bold}project{plain}  {}", visible(&shown.root))?;
-    let row = |setting: &ShownSetting| (setting.name.clone(), setting.text(), setting.source.clone());
+    let row =
+        |setting: &ShownSetting| (setting.name.clone(), setting.text(), setting.source.clone());
     let rows: Vec<(String, String, String)> = shown.settings.iter().map(row).collect();
-    let widest = |column: fn(&(String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
-    let (names, values) = (widest(|row| row.0.len()), widest(|row| row.1.chars().count()).min(WIDEST));
+    let widest =
+        |column: fn(&(String, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
+    let (names, values) =
+        (widest(|row| row.0.len()), widest(|row| row.1.chars().count()).min(WIDEST));
     for (name, value, source) in &rows {
         let dimmed = if source == "default" { dim } else { "" };
         let end = if dimmed.is_empty() { "" } else { plain };
-        writeln!(out, "{bold}{name:<names$}{plain}  {dimmed}{:<values$}  {source}{end}", visible(value))?;
+        writeln!(
+            out,
+            "{bold}{name:<names$}{plain}  {dimmed}{:<values$}  {source}{end}",
+            visible(value)
+        )?;
     }
-    writeln!(out, "{bold}variables that do not count{plain}, beside those under environment.ignore:")?;
+    writeln!(
+        out,
+        "{bold}variables that do not count{plain}, beside those under environment.ignore:"
+    )?;
     for ignored in &shown.ignored {
         writeln!(out, "  {}: {dim}{}{plain}", ignored.when, ignored.patterns.join(" "))?;
     }
-    shown.problems.iter().try_for_each(|problem| writeln!(out, "{red}problem:{plain} {}", visible(problem)))
+    shown
+        .problems
+        .iter()
+        .try_for_each(|problem| writeln!(out, "{red}problem:{plain} {}", visible(problem)))
 }
 
 fn value(value: &Value) -> String {

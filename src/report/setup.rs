@@ -68,14 +68,21 @@ pub fn write(out: &mut impl Write, setup: &Setup, colour: bool) -> io::Result<()
             match file.state {
                 SetupState::Written => writeln!(out, "  {green}written{plain} to {path}")?,
                 SetupState::Present => writeln!(out, "  {path} has the lines for it")?,
-                SetupState::Suggested => writeln!(out, "  lines for {path} (`tasting init --write` adds them)")?,
-                SetupState::ByHand => writeln!(out, "  {yellow}by hand{plain} into {path}, which is there already")?,
+                SetupState::Suggested => {
+                    writeln!(out, "  lines for {path} (`tasting init --write` adds them)")?
+                }
+                SetupState::ByHand => {
+                    writeln!(out, "  {yellow}by hand{plain} into {path}, which is there already")?
+                }
             }
             if matches!(file.state, SetupState::Suggested | SetupState::ByHand) {
                 file.lines.lines().try_for_each(|line| writeln!(out, "    {}", visible(line)))?;
             }
         }
     }
-    setup.notes.iter().try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))?;
+    setup
+        .notes
+        .iter()
+        .try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))?;
     setup.trial.iter().try_for_each(|trial| trial::write(out, trial, colour))
 }

@@ -90,7 +90,8 @@ impl Shown {
             Target::Symbol(symbol) => record.symbols[symbol as usize].name.to_owned(),
         };
         for (atom, references) in record.atoms_with_references() {
-            let source = (atom.line > 0).then(|| format!("{}:{}", record.files[atom.file as usize], atom.line));
+            let source = (atom.line > 0)
+                .then(|| format!("{}:{}", record.files[atom.file as usize], atom.line));
             self.atoms.push(ShownAtom {
                 refs: references.iter().map(|reference| name(reference.target)).collect(),
                 object: object.clone(),
@@ -113,10 +114,14 @@ impl Shown {
         let mut shown = Shown::new(file, "binary");
         let starts = manifest.edge_starts();
         let name = |node: u32| manifest.nodes[node as usize].name.to_string();
-        for ((index, node), global) in manifest.nodes.iter().enumerate().zip(global_hashes(manifest)) {
+        for ((index, node), global) in
+            manifest.nodes.iter().enumerate().zip(global_hashes(manifest))
+        {
             let edges = &manifest.edges[starts[index] as usize..starts[index + 1] as usize];
-            let object = (node.input > 0).then(|| manifest.inputs[node.input as usize - 1].to_string());
-            let source = (node.line > 0).then(|| format!("{}:{}", manifest.files[node.file as usize], node.line));
+            let object =
+                (node.input > 0).then(|| manifest.inputs[node.input as usize - 1].to_string());
+            let source = (node.line > 0)
+                .then(|| format!("{}:{}", manifest.files[node.file as usize], node.line));
             shown.atoms.push(ShownAtom {
                 refs: edges.iter().map(|edge| name(edge.node)).collect(),
                 global: Some(global.to_string()),

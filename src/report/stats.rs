@@ -116,12 +116,18 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     let Style { bold, green, yellow, plain, .. } = style;
     let stats = &shown.stats;
     let all = counted(stats.reused + stats.executed, "run");
-    let of_all = shown.share.map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
+    let of_all =
+        shown.share.map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
     writeln!(out, "{bold}reused{plain}      {green}{}{plain}{of_all}", stats.reused)?;
     if stats.reused_shared > 0 {
         writeln!(out, "            {} of other machines", stats.reused_shared)?;
     }
-    writeln!(out, "{bold}executed{plain}    {yellow}{}{plain}, in {}", stats.executed, duration(stats.executed_ms))?;
+    writeln!(
+        out,
+        "{bold}executed{plain}    {yellow}{}{plain}, in {}",
+        stats.executed,
+        duration(stats.executed_ms)
+    )?;
     counts(out, &stats.reasons)?;
     if !stats.not_kept.is_empty() {
         let all = stats.not_kept.values().sum::<u64>();
@@ -134,7 +140,8 @@ pub fn write(out: &mut impl Write, shown: &ShownStats, colour: bool) -> io::Resu
     quarantine(out, shown, style)?;
     disturbed(out, shown, style)?;
     let ShownStore { path, results, bytes, limit } = &shown.store;
-    let part = share(*bytes, *limit).map_or(String::new(), |share| format!(" ({})", percent(share)));
+    let part =
+        share(*bytes, *limit).map_or(String::new(), |share| format!(" ({})", percent(share)));
     writeln!(
         out,
         "{bold}store{plain}       {} of {}{part}, {}, in {}",
@@ -157,10 +164,15 @@ fn objects(out: &mut impl Write, shown: &ShownObjects, style: Style) -> io::Resu
     if all == 0 && *objects == 0 {
         return Ok(());
     }
-    let of_all = share(*reused, all).map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
+    let of_all = share(*reused, all)
+        .map_or(String::new(), |share| format!(" of {all} ({})", percent(share)));
     let kept = format!("{} of {}, {}", size(*bytes), size(*limit), counted(*objects, "object"));
-    let of_others = if *shared > 0 { format!(", {shared} of other machines") } else { String::new() };
-    writeln!(out, "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}{of_others}; {kept}")
+    let of_others =
+        if *shared > 0 { format!(", {shared} of other machines") } else { String::new() };
+    writeln!(
+        out,
+        "{bold}objects{plain}     {green}{reused}{plain} reused{of_all}{of_others}; {kept}"
+    )
 }
 
 /// How often each code was met, the most frequent first.
@@ -178,9 +190,13 @@ fn audits(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<
     let Style { bold, red, plain, .. } = style;
     let stats = &shown.stats;
     let Some(miss_rate) = shown.miss_rate else {
-        return writeln!(out, "{bold}audits{plain}      none, so no miss rate is known (tasting run --audit 5%)");
+        return writeln!(
+            out,
+            "{bold}audits{plain}      none, so no miss rate is known (tasting run --audit 5%)"
+        );
     };
-    let same = stats.audits - stats.audits_missed.saturating_add(stats.audits_unstable).min(stats.audits);
+    let same =
+        stats.audits - stats.audits_missed.saturating_add(stats.audits_unstable).min(stats.audits);
     let found = if stats.audits_missed > 0 { red } else { "" };
     let end = if found.is_empty() { "" } else { plain };
     writeln!(
@@ -195,10 +211,13 @@ fn audits(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Result<
     )
 }
 
-/// What shadow mode would have saved, and whether it would have been right; nothing where no test ran so.
+/// What shadow mode would have saved, and whether it would have been right; nothing where no test
+/// ran so.
 fn shadow(out: &mut impl Write, stats: &Stats, style: Style) -> io::Result<()> {
     let Style { bold, red, plain, .. } = style;
-    let Some(reused) = share(stats.shadow_reused.executed, stats.shadow_runs) else { return Ok(()) };
+    let Some(reused) = share(stats.shadow_reused.executed, stats.shadow_runs) else {
+        return Ok(());
+    };
     let (colour, end) = if stats.shadow_missed > 0 { (red, plain) } else { ("", "") };
     writeln!(
         out,
@@ -211,7 +230,11 @@ fn shadow(out: &mut impl Write, stats: &Stats, style: Style) -> io::Result<()> {
         stats.shadow_missed,
     )?;
     for (name, reused) in Granularities::<u64>::NAMES.iter().zip(stats.shadow_reused.values()) {
-        writeln!(out, "            {name:<8} {}", share(*reused, stats.shadow_runs).map_or(String::new(), percent))?;
+        writeln!(
+            out,
+            "            {name:<8} {}",
+            share(*reused, stats.shadow_runs).map_or(String::new(), percent)
+        )?;
     }
     Ok(())
 }
@@ -224,7 +247,8 @@ fn quarantine(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Res
     writeln!(out, "{bold}quarantine{plain}  {}", counted(shown.quarantine.len() as u64, "test"))?;
     for mark in &shown.quarantine {
         let passes = if mark.passes_left == 1 { "pass" } else { "passes" };
-        let (command, reason, since) = (command(&mark.argv), visible(&mark.reason), time(mark.since));
+        let (command, reason, since) =
+            (command(&mark.argv), visible(&mark.reason), time(mark.since));
         writeln!(
             out,
             "            {command}: {reason}; {} more {passes} needed {dim}(since {since}){plain}",
@@ -246,7 +270,8 @@ fn disturbed(out: &mut impl Write, shown: &ShownStats, style: Style) -> io::Resu
             Treatment::Untraced => "not traced",
             Treatment::Unwatched => "not watched, so never reused",
         };
-        let (command, reason, since) = (command(&test.argv), visible(&test.reason), time(test.since));
+        let (command, reason, since) =
+            (command(&test.argv), visible(&test.reason), time(test.since));
         writeln!(out, "            {command}: {reason}; {treatment} {dim}(since {since}){plain}")?;
     }
     Ok(())
@@ -273,7 +298,13 @@ mod tests {
 
     #[test]
     fn nothing_yet_makes_no_claims() {
-        let shown = ShownStats::new(Stats::default(), Vec::new(), Vec::new(), store(), ShownObjects::default());
+        let shown = ShownStats::new(
+            Stats::default(),
+            Vec::new(),
+            Vec::new(),
+            store(),
+            ShownObjects::default(),
+        );
         assert_eq!(
             text(&shown),
             "reused      0\nexecuted    0, in 0 ms\ntime saved  0 ms\n\
@@ -302,8 +333,13 @@ mod tests {
             not_kept,
             ..Stats::default()
         };
-        let mark =
-            Mark { test: Hash::default(), since: 0, reason: "r".into(), argv: vec!["./t".into()], passes_left: 1 };
+        let mark = Mark {
+            test: Hash::default(),
+            since: 0,
+            reason: "r".into(),
+            argv: vec!["./t".into()],
+            passes_left: 1,
+        };
         let disturbed = Disturbed {
             test: Hash::default(),
             since: 0,
@@ -311,7 +347,8 @@ mod tests {
             argv: vec!["./u".into()],
             treatment: Treatment::Untraced,
         };
-        let shown = ShownStats::new(stats, vec![mark], vec![disturbed], store(), ShownObjects::default());
+        let shown =
+            ShownStats::new(stats, vec![mark], vec![disturbed], store(), ShownObjects::default());
         let text = text(&shown);
         for line in [
             "reused      36 of 48 runs (75.0%)",
@@ -327,7 +364,10 @@ mod tests {
             assert!(text.contains(line), "{line:?} is not in {text}");
         }
         let json = serde_json::to_value(&shown).unwrap();
-        assert_eq!((&json["reused"], &json["share"], &json["miss_rate"]), (&36.into(), &0.75.into(), &0.125.into()));
+        assert_eq!(
+            (&json["reused"], &json["share"], &json["miss_rate"]),
+            (&36.into(), &0.75.into(), &0.125.into())
+        );
         assert_eq!(json["disturbed"][0]["treatment"], "untraced");
     }
 }

@@ -1,4 +1,5 @@
-//! What came of a suite: as JSON all tests and the sums, as text the sums, what ran and why, and what failed.
+//! What came of a suite: as JSON all tests and the sums, as text the sums, what ran and why, and
+//! what failed.
 
 use super::style::Style;
 use super::units::{counted, duration, visible};
@@ -62,7 +63,9 @@ pub struct ShownSuite {
 
 impl ShownSuite {
     pub fn new(tests: Vec<ShownTest>, dry_run: bool) -> ShownSuite {
-        let count = |fits: &dyn Fn(&ShownTest) -> bool| tests.iter().filter(|test| fits(test)).count() as u64;
+        let count = |fits: &dyn Fn(&ShownTest) -> bool| {
+            tests.iter().filter(|test| fits(test)).count() as u64
+        };
         let summary = Summary {
             total: tests.len() as u64,
             reused: count(&|test| test.decision == "reused"),
@@ -88,7 +91,8 @@ pub fn write(out: &mut impl Write, suite: &ShownSuite, colour: bool) -> io::Resu
     }
     let Summary { total, reused, executed, failed, skipped, saved_ms } = suite.summary;
     let runs = if suite.dry_run { "would run" } else { "ran" };
-    let saved = if saved_ms == 0 { String::new() } else { format!(", {} saved", duration(saved_ms)) };
+    let saved =
+        if saved_ms == 0 { String::new() } else { format!(", {} saved", duration(saved_ms)) };
     let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
     writeln!(
         out,
@@ -103,8 +107,14 @@ pub fn write(out: &mut impl Write, suite: &ShownSuite, colour: bool) -> io::Resu
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, tests)| std::cmp::Reverse(tests.len()));
     for (sort, tests) in reasons {
-        let example = tests.first().map(|test| format!("{}: {}", visible(&test.name), visible(&test.reason)));
-        writeln!(out, "  {:>5} {runs}  {sort}  {dim}({}){plain}", tests.len(), example.unwrap_or_default())?;
+        let example =
+            tests.first().map(|test| format!("{}: {}", visible(&test.name), visible(&test.reason)));
+        writeln!(
+            out,
+            "  {:>5} {runs}  {sort}  {dim}({}){plain}",
+            tests.len(),
+            example.unwrap_or_default()
+        )?;
     }
     for test in suite.tests.iter().filter(|test| test.has_failed()).take(MOST_NAMES) {
         writeln!(out, "  {red}{}{plain}  {}", test.end.unwrap_or_default(), visible(&test.name))?;
@@ -138,8 +148,11 @@ mod tests {
 
     #[test]
     fn sums_reasons_and_failures_are_shown() {
-        let tests =
-            vec![test("a", "reused", "passed"), test("b\n", "executed", "failed"), test("c", "executed", "passed")];
+        let tests = vec![
+            test("a", "reused", "passed"),
+            test("b\n", "executed", "failed"),
+            test("c", "executed", "passed"),
+        ];
         let suite = ShownSuite::new(tests, false);
         let mut text = Vec::new();
         write(&mut text, &suite, false).unwrap();

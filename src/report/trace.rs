@@ -1,7 +1,8 @@
-//! The latest run of tests as a trace for chrome://tracing and Perfetto: who ran beside whom, and for how long.
+//! The latest run of tests as a trace for chrome://tracing and Perfetto: who ran beside whom, and
+//! for how long.
 //!
-//! In: decisions, as they are in the log. Out: those of the latest run, and events in Chrome's format, one lane for each test that
-//! ran at the same time.
+//! In: decisions, as they are in the log. Out: those of the latest run, and events in Chrome's
+//! format, one lane for each test that ran at the same time.
 
 use crate::model::{Decision, Verdict};
 use serde_json::{Value, json};
@@ -85,16 +86,31 @@ mod tests {
 
     #[test]
     fn tests_at_the_same_time_have_lanes_of_their_own() {
-        let decisions =
-            [decision("a", 100, 300), decision("b", 150, 200), decision("c", 250, 400), decision("d", 400, 400)];
+        let decisions = [
+            decision("a", 100, 300),
+            decision("b", 150, 200),
+            decision("c", 250, 400),
+            decision("d", 400, 400),
+        ];
         let shown = events(&decisions, |decision| decision.argv[0].clone());
-        let lanes: Vec<(&str, u64, u64)> = shown["traceEvents"].as_array().unwrap().iter().map(lane).collect();
-        assert_eq!(lanes, [("a", 1, 100_000), ("b", 2, 150_000), ("c", 2, 250_000), ("d", 1, 400_000)]);
-        assert_eq!((&shown["traceEvents"][3]["cat"], &shown["traceEvents"][3]["dur"]), (&json!("reused"), &json!(100)));
+        let lanes: Vec<(&str, u64, u64)> =
+            shown["traceEvents"].as_array().unwrap().iter().map(lane).collect();
+        assert_eq!(
+            lanes,
+            [("a", 1, 100_000), ("b", 2, 150_000), ("c", 2, 250_000), ("d", 1, 400_000)]
+        );
+        assert_eq!(
+            (&shown["traceEvents"][3]["cat"], &shown["traceEvents"][3]["dur"]),
+            (&json!("reused"), &json!(100))
+        );
     }
 
     fn lane(event: &Value) -> (&str, u64, u64) {
-        (event["name"].as_str().unwrap(), event["tid"].as_u64().unwrap(), event["ts"].as_u64().unwrap())
+        (
+            event["name"].as_str().unwrap(),
+            event["tid"].as_u64().unwrap(),
+            event["ts"].as_u64().unwrap(),
+        )
     }
 
     #[test]
@@ -106,7 +122,8 @@ mod tests {
             decision("slow", long - 50, long + 3 * PAUSE),
             decision("last", long + 3 * PAUSE, long + 4 * PAUSE),
         ];
-        let names: Vec<String> = latest_run(log).into_iter().map(|decision| decision.argv[0].clone()).collect();
+        let names: Vec<String> =
+            latest_run(log).into_iter().map(|decision| decision.argv[0].clone()).collect();
         assert_eq!(names, ["short", "slow", "last"]);
         assert!(latest_run(Vec::new()).is_empty());
     }

@@ -1,4 +1,5 @@
-//! What was moved between stores, and what a remote store holds: for `tasting push`, `tasting pull` and `tasting stats --remote`.
+//! What was moved between stores, and what a remote store holds: for `tasting push`, `tasting pull`
+//! and `tasting stats --remote`.
 
 use super::style::Style;
 use super::units::{counted, size, visible};
@@ -56,12 +57,24 @@ pub fn write_pulled(out: &mut impl Write, shown: &ShownTransfer, colour: bool) -
     write(out, shown, colour, "fetched", "from")
 }
 
-fn write(out: &mut impl Write, shown: &ShownTransfer, colour: bool, done: &str, way: &str) -> io::Result<()> {
+fn write(
+    out: &mut impl Write,
+    shown: &ShownTransfer,
+    colour: bool,
+    done: &str,
+    way: &str,
+) -> io::Result<()> {
     let Style { bold, dim, plain, .. } = Style::new(colour);
     let ShownTransfer { remote, outcomes, tests, objects, bytes, left, reasons } = shown;
-    let objects = if *objects > 0 { format!(", {},", counted(*objects, "object")) } else { String::new() };
+    let objects =
+        if *objects > 0 { format!(", {},", counted(*objects, "object")) } else { String::new() };
     let (results, tests) = (counted(*outcomes, "result"), counted(*tests, "test"));
-    writeln!(out, "{bold}{done}{plain} {results} and {tests}{objects} ({}) {way} {}", size(*bytes), visible(remote))?;
+    writeln!(
+        out,
+        "{bold}{done}{plain} {results} and {tests}{objects} ({}) {way} {}",
+        size(*bytes),
+        visible(remote)
+    )?;
     if *left > 0 {
         writeln!(out, "{bold}left{plain} {}", counted(*left, "value"))?;
     }
@@ -79,14 +92,23 @@ pub fn write_remote(out: &mut impl Write, shown: &ShownRemote, colour: bool) -> 
     if let (Some(results), Some(tests), Some(bytes)) = (shown.results, shown.tests, shown.bytes) {
         let (results, tests) = (counted(results, "result"), counted(tests, "test"));
         let objects = shown.objects.filter(|count| *count > 0);
-        let objects = objects.map_or(String::new(), |count| format!("{}, ", counted(count, "object")));
+        let objects =
+            objects.map_or(String::new(), |count| format!("{}, ", counted(count, "object")));
         writeln!(out, "{bold}holds{plain}       {results} of {tests}, {objects}{}", size(bytes))?;
     }
-    writeln!(out, "{bold}reused{plain}      {} of other machines", counted(shown.reused, "result"))?;
+    writeln!(
+        out,
+        "{bold}reused{plain}      {} of other machines",
+        counted(shown.reused, "result")
+    )?;
     writeln!(out, "{bold}waiting{plain}     {} to be sent", counted(shown.waiting, "result"))?;
     if let Some(waiting) = shown.waiting_objects {
-        let (reused, waiting) = (counted(shown.reused_objects, "object"), counted(waiting, "object"));
-        writeln!(out, "{bold}objects{plain}     {reused} of other machines reused; {waiting} to be sent")?;
+        let (reused, waiting) =
+            (counted(shown.reused_objects, "object"), counted(waiting, "object"));
+        writeln!(
+            out,
+            "{bold}objects{plain}     {reused} of other machines reused; {waiting} to be sent"
+        )?;
     }
     let problems = [
         ("problem", &shown.problem),
@@ -120,7 +142,8 @@ mod tests {
         };
         let mut text = Vec::new();
         write_pushed(&mut text, &moved, false).unwrap();
-        let expected = "sent 2 results and 1 test (2.0 KiB) to redis://h\nleft 1 value\n  it is a failure\n";
+        let expected =
+            "sent 2 results and 1 test (2.0 KiB) to redis://h\nleft 1 value\n  it is a failure\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
         let remote = ShownRemote {
             url: "file:/x".into(),

@@ -38,15 +38,23 @@ pub fn write(out: &mut impl Write, trial: &Trial, colour: bool) -> io::Result<()
     let build = duration(trial.build_ms);
     match &times[..] {
         [] => writeln!(out, "{bold}tried{plain}: built in {build}")?,
-        times => writeln!(out, "{bold}tried{plain}: built in {build}, tested in {}", times.join(", then "))?,
+        times => writeln!(
+            out,
+            "{bold}tried{plain}: built in {build}, tested in {}",
+            times.join(", then ")
+        )?,
     }
-    trial.notes.iter().try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))?;
+    trial
+        .notes
+        .iter()
+        .try_for_each(|note| writeln!(out, "{yellow}note{plain}: {}", visible(note)))?;
     if let Some(problem) = &trial.problem {
         let mut lines = problem.lines().map(visible);
         writeln!(out, "{red}{}{plain}", lines.next().unwrap_or_default())?;
         return lines.try_for_each(|line| writeln!(out, "    {line}"));
     }
-    let reused = format!("{green}{} of {} reused{plain}", trial.reused, counted(trial.total, "test"));
+    let reused =
+        format!("{green}{} of {} reused{plain}", trial.reused, counted(trial.total, "test"));
     match &trial.executed[..] {
         [] => writeln!(out, "{reused}"),
         [one] => writeln!(out, "{reused}; 1 cannot be: {}", because(one)),
@@ -58,7 +66,12 @@ pub fn write(out: &mut impl Write, trial: &Trial, colour: bool) -> io::Result<()
 }
 
 fn because(test: &NotReused) -> String {
-    format!("{}, because {} (`tasting help {}`)", visible(&test.name), visible(&test.reason), test.code)
+    format!(
+        "{}, because {} (`tasting help {}`)",
+        visible(&test.name),
+        visible(&test.reason),
+        test.code
+    )
 }
 
 #[cfg(test)]
@@ -73,8 +86,15 @@ mod tests {
         let executed: Vec<NotReused> = executed.iter().map(shown).collect();
         let problem = problem.map(str::to_owned);
         let (total, reused) = (3, 3 - executed.len() as u64);
-        let trial =
-            Trial { build_ms: 1200, test_ms: vec![30, 4], total, reused, executed, problem, notes: vec!["n".into()] };
+        let trial = Trial {
+            build_ms: 1200,
+            test_ms: vec![30, 4],
+            total,
+            reused,
+            executed,
+            problem,
+            notes: vec!["n".into()],
+        };
         let mut text = Vec::new();
         write(&mut text, &trial, false).unwrap();
         String::from_utf8(text).unwrap()
@@ -83,7 +103,8 @@ mod tests {
     #[test]
     fn the_last_line_says_what_was_reused() {
         let begin = "tried: built in 1.2 s, tested in 30 ms, then 4 ms\nnote: n\n";
-        let (a, b) = (("./a", "network", "it used the network"), ("./b", "device", "it read a device"));
+        let (a, b) =
+            (("./a", "network", "it used the network"), ("./b", "device", "it read a device"));
         assert_eq!(text(&[], None), format!("{begin}3 of 3 tests reused\n"));
         assert_eq!(
             text(&[a], None),
@@ -99,6 +120,9 @@ mod tests {
                  ./b, because it read a device (`tasting help device`)\n"
             )
         );
-        assert_eq!(text(&[], Some("it does not build\nerror")), format!("{begin}it does not build\n    error\n"));
+        assert_eq!(
+            text(&[], Some("it does not build\nerror")),
+            format!("{begin}it does not build\n    error\n")
+        );
     }
 }

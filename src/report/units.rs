@@ -13,7 +13,11 @@ pub fn duration(milliseconds: u64) -> String {
         0..1000 => format!("{milliseconds} ms"),
         // What would round to 60.0 s is a minute.
         1000..59_950 => format!("{:.1} s", milliseconds as f64 / 1000.0),
-        59_950..HOUR => format!("{} min {} s", (milliseconds + 50) / MINUTE, (milliseconds + 50) % MINUTE / 1000),
+        59_950..HOUR => format!(
+            "{} min {} s",
+            (milliseconds + 50) / MINUTE,
+            (milliseconds + 50) % MINUTE / 1000
+        ),
         _ => format!("{} h {} min", milliseconds / HOUR, milliseconds % HOUR / MINUTE),
     }
 }
@@ -64,8 +68,14 @@ pub fn counted(count: u64, what: &str) -> String {
 /// Which run it was.
 pub fn origin(origin: &Origin, now: u64) -> String {
     let root = String::from_utf8_lossy(&origin.root);
-    let place = if origin.is_shared() { " (shared)".to_owned() } else { format!(" in {}", visible(&root)) };
-    let mut text = format!("{} ({}) on {}{place}", time(origin.time), age(origin.time, now), visible(&origin.host));
+    let place =
+        if origin.is_shared() { " (shared)".to_owned() } else { format!(" in {}", visible(&root)) };
+    let mut text = format!(
+        "{} ({}) on {}{place}",
+        time(origin.time),
+        age(origin.time, now),
+        visible(&origin.host)
+    );
     if let Some(commit) = &origin.commit {
         let _ = write!(text, ", commit {}", visible(commit.get(..12).unwrap_or(commit)));
     }
@@ -91,7 +101,9 @@ fn quoted(word: &str) -> String {
 /// A text without what would play tricks on a terminal.
 pub fn visible(text: &str) -> String {
     text.chars()
-        .flat_map(|letter| if letter.is_control() { letter.escape_default().collect() } else { vec![letter] })
+        .flat_map(|letter| {
+            if letter.is_control() { letter.escape_default().collect() } else { vec![letter] }
+        })
         .collect()
 }
 
@@ -108,7 +120,10 @@ mod tests {
         assert_eq!(duration(59_960), "1 min 0 s");
         assert_eq!(duration(185_000), "3 min 5 s");
         assert_eq!(duration(2 * HOUR + 10 * MINUTE), "2 h 10 min");
-        assert_eq!((size(0), size(1023), size(1024)), ("0 B".into(), "1023 B".into(), "1.0 KiB".into()));
+        assert_eq!(
+            (size(0), size(1023), size(1024)),
+            ("0 B".into(), "1023 B".into(), "1.0 KiB".into())
+        );
         assert_eq!((size((1 << 20) - 1), size(5 << 30)), ("1.0 MiB".into(), "5.0 GiB".into()));
         assert_eq!((share(1, 4), share(0, 0)), (Some(0.25), None));
     }
@@ -120,7 +135,10 @@ mod tests {
         assert_eq!(time(1_709_251_199_999), "2024-02-29 23:59:59Z");
         assert_eq!(time(4_107_542_400_000), "2100-03-01 00:00:00Z");
         assert_eq!((age(5, 6), age(0, 90_000)), ("just now".into(), "1 minute ago".into()));
-        assert_eq!((age(0, 3 * HOUR), age(0, 49 * HOUR)), ("3 hours ago".into(), "2 days ago".into()));
+        assert_eq!(
+            (age(0, 3 * HOUR), age(0, 49 * HOUR)),
+            ("3 hours ago".into(), "2 days ago".into())
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Audits: a test runs although its result could be reused, and the two results are compared. A test whose result is another
-//! one is put into quarantine.
+//! Audits: a test runs although its result could be reused, and the two results are compared. A
+//! test whose result is another one is put into quarantine.
 
 use super::choice;
 use super::reason::Reason;
@@ -12,32 +12,44 @@ use std::hash::{BuildHasher, Hasher as _, RandomState};
 /// How a test in quarantine gets out, unless the project says otherwise.
 pub const QUARANTINE_PASSES: u32 = 5;
 
-/// How often a test that surprised an audit is run again, to see whether it makes up its mind anew each time.
+/// How often a test that surprised an audit is run again, to see whether it makes up its mind anew
+/// each time.
 const REPEATS: usize = 3;
 
 /// Why a test runs although its result could be reused: the sort of reason, and the reason.
 pub(super) const AUDIT: [&str; 2] =
     ["audit", "its result could have been reused; it ran to see whether it is the same"];
-pub(super) const SHADOW: [&str; 2] = ["shadow", "its result would have been reused; it ran because of shadow mode"];
+pub(super) const SHADOW: [&str; 2] =
+    ["shadow", "its result would have been reused; it ran because of shadow mode"];
 
 impl Session {
     /// Runs a test although its result could be reused, and compares.
-    pub(super) fn audit(&self, hit: choice::Hit, [sort, why]: [&'static str; 2], foreseen: Option<Foreseen>) -> Exit {
+    pub(super) fn audit(
+        &self,
+        hit: choice::Hit,
+        [sort, why]: [&'static str; 2],
+        foreseen: Option<Foreseen>,
+    ) -> Exit {
         let ran = repeat::watched(self);
         let reason = Reason::new(sort, why);
-        let mut decision = executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
+        let mut decision =
+            executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
         let audit = match () {
             () if ran.was_interrupted() => None,
             () if ran.exit == hit.outcome.exit => Some(Audit::Same),
             // It gives this and that without anything having changed.
-            () if (0..REPEATS).any(|_| execute::silently(&self.test.words) != ran.exit) => Some(Audit::Unstable),
+            () if (0..REPEATS).any(|_| execute::silently(&self.test.words) != ran.exit) => {
+                Some(Audit::Unstable)
+            }
             () => Some(Audit::Missed),
         };
         decision.audit = audit;
         if let Some(found) = audit.filter(|audit| *audit != Audit::Same) {
             let what = match found {
                 Audit::Unstable => "unstable test: it ends differently from run to run",
-                _ => "missed dependency: it ends differently although nothing that it was seen to use has changed",
+                _ => {
+                    "missed dependency: it ends differently although nothing that it was seen to use has changed"
+                }
             };
             decision.reason = format!("{sort}: {what}");
             // An entry that cannot be dropped is not reused either: the test is in quarantine.

@@ -1,6 +1,8 @@
-//! Decisions about many tests in one process: by the same code as for one, with what they have in common looked at once.
+//! Decisions about many tests in one process: by the same code as for one, with what they have in
+//! common looked at once.
 //!
-//! In: tests as their harness would start them. Out: for each the outcome that it can reuse, or the reason why it runs.
+//! In: tests as their harness would start them. Out: for each the outcome that it can reuse, or the
+//! reason why it runs.
 
 pub use super::reason::Reason;
 
@@ -58,18 +60,27 @@ pub fn decide(starts: &[Start]) -> Vec<Decided> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut known: FxHashMap<(usize, PathBuf, Option<PathBuf>), usize> = FxHashMap::default();
     let mut stores = Stores::default();
-    let mut decided: Vec<Option<Decided>> = starts.iter().map(|start| obstacle(start).map(Decided::Run)).collect();
-    for (index, start) in starts.iter().enumerate().filter(|(index, _)| decided[*index].is_none()).collect::<Vec<_>>() {
+    let mut decided: Vec<Option<Decided>> =
+        starts.iter().map(|start| obstacle(start).map(Decided::Run)).collect();
+    for (index, start) in
+        starts.iter().enumerate().filter(|(index, _)| decided[*index].is_none()).collect::<Vec<_>>()
+    {
         let environment = &start.context.environment;
         let search_path = environment.get("PATH");
-        let program = program_file(&start.words, &start.working, Some(search_path.map_or("".as_ref(), |path| path)));
+        let program = program_file(
+            &start.words,
+            &start.working,
+            Some(search_path.map_or("".as_ref(), |path| path)),
+        );
         let folder = program.as_deref().and_then(Path::parent).map(Path::to_owned);
         let name = (Arc::as_ptr(environment) as usize, start.working.clone(), folder);
         let group = match known.get(&name) {
             Some(group) => *group,
             None => {
-                let Some(common) = stores.common(environment, &start.working, program.as_deref()) else {
-                    let reason = Reason::new("store", "there is no folder for it, or it is switched off");
+                let Some(common) = stores.common(environment, &start.working, program.as_deref())
+                else {
+                    let reason =
+                        Reason::new("store", "there is no folder for it, or it is switched off");
                     decided[index] = Some(Decided::Run(reason));
                     continue;
                 };
@@ -87,22 +98,31 @@ pub fn decide(starts: &[Start]) -> Vec<Decided> {
         .zip(&groups)
         .flat_map(|(common, group)| group.chunks(largest).map(move |c| (common, c)))
         .collect();
-    let found: Vec<Vec<Decided>> =
-        chunks.par_iter().map(|(common, chunk)| common.decide(chunk.iter().map(|index| &starts[*index]))).collect();
+    let found: Vec<Vec<Decided>> = chunks
+        .par_iter()
+        .map(|(common, chunk)| common.decide(chunk.iter().map(|index| &starts[*index])))
+        .collect();
     for ((_, chunk), found) in chunks.iter().zip(found) {
         chunk.iter().zip(found).for_each(|(index, found)| decided[*index] = Some(found));
     }
-    decided.into_iter().map(|decided| decided.unwrap_or_else(|| Decided::Run(Reason::failure()))).collect()
+    decided
+        .into_iter()
+        .map(|decided| decided.unwrap_or_else(|| Decided::Run(Reason::failure())))
+        .collect()
 }
 
 /// Why nothing can be decided about a test from here.
 fn obstacle(start: &Start) -> Option<Reason> {
     match () {
-        () if start.context.is_plain => Some(Reason::new("settings", "something else watches tests here")),
+        () if start.context.is_plain => {
+            Some(Reason::new("settings", "something else watches tests here"))
+        }
         () if !start.context.has_empty_input => {
             Some(Reason::new("input-changed", "its standard input is known to it alone"))
         }
-        () if harness::is_discovery(&start.words) => Some(Reason::new("settings", "it lists the cases of a program")),
+        () if harness::is_discovery(&start.words) => {
+            Some(Reason::new("settings", "it lists the cases of a program"))
+        }
         () => None,
     }
 }
@@ -116,7 +136,12 @@ struct Stores {
 
 impl Stores {
     /// `None` where there is no store, or nothing is to be decided.
-    fn common(&mut self, environment: &Arc<Environment>, working: &Path, program: Option<&Path>) -> Option<Common> {
+    fn common(
+        &mut self,
+        environment: &Arc<Environment>,
+        working: &Path,
+        program: Option<&Path>,
+    ) -> Option<Common> {
         let settings = self
             .by_environment
             .entry(Arc::as_ptr(environment) as usize)
@@ -128,7 +153,8 @@ impl Stores {
         let project = Project::find_in(environment, working, program, &settings).map(Arc::new);
         let config = project.as_ref().map(|project| project.config.clone()).unwrap_or_default();
         let location = sharing::location(&settings, &config).ok().flatten();
-        let same = self.opened.iter().find(|(known, place, _)| *known == settings && *place == location);
+        let same =
+            self.opened.iter().find(|(known, place, _)| *known == settings && *place == location);
         let store = match same {
             Some((_, _, store)) => store.clone(),
             None => {
@@ -149,12 +175,24 @@ impl Common {
         let failed = || (0..count).map(|_| Decided::Run(Reason::failure())).collect();
         let project = match &self.project {
             Ok(project) => project,
-            Err(reason) => return starts.map(|_| Decided::Run(Reason::new("settings", reason.clone()))).collect(),
+            Err(reason) => {
+                return starts
+                    .map(|_| Decided::Run(Reason::new("settings", reason.clone())))
+                    .collect();
+            }
         };
         let work = || {
-            let contents = crate::observe::Contents::new(Arc::new(super::StoreMemory(self.store.clone())));
+            let contents =
+                crate::observe::Contents::new(Arc::new(super::StoreMemory(self.store.clone())));
             let modules = ModuleCache::default();
-            let mut values = Values::new(project, &self.settings, &*self.store, contents, Input::Empty, &modules);
+            let mut values = Values::new(
+                project,
+                &self.settings,
+                &*self.store,
+                contents,
+                Input::Empty,
+                &modules,
+            );
             starts.map(|start| self.decide_one(project, start, &mut values)).collect()
         };
         quiet::attempt(&self.settings, "deciding", work).unwrap_or_else(failed)
@@ -162,7 +200,10 @@ impl Common {
 
     fn decide_one(&self, project: &Arc<Project>, start: &Start, values: &mut Values) -> Decided {
         let options = start.options.with(&project.config);
-        if self.settings.shadow || project.config.shadow || options.audit.is_some_and(|share| share.0 > 0.0) {
+        if self.settings.shadow
+            || project.config.shadow
+            || options.audit.is_some_and(|share| share.0 > 0.0)
+        {
             return Decided::Run(Reason::new(
                 "audit",
                 "audits or shadow mode are asked for, and the harness is where they are done",
@@ -170,7 +211,8 @@ impl Common {
         }
         let context = InvocationContext::clone(&start.context);
         let settings = Settings::clone(&self.settings);
-        let mut session = Session::of(&start.words, project.clone(), context, self.store.clone(), settings);
+        let mut session =
+            Session::of(&start.words, project.clone(), context, self.store.clone(), settings);
         match choice::decide(&session, options, values) {
             Choice::Plain(reason) | Choice::Run(choice::Run { reason, .. }) => Decided::Run(reason),
             Choice::Reuse(hit) => {
@@ -212,7 +254,8 @@ impl Reusable {
 
     /// What it leaves behind or removes, and the folders that these are in.
     pub fn left_behind(&self) -> Vec<PathBuf> {
-        let files = self.hit.outcome.files.iter().filter_map(|file| self.session.project.path(&file.place));
+        let files =
+            self.hit.outcome.files.iter().filter_map(|file| self.session.project.path(&file.place));
         files.flat_map(|path| [path.parent().map(Path::to_owned), Some(path)]).flatten().collect()
     }
 
@@ -223,7 +266,8 @@ impl Reusable {
     /// Whether it depends on one of these paths.
     pub fn depends_on(&self, paths: &FxHashSet<PathBuf>) -> bool {
         let Session { project, .. } = &self.session;
-        let by_existence = |kind| matches!(kind, DependencyKind::Exists | DependencyKind::Attributes);
+        let by_existence =
+            |kind| matches!(kind, DependencyKind::Exists | DependencyKind::Attributes);
         self.hit.dependency_set.dependencies.iter().any(|used| {
             used.kind == DependencyKind::Declared
                 || project.path(&used.place).is_some_and(|path| {

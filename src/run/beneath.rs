@@ -1,10 +1,14 @@
-//! One name in a folder, held by the folder's descriptor: what a replay changes in the file system goes through here.
+//! One name in a folder, held by the folder's descriptor: what a replay changes in the file system
+//! goes through here.
 //!
-//! In: a folder that is trusted (the project's root, its build folder, …) and a path below it. The path is resolved by the
-//! kernel, and is refused where it leaves the folder or leads through a symbolic link. An outcome's paths were free of links
-//! when they were recorded; a link that stands there now was put there since, perhaps by another outcome.
+//! In: a folder that is trusted (the project's root, its build folder, …) and a path below it. The
+//! path is resolved by the kernel, and is refused where it leaves the folder or leads through a
+//! symbolic link. An outcome's paths were free of links when they were recorded; a link that stands
+//! there now was put there since, perhaps by another outcome.
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -50,7 +54,9 @@ impl Beneath {
 
     /// Where a link leads.
     pub fn link_target(&self) -> Option<Vec<u8>> {
-        rustix::fs::readlinkat(&self.folder, &self.name, Vec::new()).ok().map(|target| target.into_bytes())
+        rustix::fs::readlinkat(&self.folder, &self.name, Vec::new())
+            .ok()
+            .map(|target| target.into_bytes())
     }
 
     /// The content of a plain file.
@@ -63,7 +69,8 @@ impl Beneath {
     /// Sets the modification time to this one (seconds since 1970, and nanoseconds), or to now.
     pub fn set_modified(&self, modified: Option<(i64, u32)>) -> io::Result<()> {
         let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-        let modified = modified.map_or(time(0, UTIME_NOW), |(seconds, part)| time(seconds, part.into()));
+        let modified =
+            modified.map_or(time(0, UTIME_NOW), |(seconds, part)| time(seconds, part.into()));
         let times = Timestamps { last_access: time(0, UTIME_OMIT), last_modification: modified };
         Ok(rustix::fs::utimensat(&self.folder, &self.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -91,8 +98,9 @@ impl Beneath {
         temporary.extend(format!(".{}-{call}.tmp", std::process::id()).into_bytes());
         let temporary = OsString::from_vec(temporary);
         let written = self.fill(&temporary, mode, content);
-        let written =
-            written.and_then(|()| Ok(rustix::fs::renameat(&self.folder, &temporary, &self.folder, &self.name)?));
+        let written = written.and_then(|()| {
+            Ok(rustix::fs::renameat(&self.folder, &temporary, &self.folder, &self.name)?)
+        });
         if written.is_err() {
             // The first error is the one to tell.
             let _ = rustix::fs::unlinkat(&self.folder, &temporary, AtFlags::empty());
@@ -101,7 +109,8 @@ impl Beneath {
     }
 
     fn fill(&self, temporary: &OsStr, mode: u32, content: &[u8]) -> io::Result<()> {
-        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let new =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = || rustix::fs::openat(&self.folder, temporary, new, Mode::RUSR | Mode::WUSR);
         let file = match open() {
             // Left by a process of the same number that was killed.
@@ -119,7 +128,9 @@ impl Beneath {
     /// Removes a file, a link or an empty folder, if there is one.
     pub fn remove(&self) -> io::Result<()> {
         let removed = match rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) => rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR),
+            Err(Errno::ISDIR | Errno::PERM) => {
+                rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::REMOVEDIR)
+            }
             other => other,
         };
         match removed {
@@ -149,7 +160,13 @@ mod tests {
         symlink("a", top.join("in")).unwrap();
         let opens = |path: &str| Beneath::open(&top, Path::new(path)).is_ok();
         assert!(opens("x") && opens("a/x") && opens("a/b/x"));
-        assert!(!opens("out/x") && !opens("in/x") && !opens("../x") && !opens("/x") && !opens("a/missing/x"));
+        assert!(
+            !opens("out/x")
+                && !opens("in/x")
+                && !opens("../x")
+                && !opens("/x")
+                && !opens("a/missing/x")
+        );
         assert!(!opens("a/../../x") && !opens("") && !opens("a/.."));
     }
 
@@ -162,7 +179,10 @@ mod tests {
         assert!(name.read().is_err() && name.make_folder(0o700).is_err());
         name.write(0o640, b"new").unwrap();
         assert_eq!(fs::read(folder.path().join("precious")).unwrap(), b"precious");
-        assert_eq!((name.read().unwrap(), name.status().unwrap().unwrap().st_mode & 0o7777), (b"new".to_vec(), 0o640));
+        assert_eq!(
+            (name.read().unwrap(), name.status().unwrap().unwrap().st_mode & 0o7777),
+            (b"new".to_vec(), 0o640)
+        );
         name.remove().unwrap();
         name.remove().unwrap();
         assert!(name.status().unwrap().is_none());

@@ -1,8 +1,9 @@
 //! Listening in on what a test prints, while it goes where it would have gone.
 //!
-//! A test whose output is a terminal gets a terminal (a pseudo-terminal of the same size); one whose output is a new file of its
-//! own gets that file (`output_file.rs`); any other a pipe. Where standard output and error are the same file, the test gets
-//! one pipe for both, so that nothing changes places. One thread passes on what comes, at once, and keeps it up to a limit.
+//! A test whose output is a terminal gets a terminal (a pseudo-terminal of the same size); one
+//! whose output is a new file of its own gets that file (`output_file.rs`); any other a pipe. Where
+//! standard output and error are the same file, the test gets one pipe for both, so that nothing
+//! changes places. One thread passes on what comes, at once, and keeps it up to a limit.
 
 use super::connection::{Connection, with_stream};
 use super::output_file::{OutputFile, Written};
@@ -13,7 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use rustix::termios::{
+    OptionalActions, OutputModes, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize,
+};
 use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -108,17 +111,33 @@ struct Stream {
 }
 
 impl Capture {
-    /// Connects a command's output. While it is held back, nothing is passed on, as long as it is within the limit.
-    pub fn connect(command: &mut Command, connection: Connection, limit: usize, held: HeldBack) -> io::Result<Capture> {
+    /// Connects a command's output. While it is held back, nothing is passed on, as long as it is
+    /// within the limit.
+    pub fn connect(
+        command: &mut Command,
+        connection: Connection,
+        limit: usize,
+        held: HeldBack,
+    ) -> io::Result<Capture> {
         Capture::start(command, connection, limit, Passing::Unless(held))
     }
 
-    /// Connects a command's output, of which nobody hears before it is asked for. What is beyond the limit is lost.
-    pub fn silently(command: &mut Command, connection: Connection, limit: usize) -> io::Result<Capture> {
+    /// Connects a command's output, of which nobody hears before it is asked for. What is beyond
+    /// the limit is lost.
+    pub fn silently(
+        command: &mut Command,
+        connection: Connection,
+        limit: usize,
+    ) -> io::Result<Capture> {
         Capture::start(command, connection, limit, Passing::Never)
     }
 
-    fn start(command: &mut Command, connection: Connection, limit: usize, passing: Passing) -> io::Result<Capture> {
+    fn start(
+        command: &mut Command,
+        connection: Connection,
+        limit: usize,
+        passing: Passing,
+    ) -> io::Result<Capture> {
         let (mut streams, mut files, mut pipes) = (Vec::new(), Vec::new(), Vec::new());
         let numbers = if connection.is_one { 0..1 } else { 0..2 };
         for number in numbers {
@@ -146,7 +165,8 @@ impl Capture {
         let thread = std::thread::Builder::new().spawn(move || pump.run(end.as_fd()))?;
         let pass_on = move || {
             let mut answer = [0];
-            let is_asked = (&asks).write_all(&[0]).and_then(|()| (&asks).read_exact(&mut answer)).is_ok();
+            let is_asked =
+                (&asks).write_all(&[0]).and_then(|()| (&asks).read_exact(&mut answer)).is_ok();
             is_asked && answer != [0]
         };
         let stand_ins = Arc::new(StandIns { pipes, pass_on: Box::new(pass_on) });
@@ -156,13 +176,15 @@ impl Capture {
     /// All that the test printed, which has ended.
     pub fn finish(self) -> Captured {
         drop(self.ended);
-        let mut captured = self.thread.join().unwrap_or(Captured { is_cut: true, ..Captured::default() });
+        let mut captured =
+            self.thread.join().unwrap_or(Captured { is_cut: true, ..Captured::default() });
         self.files.iter().for_each(|file| captured.add(file, self.limit));
         captured
     }
 }
 
-/// What the watcher is to know of a pipe or terminal of ours in the place of standard output or error.
+/// What the watcher is to know of a pipe or terminal of ours in the place of standard output or
+/// error.
 fn stand_in(number: usize, to: &OwnedFd) -> io::Result<StandIn> {
     let pipe = fstat(to)?;
     let is_file = with_stream(number, |real| fstat(real))
@@ -179,7 +201,8 @@ fn channel(terminal: bool, like: BorrowedFd) -> io::Result<(OwnedFd, OwnedFd)> {
     let own = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&own)?;
     unlockpt(&own)?;
-    let peer = ioctl_tiocgptpeer(&own, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let peer =
+        ioctl_tiocgptpeer(&own, OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     let mut settings = tcgetattr(like)?;
     // The real one makes a return of each end of line.
     settings.output_modes.remove(OutputModes::OPOST);
@@ -215,7 +238,9 @@ pub struct HeldBack {
 impl HeldBack {
     /// How long it is held back for the sake of time alone.
     fn left(&self) -> Option<Duration> {
-        self.until.map(|until| until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+        self.until
+            .map(|until| until.saturating_duration_since(Instant::now()))
+            .filter(|left| !left.is_zero())
     }
 }
 
@@ -224,8 +249,11 @@ impl Pump {
         let mut buffer = vec![0; CHUNK];
         let mut has_ended = false;
         while !self.streams.is_empty() {
-            let mut polled: Vec<PollFd> =
-                self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
+            let mut polled: Vec<PollFd> = self
+                .streams
+                .iter()
+                .map(|stream| PollFd::new(&stream.from, PollFlags::IN))
+                .collect();
             polled.push(PollFd::new(&self.asked, PollFlags::IN));
             if !has_ended {
                 polled.push(PollFd::from_borrowed_fd(end, PollFlags::empty()));
@@ -243,7 +271,8 @@ impl Pump {
                 Ok(0) => break,
                 Ok(_) => {}
             }
-            let ready: Vec<bool> = polled.iter().map(|polled| !polled.revents().is_empty()).collect();
+            let ready: Vec<bool> =
+                polled.iter().map(|polled| !polled.revents().is_empty()).collect();
             let count = self.streams.len();
             has_ended |= ready.get(count + 1) == Some(&true);
             self.read_ready(&ready[..count], &mut buffer);
@@ -254,8 +283,11 @@ impl Pump {
         self.captured.is_open = !self.streams.is_empty();
         if self.captured.is_open {
             // Whoever holds it goes on printing to where it would have printed.
-            let pairs: Vec<_> =
-                self.streams.into_iter().map(|stream| (stream.from, stream.number as i32 + 1)).collect();
+            let pairs: Vec<_> = self
+                .streams
+                .into_iter()
+                .map(|stream| (stream.from, stream.number as i32 + 1))
+                .collect();
             sys::pass_on_behind(&pairs);
         }
         self.captured
@@ -269,7 +301,8 @@ impl Pump {
         }
     }
 
-    /// Passes on all that there is, and whatever comes from now on, for somebody who waits for that.
+    /// Passes on all that there is, and whatever comes from now on, for somebody who waits for
+    /// that.
     fn answer(&mut self, buffer: &mut [u8]) {
         if (&self.asked).read(&mut [0]).is_ok_and(|count| count == 0) {
             return;
@@ -316,7 +349,8 @@ impl Pump {
         }
     }
 
-    /// Passes on what is there. `false` at the end, or when nobody listens any more: the test is to notice that then.
+    /// Passes on what is there. `false` at the end, or when nobody listens any more: the test is to
+    /// notice that then.
     fn read(&mut self, at: usize, buffer: &mut [u8]) -> bool {
         let stream = &self.streams[at];
         let count = match rustix::io::read(&stream.from, &mut *buffer) {
@@ -334,13 +368,15 @@ impl Pump {
         match &self.passing {
             Passing::Never => return true,
             Passing::Unless(held)
-                if (held.disturbed.load(Ordering::Relaxed) || held.left().is_some()) && !self.captured.is_cut =>
+                if (held.disturbed.load(Ordering::Relaxed) || held.left().is_some())
+                    && !self.captured.is_cut =>
             {
                 return true;
             }
             Passing::Unless(_) | Passing::Always => {}
         }
-        self.captured.pass_on_rest() && (!self.captured.is_cut || self.captured.pass_on(number, text))
+        self.captured.pass_on_rest()
+            && (!self.captured.is_cut || self.captured.pass_on(number, text))
     }
 
     fn keep(&mut self, number: usize, text: &[u8]) {
@@ -404,7 +440,8 @@ mod tests {
     fn turns_are_kept_whoever_begins() {
         let captured = Captured::default();
         let asked = UnixStream::pair().unwrap().0;
-        let mut pump = Pump { streams: Vec::new(), captured, limit: 5, passing: Passing::Never, asked };
+        let mut pump =
+            Pump { streams: Vec::new(), captured, limit: 5, passing: Passing::Never, asked };
         for (number, text) in [(1, b"ab"), (0, b"cd"), (1, b"ef")] {
             pump.keep(number, &text[..if number == 0 { 2 } else { 1 }]);
         }

@@ -1,4 +1,5 @@
-//! Whether a test has to run: the executions that are remembered of it, held against what is there now.
+//! Whether a test has to run: the executions that are remembered of it, held against what is there
+//! now.
 //!
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
@@ -51,13 +52,23 @@ pub fn choose(session: &Session, options: Options) -> Choice {
 pub fn values(session: &Session) -> Values<'_> {
     let mut contents = session.contents();
     let (input, _) = inherited::standard_input(&mut contents);
-    Values::new(&session.project, &session.settings, &*session.store, contents, input, &session.modules)
+    Values::new(
+        &session.project,
+        &session.settings,
+        &*session.store,
+        contents,
+        input,
+        &session.modules,
+    )
 }
 
 /// Decides about a test, with these values of things.
 pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choice {
     if let Some(pattern) = session.project.config.never_reuses(&session.test.argv()) {
-        return Choice::Plain(Reason::new("never-reuse", format!("tasting.toml has it under never-reuse ({pattern})")));
+        return Choice::Plain(Reason::new(
+            "never-reuse",
+            format!("tasting.toml has it under never-reuse ({pattern})"),
+        ));
     }
     if let Some(obstacle) = &session.context.obstacle {
         return Choice::Plain(Reason::new("output", obstacle));
@@ -71,12 +82,20 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
     if options.harness.again {
-        let reason = Reason::new("failed-before", "CTest says that it failed, or may repeat it until it passes");
+        let reason = Reason::new(
+            "failed-before",
+            "CTest says that it failed, or may repeat it until it passes",
+        );
         return Choice::Run(Run { mark, ..Run::because(reason) });
     }
     let dependency_sets: Vec<_> = match session.store.dependency_sets(session.test.identity) {
         Ok(dependency_sets) => dependency_sets.into_iter().map(Arc::new).collect(),
-        Err(error) => return Choice::Run(Run { mark, ..Run::because(Reason::new("store", error.to_string())) }),
+        Err(error) => {
+            return Choice::Run(Run {
+                mark,
+                ..Run::because(Reason::new("store", error.to_string()))
+            });
+        }
     };
     let mut look = Look::new(session, options);
     let mut hit = dependency_sets.iter().find_map(|dependency_set| look.at(dependency_set, values));
@@ -86,13 +105,19 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
     values.remember();
     let Look { failed_before, problem, far, .. } = look;
     if let Some(mark) = mark {
-        let text = format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);
-        return Choice::Run(Run { reason: Reason::new("quarantine", text), failed_before, mark: Some(mark) });
+        let text =
+            format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);
+        return Choice::Run(Run {
+            reason: Reason::new("quarantine", text),
+            failed_before,
+            mark: Some(mark),
+        });
     }
     match (hit, problem) {
         (Some(hit), _) => Choice::Reuse(Box::new(hit)),
         (None, _) if failed_before => {
-            let reason = Reason::new("failed-before", "the same failed before, and failures run again");
+            let reason =
+                Reason::new("failed-before", "the same failed before, and failures run again");
             Choice::Run(Run { reason, failed_before, mark: None })
         }
         (None, Some(problem)) => Choice::Run(Run::because(Reason::new("store", problem))),
@@ -123,8 +148,11 @@ impl Far {
         let text = match self.executions {
             0 => reason.text,
             _ if reason.sort != "new" => reason.text,
-            1 => "it has not run here before, and the execution that is shared does not fit".to_owned(),
-            more => format!("it has not run here before, and of {more} executions that are shared none fits"),
+            1 => "it has not run here before, and the execution that is shared does not fit"
+                .to_owned(),
+            more => format!(
+                "it has not run here before, and of {more} executions that are shared none fits"
+            ),
         };
         let text = self.problem.map_or(text.clone(), |problem| format!("{text}; {problem}"));
         Reason { text, ..reason }
@@ -137,23 +165,31 @@ impl<'a> Look<'a> {
         Look { session, options, failed_before: false, problem: None, missing, far }
     }
 
-    /// The same search in the store of the team. All keys that are known go there in one turn, with the question for more dependency sets;
-    /// the keys of those in another.
-    fn ask_remote(&mut self, dependency_sets: &[Arc<DependencySet>], values: &mut Values) -> Option<Hit> {
+    /// The same search in the store of the team. All keys that are known go there in one turn, with
+    /// the question for more dependency sets; the keys of those in another.
+    fn ask_remote(
+        &mut self,
+        dependency_sets: &[Arc<DependencySet>],
+        values: &mut Values,
+    ) -> Option<Hit> {
         let keys = std::mem::take(&mut self.missing);
         let mut asked = self.session.store.ask(Some(self.session.test.identity), &keys);
         self.far = Far { executions: asked.dependency_sets.len(), problem: asked.problem.take() };
         if asked.found
-            && let Some(hit) = dependency_sets.iter().find_map(|dependency_set| self.at(dependency_set, values))
+            && let Some(hit) =
+                dependency_sets.iter().find_map(|dependency_set| self.at(dependency_set, values))
         {
             return Some(hit);
         }
         self.missing.clear();
         let found = asked.dependency_sets.into_iter().map(Arc::new);
         let others: Vec<_> = found
-            .filter(|dependency_set| !dependency_sets.contains(dependency_set) && self.is_sensible(dependency_set))
+            .filter(|dependency_set| {
+                !dependency_sets.contains(dependency_set) && self.is_sensible(dependency_set)
+            })
             .collect();
-        if let Some(hit) = others.iter().find_map(|dependency_set| self.at(dependency_set, values)) {
+        if let Some(hit) = others.iter().find_map(|dependency_set| self.at(dependency_set, values))
+        {
             return Some(hit);
         }
         let keys = std::mem::take(&mut self.missing);
@@ -162,14 +198,22 @@ impl<'a> Look<'a> {
         }
         let answer = self.session.store.ask(None, &keys);
         self.far.problem = answer.problem.or(self.far.problem.take());
-        if answer.found { others.iter().find_map(|dependency_set| self.at(dependency_set, values)) } else { None }
+        if answer.found {
+            others.iter().find_map(|dependency_set| self.at(dependency_set, values))
+        } else {
+            None
+        }
     }
 
-    /// Whether a dependency set of somebody else's does not send us looking through the whole machine: patterns are the project's own.
+    /// Whether a dependency set of somebody else's does not send us looking through the whole
+    /// machine: patterns are the project's own.
     fn is_sensible(&self, dependency_set: &DependencySet) -> bool {
         let inputs = &self.session.project.config.inputs;
-        let is_own = |place: &Place| place.base == Base::Root && inputs.iter().any(|own| own.as_bytes() == place.path);
-        let mut declared = dependency_set.dependencies.iter().filter(|used| used.kind == DependencyKind::Declared);
+        let is_own = |place: &Place| {
+            place.base == Base::Root && inputs.iter().any(|own| own.as_bytes() == place.path)
+        };
+        let mut declared =
+            dependency_set.dependencies.iter().filter(|used| used.kind == DependencyKind::Declared);
         declared.all(|used| is_own(&used.place))
     }
 
@@ -186,7 +230,11 @@ impl<'a> Look<'a> {
     }
 
     /// The outcome, if nothing that can be reached has changed.
-    fn unchanged(&mut self, dependency_set: &DependencySet, values: &mut Values) -> Option<(Hash, Outcome)> {
+    fn unchanged(
+        &mut self,
+        dependency_set: &DependencySet,
+        values: &mut Values,
+    ) -> Option<(Hash, Outcome)> {
         let test = self.session.test.identity;
         let stamp = values.stamp(test, dependency_set);
         if let Some(key) = stamp.and_then(|stamp| values.outcome_of(stamp))
@@ -201,7 +249,11 @@ impl<'a> Look<'a> {
         found
     }
 
-    fn unchanged_by_values(&mut self, dependency_set: &DependencySet, values: &mut Values) -> Option<(Hash, Outcome)> {
+    fn unchanged_by_values(
+        &mut self,
+        dependency_set: &DependencySet,
+        values: &mut Values,
+    ) -> Option<(Hash, Outcome)> {
         let test = self.session.test.identity;
         if dependency_set.is_narrowed() {
             let name = values.whole_key(test, dependency_set)?;
@@ -223,7 +275,12 @@ impl<'a> Look<'a> {
             return None;
         }
         let now = values.now(dependency_set);
-        self.outcome_of(Values::key(&self.session.project, self.session.test.identity, dependency_set, &now)?)
+        self.outcome_of(Values::key(
+            &self.session.project,
+            self.session.test.identity,
+            dependency_set,
+            &now,
+        )?)
     }
 
     /// The outcome with a key, wherever it is of use.
@@ -272,7 +329,8 @@ pub fn trace(session: &Session) -> Option<Trace> {
 /// What the latest execution itself left behind, or removed.
 fn own_files(session: &Session, trace: &Trace) -> Vec<Place> {
     let then: Vec<Hash> = trace.used.iter().map(|used| used.value).collect();
-    let Some(key) = Values::key(&session.project, trace.test, &trace.dependency_set(), &then) else {
+    let Some(key) = Values::key(&session.project, trace.test, &trace.dependency_set(), &then)
+    else {
         return Vec::new();
     };
     let outcome = |key| session.store.outcome(key).ok().flatten();
@@ -302,7 +360,8 @@ fn why(session: &Session, values: &mut Values) -> Reason {
     };
     let own = own_files(session, &trace);
     let place = |difference: &Difference| Some(&trace.used.get(difference.used?)?.dependency.place);
-    let is_own = |difference: &&Difference| place(difference).is_some_and(|place| is_touched(place, &own));
+    let is_own =
+        |difference: &&Difference| place(difference).is_some_and(|place| is_touched(place, &own));
     match different.iter().find(|difference| !is_own(difference)).or(different.first()) {
         None => Reason::new("forgotten", "its result is not in the store any more"),
         Some(first) if is_own(&first) => Reason::new(

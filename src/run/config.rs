@@ -1,7 +1,7 @@
 //! The project's settings: `tasting.toml` in its root.
 //!
-//! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of, and until then nothing
-//! is reused: it may have said which tests must not be.
+//! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of,
+//! and until then nothing is reused: it may have said which tests must not be.
 
 use crate::model::keys::Code;
 use crate::store::remote::keys;
@@ -26,7 +26,8 @@ pub struct Config {
     pub never_reuse: Vec<String>,
     /// Patterns of folders, relative to the root, that the project is built in.
     pub build_folders: Vec<String>,
-    /// Which function tests start in, by a pattern of their programs' paths, where that is not `main`.
+    /// Which function tests start in, by a pattern of their programs' paths, where that is not
+    /// `main`.
     pub entry_points: BTreeMap<String, String>,
     /// Failures are reused as well.
     pub reuse_failures: bool,
@@ -36,7 +37,8 @@ pub struct Config {
     pub shadow: bool,
     /// How often a test in quarantine has to pass before it is trusted again.
     pub quarantine_passes: Option<u32>,
-    /// Programs of the project that have no manifest: whether they count by content, or make a run impossible to reuse.
+    /// Programs of the project that have no manifest: whether they count by content, or make a run
+    /// impossible to reuse.
     pub unknown_programs: UnknownPrograms,
     /// The store of the team: a URL and attributes. `TASTING_REMOTE` goes before it.
     pub remote: Option<RemoteStore>,
@@ -46,7 +48,8 @@ pub struct Config {
     pub history: History,
 }
 
-/// How `tasting history` configures, builds and tests the project, as lines for a shell, where that cannot be found out.
+/// How `tasting history` configures, builds and tests the project, as lines for a shell, where that
+/// cannot be found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
@@ -66,7 +69,8 @@ impl TryFrom<String> for RemoteStore {
     fn try_from(text: String) -> Result<Self, String> {
         let location = Location::parse(&text)?;
         if location.attributes.objects.is_some() {
-            // The compilers' shims read no files of the project; and whose code is linked is for whoever builds to say.
+            // The compilers' shims read no files of the project; and whose code is linked is for
+            // whoever builds to say.
             return Err("remote: the attribute objects is for TASTING_REMOTE only".to_owned());
         }
         Ok(RemoteStore(location))
@@ -86,12 +90,14 @@ impl From<RemoteStore> for String {
 pub struct Sharing {
     /// Public keys (Ed25519, base64): if there are any, only what they have signed is believed.
     pub trusted_keys: Vec<String>,
-    /// All checkouts lie in folders of the same name, so that outcomes that name it are shared as well.
+    /// All checkouts lie in folders of the same name, so that outcomes that name it are shared as
+    /// well.
     pub same_path: bool,
-    /// Libraries of the system count by content, or by name only: for those who know that their machines' differ in nothing that
-    /// matters.
+    /// Libraries of the system count by content, or by name only: for those who know that their
+    /// machines' differ in nothing that matters.
     pub system_libraries: SystemLibraries,
-    /// Machines share if their processors can do the same, or all do: for those who know that their tests do not go by it.
+    /// Machines share if their processors can do the same, or all do: for those who know that their
+    /// tests do not go by it.
     pub processors: Processors,
 }
 
@@ -207,7 +213,8 @@ impl Config {
         let names = [&config.environment.ignore, &config.environment.count];
         let patterns = lists.into_iter().chain(names).flatten().chain(config.entry_points.keys());
         for pattern in patterns {
-            Pattern::new(pattern).map_err(|error| format!("the pattern {pattern:?} is wrong: {error}"))?;
+            Pattern::new(pattern)
+                .map_err(|error| format!("the pattern {pattern:?} is wrong: {error}"))?;
         }
         config.sharing.trusted_keys.iter().try_for_each(|key| keys::public_key(key).map(|_| ()))?;
         Ok(config)
@@ -218,16 +225,22 @@ impl Config {
         let line = words.join(" ");
         let program = words.first().map(String::as_str).unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or(program);
-        let fits = |pattern: &&String| [line.as_str(), program, name].iter().any(|text| matches(pattern, text));
+        let fits = |pattern: &&String| {
+            [line.as_str(), program, name].iter().any(|text| matches(pattern, text))
+        };
         self.never_reuse.iter().find(fits).map(String::as_str)
     }
 }
 
-/// What is wrong, and where. The line itself is not repeated: the URL of a store can contain a password, and errors are logged.
+/// What is wrong, and where. The line itself is not repeated: the URL of a store can contain a
+/// password, and errors are logged.
 fn without_secrets(error: &toml::de::Error, text: &str) -> String {
     let message = error.message().replace('\n', " ");
-    let message = if message.contains("://") { "a value of the wrong type" } else { message.trim_end() };
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message.to_owned() };
+    let message =
+        if message.contains("://") { "a value of the wrong type" } else { message.trim_end() };
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
+        return message.to_owned();
+    };
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
     format!("line {}, column {column}: {message}", before.matches('\n').count() + 1)
 }
@@ -293,7 +306,8 @@ mod tests {
 
     #[test]
     fn commands_fit_by_line_program_or_name() {
-        let config = Config { never_reuse: vec!["stress_*".into(), "* --slow".into()], ..Config::default() };
+        let config =
+            Config { never_reuse: vec!["stress_*".into(), "* --slow".into()], ..Config::default() };
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(config.never_reuses(&words("./tests/stress_io 3")), Some("stress_*"));
         assert_eq!(config.never_reuses(&words("./t --slow")), Some("* --slow"));

@@ -1,4 +1,5 @@
-//! How standard output and error are connected: to terminals, files, pipes, or one and the same thing.
+//! How standard output and error are connected: to terminals, files, pipes, or one and the same
+//! thing.
 //!
 //! In: our own descriptors. Out: what a test can tell of them.
 
@@ -33,7 +34,10 @@ impl Connection {
         // Whoever opened the same file twice has two positions in it.
         let files = match is_one && !is_one_description() {
             true => [false; 2],
-            false => [output_file::is_own(io::stdout().as_fd()), output_file::is_own(io::stderr().as_fd())],
+            false => [
+                output_file::is_own(io::stdout().as_fd()),
+                output_file::is_own(io::stderr().as_fd()),
+            ],
         };
         Connection { terminals, is_one, files }
     }
@@ -60,8 +64,11 @@ impl Connection {
     pub fn all() -> impl Iterator<Item = Connection> {
         let flags = || [false, true].into_iter();
         let pairs = move || flags().flat_map(move |out| flags().map(move |err| [out, err]));
-        let connect = move |terminals, is_one| pairs().map(move |files| Connection { terminals, is_one, files });
-        pairs().flat_map(move |terminals| flags().flat_map(move |is_one| connect(terminals, is_one)))
+        let connect = move |terminals, is_one| {
+            pairs().map(move |files| Connection { terminals, is_one, files })
+        };
+        pairs()
+            .flat_map(move |terminals| flags().flat_map(move |is_one| connect(terminals, is_one)))
     }
 
     /// Whether anything goes to a terminal.
@@ -72,14 +79,17 @@ impl Connection {
 
 /// What goes to `/dev/null` has no order.
 fn is_one(out: &Stat, err: &Stat) -> bool {
-    let is_null = FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice && !isatty(io::stdout());
+    let is_null =
+        FileType::from_raw_mode(out.st_mode) == FileType::CharacterDevice && !isatty(io::stdout());
     (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino) && !is_null
 }
 
 /// Whether standard output and error share one position in their file.
 fn is_one_description() -> bool {
     let (out, err) = (io::stdout(), io::stderr());
-    let [Ok(before), Ok(same)] = [rustix::fs::tell(&out), rustix::fs::tell(&err)] else { return false };
+    let [Ok(before), Ok(same)] = [rustix::fs::tell(&out), rustix::fs::tell(&err)] else {
+        return false;
+    };
     if before != same || rustix::fs::seek(&out, SeekFrom::Start(before + 1)).is_err() {
         return false;
     }
@@ -98,7 +108,9 @@ pub fn obstacle() -> Option<&'static str> {
         return Some("standard input, output or error is closed");
     }
     let (out, err) = (io::stdout(), io::stderr());
-    let odd = [out.as_fd(), err.as_fd()].into_iter().any(|file| !can_be_written(file) || is_odd_device(file));
+    let odd = [out.as_fd(), err.as_fd()]
+        .into_iter()
+        .any(|file| !can_be_written(file) || is_odd_device(file));
     odd.then_some("standard output or error is no file, pipe or terminal to write to")
 }
 
@@ -109,7 +121,9 @@ fn can_be_written(file: BorrowedFd) -> bool {
 /// Such as `/dev/full`: who writes there may be told so.
 fn is_odd_device(file: BorrowedFd) -> bool {
     fstat(file).is_ok_and(|found| match FileType::from_raw_mode(found.st_mode) {
-        FileType::CharacterDevice => !isatty(file) && (major(found.st_rdev), minor(found.st_rdev)) != NULL_DEVICE,
+        FileType::CharacterDevice => {
+            !isatty(file) && (major(found.st_rdev), minor(found.st_rdev)) != NULL_DEVICE
+        }
         FileType::BlockDevice | FileType::Directory => true,
         _ => false,
     })

@@ -1,5 +1,6 @@
-//! What a test can see without opening a file: its environment, its limits, its signals, its descriptors, and where its
-//! output goes. `tasting run` has it from its own process; `tasting suite` from a process that the harness has started.
+//! What a test can see without opening a file: its environment, its limits, its signals, its
+//! descriptors, and where its output goes. `tasting run` has it from its own process;
+//! `tasting suite` from a process that the harness has started.
 //!
 //! In: this process. Out: [`InvocationContext`], also as bytes that another process can read.
 
@@ -47,11 +48,16 @@ impl Environment {
     }
 }
 
-fn serialize_shared<S: Serializer>(environment: &Arc<Environment>, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_shared<S: Serializer>(
+    environment: &Arc<Environment>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     environment.as_ref().serialize(serializer)
 }
 
-fn deserialize_shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Environment>, D::Error> {
+fn deserialize_shared<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Arc<Environment>, D::Error> {
     Environment::deserialize(deserializer).map(Arc::new)
 }
 

@@ -1,7 +1,9 @@
-//! What the latest execution of a test covers, as places in its binaries: all that has to be the same for its result to be
-//! reused. The laboratory destroys everything else and sees whether the test notices.
+//! What the latest execution of a test covers, as places in its binaries: all that has to be the
+//! same for its result to be reused. The laboratory destroys everything else and sees whether the
+//! test notices.
 //!
-//! In: a command. Out: for each program that it ran and each library of that, the atoms, and which of them count.
+//! In: a command. Out: for each program that it ran and each library of that, the atoms, and which
+//! of them count.
 
 use super::{Session, choice};
 use crate::fingerprint::execution::Placed;
@@ -18,7 +20,8 @@ pub struct Cover {
     pub atoms: Vec<Placed>,
 }
 
-/// The cover of the latest execution of a test. `None` if there is none, or none that can be reused.
+/// The cover of the latest execution of a test. `None` if there is none, or none that can be
+/// reused.
 pub fn of(words: &[OsString]) -> Option<Vec<Cover>> {
     let session = Session::open(words, Settings::from_environment())?.ok()?;
     let trace = choice::trace(&session).filter(|trace| trace.refusals.is_empty())?;

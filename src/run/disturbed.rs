@@ -1,6 +1,7 @@
 //! Tests that are disturbed by tracing or watching: how they are run from then on.
 //!
-//! In: what came of running a test in several ways. Out: how to run it next time, and a note in the store, for `tasting stats`.
+//! In: what came of running a test in several ways. Out: how to run it next time, and a note in the
+//! store, for `tasting stats`.
 
 use super::{Session, now};
 use crate::model::{Disturbed, Treatment};
@@ -16,7 +17,10 @@ const VALID_MS: u64 = 14 * 24 * 3600 * 1000;
 
 /// How a test is to be run, if not as any other.
 pub fn of(session: &Session) -> Option<Disturbed> {
-    session.store.disturbed(session.test.name).filter(|disturbed| now() < disturbed.since.saturating_add(VALID_MS))
+    session
+        .store
+        .disturbed(session.test.name)
+        .filter(|disturbed| now() < disturbed.since.saturating_add(VALID_MS))
 }
 
 /// Remembers how to run a test from now on.
@@ -42,8 +46,9 @@ pub fn forget(session: &Session) {
     }
 }
 
-/// A note that a test is being traced. It is removed in the end, so that one that is found at the next run says that we were
-/// killed: perhaps by somebody who waited for a test that hangs because it is traced.
+/// A note that a test is being traced. It is removed in the end, so that one that is found at the
+/// next run says that we were killed: perhaps by somebody who waited for a test that hangs because
+/// it is traced.
 pub struct Traced {
     path: PathBuf,
     _lock: File,
@@ -64,7 +69,8 @@ impl Traced {
         };
         let path = folder.join(session.test.name.to_string());
         let open = || OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
-        let made = || DirBuilder::new().recursive(true).mode(0o700).create(&folder).and_then(|()| open());
+        let made =
+            || DirBuilder::new().recursive(true).mode(0o700).create(&folder).and_then(|()| open());
         let Ok(mut file) = open().or_else(|_| made()) else { return Earlier::Ended(None) };
         // The same test can run several times at once.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {

@@ -1,5 +1,6 @@
-//! Which variables of the environment count. All of them do, for a test can read any; except those that are random, that
-//! belong to the terminal or the session, or that number the runs of a build server.
+//! Which variables of the environment count. All of them do, for a test can read any; except those
+//! that are random, that belong to the terminal or the session, or that number the runs of a build
+//! server.
 //!
 //! In: the environment, the project's settings. Out: names and values that count.
 
@@ -19,9 +20,16 @@ pub const LISTS: [(&str, &[&str]); 3] = [
 ];
 
 /// The variables that count, sorted by name.
-pub fn counted<'e>(all: &'e Environment, config: &Config, on_terminal: bool) -> Vec<&'e (OsString, OsString)> {
-    let mut counted: Vec<_> =
-        all.0.iter().filter(|(name, _)| counts(&name.to_string_lossy(), config, on_terminal)).collect();
+pub fn counted<'e>(
+    all: &'e Environment,
+    config: &Config,
+    on_terminal: bool,
+) -> Vec<&'e (OsString, OsString)> {
+    let mut counted: Vec<_> = all
+        .0
+        .iter()
+        .filter(|(name, _)| counts(&name.to_string_lossy(), config, on_terminal))
+        .collect();
     // Of two variables with the same name, the first one is found.
     counted.sort_by(|one, other| one.0.cmp(&other.0));
     counted
@@ -46,8 +54,16 @@ mod tests {
     fn the_project_has_the_last_word() {
         let mut config = Config::default();
         assert!(counts("LANG", &config, false) && !counts("MALLOC_PERTURB_", &config, false));
-        assert!(!counts("SSH_TTY", &config, false) && !counts("PS1", &config, false) && counts("PS4", &config, false));
-        assert!(counts("_X", &config, false) && counts("CI", &config, false) && !counts("CI_JOB_ID", &config, false));
+        assert!(
+            !counts("SSH_TTY", &config, false)
+                && !counts("PS1", &config, false)
+                && counts("PS4", &config, false)
+        );
+        assert!(
+            counts("_X", &config, false)
+                && counts("CI", &config, false)
+                && !counts("CI_JOB_ID", &config, false)
+        );
         config.environment.ignore.push("LA*".into());
         config.environment.count.push("MAKEFLAGS".into());
         assert!(!counts("LANG", &config, false) && counts("MAKEFLAGS", &config, false));
@@ -57,9 +73,9 @@ mod tests {
     fn lists_have_exact_names() {
         let config = Config::default();
         for (_, names) in LISTS {
-            assert!(
-                names.iter().all(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'))
-            );
+            assert!(names.iter().all(|name| {
+                name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+            }));
         }
         assert!(counts("CI_DB", &config, false) && counts("GITHUB_WORKSPACE", &config, false));
         assert!(!counts("TASTING_DIR", &config, false) && counts("TASTINGX", &config, false));

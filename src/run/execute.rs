@@ -41,8 +41,16 @@ pub struct Ran {
 impl Ran {
     /// Whether somebody ended it before its time.
     pub fn was_interrupted(&self) -> bool {
-        const SENT: [i32; 6] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL, libc::SIGXCPU];
-        sys::survived_signal().is_some() || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
+        const SENT: [i32; 6] = [
+            libc::SIGINT,
+            libc::SIGQUIT,
+            libc::SIGTERM,
+            libc::SIGHUP,
+            libc::SIGKILL,
+            libc::SIGXCPU,
+        ];
+        sys::survived_signal().is_some()
+            || matches!(self.exit, Exit::Signal(signal) if SENT.contains(&signal))
     }
 }
 
@@ -111,21 +119,35 @@ impl Attempt {
 pub struct Unwatchable(pub String);
 
 /// Runs a test once under watch. What it prints goes on at once, or is held back to the end.
-pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> Result<Attempt, Unwatchable> {
+pub fn attempt(
+    session: &Session,
+    tracing: Option<Tracing>,
+    is_heard: bool,
+) -> Result<Attempt, Unwatchable> {
     let words = &session.test.words;
     let mut command = command(words);
     let is_traced = tracing.is_some();
     let disturbed = Arc::<AtomicBool>::default();
     let originals = session.settings.dir.as_ref().map(|folder| folder.join(ORIGINALS));
-    let mut how =
-        Watch { memory: session.memory(), inherits_input: true, disturbed, tracing, originals, stand_ins: None };
+    let mut how = Watch {
+        memory: session.memory(),
+        inherits_input: true,
+        disturbed,
+        tracing,
+        originals,
+        stand_ins: None,
+    };
     let (limit, connection) = (session.project.config.limits.output, session.context.connection);
-    let held = HeldBack { disturbed: how.disturbed.clone(), until: is_traced.then(|| held_until(session)).flatten() };
+    let held = HeldBack {
+        disturbed: how.disturbed.clone(),
+        until: is_traced.then(|| held_until(session)).flatten(),
+    };
     let capture = match is_heard {
         true => Capture::connect(&mut command, connection, limit, held),
         false => Capture::silently(&mut command, connection, limit),
     };
-    let capture = capture.map_err(|error| Unwatchable(format!("its output cannot be kept: {error}")))?;
+    let capture =
+        capture.map_err(|error| Unwatchable(format!("its output cannot be kept: {error}")))?;
     how.stand_ins = Some(capture.stand_ins.clone());
     let watching = match observe::start(command, &how) {
         Ok(watching) => watching,
@@ -143,8 +165,9 @@ pub fn attempt(session: &Session, tracing: Option<Tracing>, is_heard: bool) -> R
     Ok(Attempt { exit: exit(watched.status), captured: capture.finish(), watched, is_traced })
 }
 
-/// Until when the output of a test that is traced for the first time is held back: most tests have ended by then, and what
-/// is not believed is not heard. Whoever types to the test waits for its output.
+/// Until when the output of a test that is traced for the first time is held back: most tests have
+/// ended by then, and what is not believed is not heard. Whoever types to the test waits for its
+/// output.
 fn held_until(session: &Session) -> Option<Instant> {
     const WHILE: Duration = Duration::from_millis(250);
     let is_answered = fstat(io::stdin()).is_ok_and(|found| {

@@ -1,7 +1,9 @@
-//! The variables of the environment that do not count, by their exact names: random ones, those of the terminal or the
-//! session, and the numbers that build servers give their runs. A variable that tests read to decide something is not here.
+//! The variables of the environment that do not count, by their exact names: random ones, those of
+//! the terminal or the session, and the numbers that build servers give their runs. A variable that
+//! tests read to decide something is not here.
 //!
-//! A variable of these lists counts all the same for an execution that mentions its value (`mentions`).
+//! A variable of these lists counts all the same for an execution that mentions its value
+//! (`mentions`).
 
 /// What harnesses and shells set anew each time, and what describes who is logged in from where.
 pub const OF_SESSIONS: &[&str] = &[
@@ -83,12 +85,12 @@ pub const OF_SESSIONS: &[&str] = &[
     "TERM_SESSION_ID",
 ];
 
-/// Ignored unless the test writes to a terminal.
-/// (`COLUMNS` and `LINES` count: much that wraps text goes by them, and they are exported only by who means it.)
+/// Ignored unless the test writes to a terminal. (`COLUMNS` and `LINES` count: much that wraps text
+/// goes by them, and they are exported only by who means it.)
 pub const OF_TERMINALS: &[&str] = &["TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
 
-/// What build servers number and name their runs, commits and branches by, and their tokens. What has few values, such as
-/// `CI`, `GITHUB_ACTIONS`, `GITHUB_EVENT_NAME` or `CI_NODE_INDEX`, counts.
+/// What build servers number and name their runs, commits and branches by, and their tokens. What
+/// has few values, such as `CI`, `GITHUB_ACTIONS`, `GITHUB_EVENT_NAME` or `CI_NODE_INDEX`, counts.
 #[rustfmt::skip]
 pub const OF_SERVERS: &[&str] = &[
     // GitHub Actions, Gitea, Forgejo

@@ -1,7 +1,8 @@
-//! What would be done about a test, without doing it: would it be reused, from which run; if not, what is different from the
-//! nearest one.
+//! What would be done about a test, without doing it: would it be reused, from which run; if not,
+//! what is different from the nearest one.
 //!
-//! In: a command, or a binary. Out: the decision, the differences, and of changed programs both builds' manifests.
+//! In: a command, or a binary. Out: the decision, the differences, and of changed programs both
+//! builds' manifests.
 
 pub use super::difference::Difference;
 pub use super::nearest::Builds;
@@ -77,7 +78,9 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
     }
     let session = match Session::open(words, settings) {
         Some(Ok(session)) => session,
-        Some(Err(unable)) => return Inspection::plain(words, Reason::new("settings", unable.reason)),
+        Some(Err(unable)) => {
+            return Inspection::plain(words, Reason::new("settings", unable.reason));
+        }
         None => {
             return Inspection::plain(
                 words,
@@ -87,21 +90,28 @@ pub fn inspect(words: &[OsString], options: Options) -> Inspection {
     };
     let trace = choice::trace(&session);
     let (mut session, elsewhere) = where_it_went(session, words, trace.as_ref());
-    let assumed = trace.as_ref().map(|trace| assume_surroundings(trace, &mut session.test)).unwrap_or_default();
+    let assumed = trace
+        .as_ref()
+        .map(|trace| assume_surroundings(trace, &mut session.test))
+        .unwrap_or_default();
     let mut values = choice::values(&session);
     let given = trace.as_ref().is_some_and(|trace| assume_input(trace, &mut values));
     let choice = choice::decide(&session, options.with(&session.project.config), &mut values);
     let mut inspection = Inspection::of(words, choice);
     inspection.assumed.extend(elsewhere.then_some("its output goes where it went the last time"));
-    inspection
-        .assumed
-        .extend(assumed.variables.then_some("variables that are not set here are as its harness set them"));
-    inspection.assumed.extend(assumed.signals.then_some("signals are ignored and blocked as they were the last time"));
-    inspection
-        .assumed
-        .extend(assumed.descriptors.then_some("the descriptors that are open are those of the last time"));
+    inspection.assumed.extend(
+        assumed.variables.then_some("variables that are not set here are as its harness set them"),
+    );
+    inspection.assumed.extend(
+        assumed.signals.then_some("signals are ignored and blocked as they were the last time"),
+    );
+    inspection.assumed.extend(
+        assumed.descriptors.then_some("the descriptors that are open are those of the last time"),
+    );
     inspection.assumed.extend(given.then_some("its standard input is that of the last time"));
-    inspection.assumed.extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
+    inspection
+        .assumed
+        .extend((inspection.reused.is_none() && is_remote_away(&session)).then_some(REMOTE_AWAY));
     if let Some(trace) = &trace {
         inspection.latest = Some(Latest::of(trace));
         if inspection.reused.is_none() {
@@ -119,8 +129,8 @@ fn is_remote_away(session: &Session) -> bool {
     session.store.far.as_ref().is_some_and(|far| far.reading.state().is_some())
 }
 
-/// Whoever asks sits at a terminal, or reads from a pipe; the test as a rule does not. So its output is taken to go where it
-/// went the last time. Says whether that is somewhere else.
+/// Whoever asks sits at a terminal, or reads from a pipe; the test as a rule does not. So its
+/// output is taken to go where it went the last time. Says whether that is somewhere else.
 fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) -> (Session, bool) {
     let was = |connection: &Connection| {
         let (_, wanted) = test::output_entry(*connection);
@@ -131,7 +141,8 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
     }
     match Connection::all().find(was) {
         Some(connection) => {
-            let context = InvocationContext { connection, size: connection.size(), ..session.context };
+            let context =
+                InvocationContext { connection, size: connection.size(), ..session.context };
             let test = Test::of(words, &session.project, &context);
             (Session { context, test, ..session }, true)
         }
@@ -147,17 +158,22 @@ struct Assumed {
     descriptors: bool,
 }
 
-/// A harness such as CTest sets variables for its tests, make ignores two signals that a shell does not, and terminals in editors
-/// leave descriptors open. Where that is all that is different here, it is taken from the last run. Says what was necessary.
+/// A harness such as CTest sets variables for its tests, make ignores two signals that a shell does
+/// not, and terminals in editors leave descriptors open. Where that is all that is different here,
+/// it is taken from the last run. Says what was necessary.
 fn assume_surroundings(trace: &Trace, test: &mut Test) -> Assumed {
     let had = |entry: &(String, Hash)| trace.context_entries.contains(entry);
     let differs = |is_about: fn(&(String, Hash)) -> bool| {
-        let of =
-            |entries: &[(String, Hash)]| entries.iter().filter(|entry| is_about(entry)).cloned().collect::<Vec<_>>();
+        let of = |entries: &[(String, Hash)]| {
+            entries.iter().filter(|entry| is_about(entry)).cloned().collect::<Vec<_>>()
+        };
         of(&test.context_entries) != of(&trace.context_entries)
     };
-    let (signals, descriptors) = (differs(test::is_about_signals), differs(test::is_about_descriptors));
-    let is_other = |entry: &&(String, Hash)| !test::is_about_signals(entry) && !test::is_about_descriptors(entry);
+    let (signals, descriptors) =
+        (differs(test::is_about_signals), differs(test::is_about_descriptors));
+    let is_other = |entry: &&(String, Hash)| {
+        !test::is_about_signals(entry) && !test::is_about_descriptors(entry)
+    };
     let others = |entries: &[(String, Hash)]| entries.iter().filter(is_other).count();
     let variables = others(&test.context_entries) < others(&trace.context_entries);
     let is_all = test.context_entries.iter().filter(is_other).all(had);
@@ -169,8 +185,8 @@ fn assume_surroundings(trace: &Trace, test: &mut Test) -> Assumed {
     Assumed { variables, signals, descriptors }
 }
 
-/// The same for standard input, unless it is a file or nothing at all, which somebody may have meant. Says whether it was
-/// necessary.
+/// The same for standard input, unless it is a file or nothing at all, which somebody may have
+/// meant. Says whether it was necessary.
 fn assume_input(trace: &Trace, values: &mut Values) -> bool {
     let mut inputs = trace.used.iter().filter(|used| used.dependency.kind == DependencyKind::Input);
     inputs.next().is_some_and(|before| !values.has_certain_input() && values.assume(before))
@@ -179,13 +195,18 @@ fn assume_input(trace: &Trace, values: &mut Values) -> bool {
 impl Inspection {
     fn of(words: &[OsString], choice: Choice) -> Inspection {
         match choice {
-            Choice::Run(Run { reason, .. }) | Choice::Plain(reason) => Inspection::plain(words, reason),
+            Choice::Run(Run { reason, .. }) | Choice::Plain(reason) => {
+                Inspection::plain(words, reason)
+            }
             Choice::Reuse(hit) => {
                 let Outcome { origin, duration, exit, .. } = hit.outcome;
                 let reused = Some(Reused { origin, duration, exit_code: exit_code(exit) });
                 Inspection {
                     reused,
-                    ..Inspection::plain(words, Reason::new("unchanged", "nothing that it uses has changed"))
+                    ..Inspection::plain(
+                        words,
+                        Reason::new("unchanged", "nothing that it uses has changed"),
+                    )
                 }
             }
         }
@@ -207,11 +228,14 @@ impl Inspection {
     /// Finds what is different from the nearest execution.
     fn compare(&mut self, session: &Session, trace: Trace, values: &mut Values) {
         let latest = Compared::with(session, trace, values);
-        let is_the_reason = latest.differences.iter().any(|difference| difference.reason == self.reason);
+        let is_the_reason =
+            latest.differences.iter().any(|difference| difference.reason == self.reason);
         let nearer = if is_the_reason { nearest::than(&latest, session, values) } else { None };
         if let Some(nearer) = &nearer {
             let first = nearer.differences.first().map(|difference| difference.reason.clone());
-            self.reason = first.unwrap_or_else(|| Reason::new("forgotten", "its result is not in the store any more"));
+            self.reason = first.unwrap_or_else(|| {
+                Reason::new("forgotten", "its result is not in the store any more")
+            });
             self.nearer = Some(Latest::of(&nearer.trace));
         }
         let compared = nearer.unwrap_or(latest);
@@ -221,7 +245,11 @@ impl Inspection {
 
 impl Latest {
     fn of(trace: &Trace) -> Latest {
-        Latest { origin: trace.origin.clone(), exit_code: trace.exit_code, refusals: trace.refusals.clone() }
+        Latest {
+            origin: trace.origin.clone(),
+            exit_code: trace.exit_code,
+            refusals: trace.refusals.clone(),
+        }
     }
 }
 
@@ -237,10 +265,16 @@ pub fn inspect_binary(path: &Path, settings: &Settings) -> Option<BinaryInspecti
     })
 }
 
-fn latest_use(project: &Project, path: &Path, store: &Arc<FileStore>, settings: &Settings) -> Option<BinaryInspection> {
+fn latest_use(
+    project: &Project,
+    path: &Path,
+    store: &Arc<FileStore>,
+    settings: &Settings,
+) -> Option<BinaryInspection> {
     let place = project.place(path);
     let blob = |name: Hash| store.blob(name).ok().flatten();
-    let LastUse { argv, trace } = LastUse::from_bytes(&blob(last_use_name(project, &place))?).ok()?;
+    let LastUse { argv, trace } =
+        LastUse::from_bytes(&blob(last_use_name(project, &place))?).ok()?;
     let trace = latest::of(&**store, trace)?;
     let dependency_set = trace.dependency_set();
     let contents = Contents::new(Arc::new(StoreMemory(store.clone())));
@@ -251,7 +285,8 @@ fn latest_use(project: &Project, path: &Path, store: &Arc<FileStore>, settings: 
         let is_file_of = |library: &Place| project.library_path(library).as_deref() == Some(path);
         *kind == DependencyKind::Program && (*program == place || libraries.iter().any(is_file_of))
     };
-    let mut programs = trace.used.iter().zip(now).filter(|(used, _)| is_meant(&used.dependency)).peekable();
+    let mut programs =
+        trace.used.iter().zip(now).filter(|(used, _)| is_meant(&used.dependency)).peekable();
     programs.peek()?;
     let changed = programs.find(|(used, now)| used.value != *now);
     let changed = changed.map(|(used, _)| builds(project, &**store, used, &mut values));

@@ -1,5 +1,5 @@
-//! The traces of the latest and of some earlier executions of a test, as they are kept: which functions were executed is in the
-//! dependency set of the execution already, and can be long.
+//! The traces of the latest and of some earlier executions of a test, as they are kept: which
+//! functions were executed is in the dependency set of the execution already, and can be long.
 //!
 //! In: a trace. Out: the same, from the store.
 
@@ -15,8 +15,14 @@ pub fn name(test: Hash) -> Hash {
     KeyOf::Trace.of(test)
 }
 
-/// Keeps the trace of an execution of a test. `is_stored`: the dependency set of the execution is in the store.
-pub fn keep(store: &dyn Store, test: Hash, mut trace: Trace, is_stored: bool) -> Result<(), StoreError> {
+/// Keeps the trace of an execution of a test. `is_stored`: the dependency set of the execution is
+/// in the store.
+pub fn keep(
+    store: &dyn Store,
+    test: Hash,
+    mut trace: Trace,
+    is_stored: bool,
+) -> Result<(), StoreError> {
     let dependency_set = trace.dependency_set();
     if is_stored && dependency_set.is_narrowed() {
         trace.narrowed = dependency_set.hash().ok();
@@ -31,7 +37,8 @@ pub fn keep(store: &dyn Store, test: Hash, mut trace: Trace, is_stored: bool) ->
     }
 }
 
-/// An execution with the same inputs takes the place of the one before: otherwise repetitions would displace all others.
+/// An execution with the same inputs takes the place of the one before: otherwise repetitions would
+/// displace all others.
 fn slot(trace: &Trace) -> u64 {
     let mut hasher = KeyOf::EarlierTrace.hasher();
     hasher.hash(trace.test);
@@ -44,15 +51,19 @@ pub fn earlier(store: &dyn Store, test: Hash) -> Vec<Trace> {
     (0..SLOTS).filter_map(|slot| of(store, keys::earlier_trace(test, slot))).collect()
 }
 
-/// The trace that was kept. Where the dependency set is gone from the store since, so is the outcome.
+/// The trace that was kept. Where the dependency set is gone from the store since, so is the
+/// outcome.
 pub fn of(store: &dyn Store, name: Hash) -> Option<Trace> {
     let mut trace = Trace::from_bytes(&store.blob(name).ok()??).ok()?;
     if let Some(narrowed) = trace.narrowed.take() {
         let dependency_sets = store.dependency_sets(trace.test).unwrap_or_default();
-        let dependency_set =
-            dependency_sets.into_iter().find(|dependency_set| dependency_set.hash().ok() == Some(narrowed));
-        for (used, dependency) in
-            trace.used.iter_mut().zip(dependency_set.into_iter().flat_map(|dependency_set| dependency_set.dependencies))
+        let dependency_set = dependency_sets
+            .into_iter()
+            .find(|dependency_set| dependency_set.hash().ok() == Some(narrowed));
+        for (used, dependency) in trace
+            .used
+            .iter_mut()
+            .zip(dependency_set.into_iter().flat_map(|dependency_set| dependency_set.dependencies))
         {
             used.dependency = dependency;
         }

@@ -1,10 +1,14 @@
-//! What a test leaves behind: reports, logs, folders. Kept with its outcome, and put back when that is reused.
+//! What a test leaves behind: reports, logs, folders. Kept with its outcome, and put back when that
+//! is reused.
 //!
-//! In: what the run wrote or removed. Out: [`LeftFile`]s, or a reason why they cannot be kept; and the way back.
+//! In: what the run wrote or removed. Out: [`LeftFile`]s, or a reason why they cannot be kept; and
+//! the way back.
 
 use super::beneath::Beneath;
 use super::project::Project;
-use crate::model::{Dependency, DependencyKind, DependencySet, Left, LeftFile, Outcome, Place, Refusal, codes};
+use crate::model::{
+    Dependency, DependencyKind, DependencySet, Left, LeftFile, Outcome, Place, Refusal, codes,
+};
 use crate::observe::{Kind, Use, extended};
 use crate::process::sys;
 use rustix::fs::{FileType, Stat};
@@ -31,7 +35,8 @@ pub fn keep(
 ) -> Result<Vec<LeftFile>, Refusal<'static>> {
     let mut files = Vec::new();
     let mut room = limit;
-    let started = (super::now() / 1000).saturating_sub(duration.as_secs() + 1) as i64 - COARSEST_CLOCK;
+    let started =
+        (super::now() / 1000).saturating_sub(duration.as_secs() + 1) as i64 - COARSEST_CLOCK;
     for used in used {
         let left = match used {
             Use::Written { path, kind } => written(path, *kind, started, &mut room),
@@ -39,8 +44,9 @@ pub fn keep(
             _ => continue,
         };
         let path = used.path();
-        let left =
-            left.map_err(|reason| Refusal::of_run(path.to_string_lossy().into_owned(), (codes::LEFT_BEHIND, reason)))?;
+        let left = left.map_err(|reason| {
+            Refusal::of_run(path.to_string_lossy().into_owned(), (codes::LEFT_BEHIND, reason))
+        })?;
         files.push(LeftFile { place: project.place(path), left });
     }
     Ok(files)
@@ -58,47 +64,62 @@ fn written(path: &Path, kind: Kind, started: i64, room: &mut usize) -> Result<Le
     let mode = found.permissions().mode() & MODE;
     match kind {
         Kind::Folder => Ok(Left::Folder { mode }),
-        Kind::Link if found.mtime() < started => Err("is left behind, and is a link from before the test".to_owned()),
+        Kind::Link if found.mtime() < started => {
+            Err("is left behind, and is a link from before the test".to_owned())
+        }
         Kind::Link => {
             let target = fs::read_link(path).map_err(unreadable)?;
             Ok(Left::Link { target: target.as_os_str().as_bytes().to_vec() })
         }
         Kind::File => {
-            let too_large = "is left behind and too large to be kept (limits.files in tasting.toml)";
+            let too_large =
+                "is left behind and too large to be kept (limits.files in tasting.toml)";
             let size = usize::try_from(found.len()).unwrap_or(usize::MAX);
             *room = room.checked_sub(size).ok_or(too_large)?;
             let content = fs::read(path).map_err(unreadable)?;
             Ok(Left::File { mode, content, modified: (found.mtime(), found.mtime_nsec() as u32) })
         }
-        Kind::Fifo | Kind::Socket | Kind::Device => Err("is left behind and no file that can be kept".to_owned()),
+        Kind::Fifo | Kind::Socket | Kind::Device => {
+            Err("is left behind and no file that can be kept".to_owned())
+        }
     }
 }
 
 /// What a file has beside its content, permissions and times is not kept.
 fn cannot_be_put_back(path: &Path, found: &Metadata) -> Option<&'static str> {
-    let of_folder = path.parent().and_then(|folder| fs::metadata(folder).ok()).map(|folder| folder.gid());
+    let of_folder =
+        path.parent().and_then(|folder| fs::metadata(folder).ok()).map(|folder| folder.gid());
     let has_own_group = found.gid() == sys::group() || Some(found.gid()) == of_folder;
     match () {
         () if found.uid() != sys::user() || !has_own_group => {
             Some("is left behind, and belongs to another user or group")
         }
-        () if found.is_file() && found.nlink() > 1 => Some("is left behind, and has another name (a hard link)"),
+        () if found.is_file() && found.nlink() > 1 => {
+            Some("is left behind, and has another name (a hard link)")
+        }
         () if extended::has_any(path) => Some("is left behind, and has extended attributes"),
         () => None,
     }
 }
 
 /// Puts back what a run left behind. After an error the test has to run.
-pub fn put_back(project: &Project, outcome: &Outcome, dependency_set: &DependencySet) -> io::Result<()> {
+pub fn put_back(
+    project: &Project,
+    outcome: &Outcome,
+    dependency_set: &DependencySet,
+) -> io::Result<()> {
     let files = &outcome.files;
     for file in files {
         keeps_its_attributes(project, file, is_overwritten(dependency_set, &file.place))?;
     }
-    // Folders before what is in them; files in the order in which they were written; what is gone from the inside out.
+    // Folders before what is in them; files in the order in which they were written; what is gone
+    // from the inside out.
     let is_folder = |file: &&LeftFile| matches!(file.left, Left::Folder { .. });
     let (folders, mut others): (Vec<&LeftFile>, _) =
         files.iter().filter(|file| file.left != Left::Gone).partition(is_folder);
-    others.sort_by_key(|file| if let Left::File { modified, .. } = file.left { modified } else { (0, 0) });
+    others.sort_by_key(
+        |file| if let Left::File { modified, .. } = file.left { modified } else { (0, 0) },
+    );
     for file in folders.into_iter().chain(others) {
         put_back_one(&locate(project, file)?, &file.left, outcome)?;
     }
@@ -116,17 +137,25 @@ fn is_overwritten(dependency_set: &DependencySet, place: &Place) -> bool {
     dependency_set.dependencies.iter().any(is)
 }
 
-/// A file that is there already keeps its owner and its extended attributes when it is written; and its permissions, if it
-/// is written from its start.
-fn keeps_its_attributes(project: &Project, file: &LeftFile, is_overwritten: bool) -> io::Result<()> {
-    let (Left::File { mode, .. }, Ok(name)) = (&file.left, locate(project, file)) else { return Ok(()) };
+/// A file that is there already keeps its owner and its extended attributes when it is written; and
+/// its permissions, if it is written from its start.
+fn keeps_its_attributes(
+    project: &Project,
+    file: &LeftFile,
+    is_overwritten: bool,
+) -> io::Result<()> {
+    let (Left::File { mode, .. }, Ok(name)) = (&file.left, locate(project, file)) else {
+        return Ok(());
+    };
     let Some(found) = name.status()? else { return Ok(()) };
     let has_attributes = || project.path(&file.place).is_some_and(|path| extended::has_any(&path));
     match () {
         () if is_overwritten && found.st_mode & MODE != *mode => {
             Err(io::Error::other("a file has other permissions now"))
         }
-        () if found.st_uid != sys::user() => Err(io::Error::other("a file belongs to another user now")),
+        () if found.st_uid != sys::user() => {
+            Err(io::Error::other("a file belongs to another user now"))
+        }
         () if has_attributes() => Err(io::Error::other("a file has extended attributes now")),
         () => Ok(()),
     }
@@ -138,7 +167,10 @@ fn locate(project: &Project, file: &LeftFile) -> io::Result<Beneath> {
     let (top, path) = project.top_and_path(&file.place).ok_or_else(elsewhere)?;
     match path.as_os_str().is_empty() {
         false => Beneath::open(top, path),
-        true => Beneath::open(top.parent().ok_or_else(elsewhere)?, Path::new(top.file_name().ok_or_else(elsewhere)?)),
+        true => Beneath::open(
+            top.parent().ok_or_else(elsewhere)?,
+            Path::new(top.file_name().ok_or_else(elsewhere)?),
+        ),
     }
 }
 
@@ -146,7 +178,9 @@ fn put_back_one(name: &Beneath, left: &Left, outcome: &Outcome) -> io::Result<()
     match left {
         Left::Gone => Ok(()),
         Left::Folder { mode } => name.make_folder(*mode),
-        Left::Link { target } if name.link_target().as_ref() == Some(target) => name.set_modified(None),
+        Left::Link { target } if name.link_target().as_ref() == Some(target) => {
+            name.set_modified(None)
+        }
         Left::Link { target } => name.remove().and_then(|()| name.make_link(target)),
         Left::File { mode, content, modified } => {
             put_back_file(name, *mode, content)?;
@@ -172,11 +206,12 @@ fn put_back_file(name: &Beneath, mode: u32, content: &[u8]) -> io::Result<()> {
     name.write(mode, content)
 }
 
-/// A file that the run has written is as new as if it were written now: `None`. One whose time was set (`touch -d`, `cp -p`)
-/// keeps it.
+/// A file that the run has written is as new as if it were written now: `None`. One whose time was
+/// set (`touch -d`, `cp -p`) keeps it.
 fn time_for(modified: (i64, u32), outcome: &Outcome) -> Option<(i64, u32)> {
     let end = outcome.origin.time / 1000;
     let start = end.saturating_sub(outcome.duration.as_secs() + 1);
-    let is_written = modified.0 + COARSEST_CLOCK >= start as i64 && modified.0 <= end as i64 + COARSEST_CLOCK;
+    let is_written =
+        modified.0 + COARSEST_CLOCK >= start as i64 && modified.0 <= end as i64 + COARSEST_CLOCK;
     (!is_written).then_some(modified)
 }

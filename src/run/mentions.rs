@@ -1,7 +1,9 @@
-//! What of its surroundings an outcome mentions: the names of the folders that the checkout lies in, the length of its path, the
-//! folder for temporary files, variables that are ignored otherwise. Such an outcome is of use where these are the same.
+//! What of its surroundings an outcome mentions: the names of the folders that the checkout lies
+//! in, the length of its path, the folder for temporary files, variables that are ignored
+//! otherwise. Such an outcome is of use where these are the same.
 //!
-//! In: the project, what a run printed and left behind. Out: places of the kind `Mentioned`, and their values here and now.
+//! In: the project, what a run printed and left behind. Out: places of the kind `Mentioned`, and
+//! their values here and now.
 
 use super::config;
 use super::environment;
@@ -44,8 +46,8 @@ impl Traces<'_> {
     }
 }
 
-/// What a process can read of us in `/proc`: the agent and its memory among what is mapped, the filter in its status (which is shown
-/// without it as a rule).
+/// What a process can read of us in `/proc`: the agent and its memory among what is mapped, the
+/// filter in its status (which is shown without it as a rule).
 const OWN_TRACES: [&[u8]; 2] = [b"/memfd:tasting", b"Seccomp:\t2"];
 
 /// Whether a run has printed or written that it was watched, which without us it would not have.
@@ -89,15 +91,18 @@ fn length_mentioned(project: &Project, traces: &Traces) -> Option<Place> {
     let base = project.place(&project.working).base;
     let folder = project.folder(base)?;
     let lengths = [&project.working, folder].map(|path| path.as_os_str().len());
-    let numbers = lengths.iter().flat_map(|length| [*length, length + 1]).map(|number| number.to_string());
+    let numbers =
+        lengths.iter().flat_map(|length| [*length, length + 1]).map(|number| number.to_string());
     let numbers: Vec<String> = numbers.collect();
-    let is_mentioned = traces.contain(|text| numbers.iter().any(|number| has_number(text, number.as_bytes())));
+    let is_mentioned =
+        traces.contain(|text| numbers.iter().any(|number| has_number(text, number.as_bytes())));
     is_mentioned.then(|| Place { base, path: b"length".to_vec() })
 }
 
 fn temporary_mentioned(project: &Project, traces: &Traces) -> Option<Place> {
     let spellings = project.spellings_of(Base::Temporary);
-    let is_mentioned = |text: &[u8]| spellings.iter().any(|folder| memmem::find(text, folder).is_some());
+    let is_mentioned =
+        |text: &[u8]| spellings.iter().any(|folder| memmem::find(text, folder).is_some());
     traces.contain(is_mentioned).then(|| Place { base: Base::Temporary, path: b"all".to_vec() })
 }
 
@@ -105,11 +110,14 @@ fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) ->
     let settings = &project.config.environment;
     let is_ignored = |name: &str| {
         let by_project = settings.ignore.iter().any(|pattern| config::matches(pattern, name));
-        !by_project && !KNOWN.contains(&name) && !environment::counts(name, &project.config, on_terminal)
+        !by_project
+            && !KNOWN.contains(&name)
+            && !environment::counts(name, &project.config, on_terminal)
     };
     let is_mentioned = |value: &[u8]| {
         let is_used = |used: &Use| used.path().starts_with(OsStr::from_bytes(value));
-        let is_path = value.starts_with(b"/") && Path::new(OsStr::from_bytes(value)).parent().is_some();
+        let is_path =
+            value.starts_with(b"/") && Path::new(OsStr::from_bytes(value)).parent().is_some();
         traces.contain(|text| has_word(text, value)) || (is_path && traces.used.iter().any(is_used))
     };
     project
@@ -127,23 +135,37 @@ fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) ->
 pub fn value(project: &Project, place: &Place) -> Hash {
     let mut hasher = Hasher::new("mentioned");
     let words: Vec<&[u8]> = place.path.split(|&byte| byte == b' ').collect();
-    let number = |index: usize| words.get(index).and_then(|word| std::str::from_utf8(word).ok()?.parse::<usize>().ok());
+    let number = |index: usize| {
+        words.get(index).and_then(|word| std::str::from_utf8(word).ok()?.parse::<usize>().ok())
+    };
     match words[..] {
         [name] if name.starts_with(b"$") => {
             let value = project.environment.get(OsStr::from_bytes(&name[1..]));
-            hasher.number(value.is_some().into()).bytes(value.map_or(&[][..], |value| value.as_bytes()));
+            hasher
+                .number(value.is_some().into())
+                .bytes(value.map_or(&[][..], |value| value.as_bytes()));
         }
         [b"part", ..] => {
-            let parts = project.parts().into_iter().find(|(base, _)| *base == place.base).map(|(_, parts)| parts);
+            let parts = project
+                .parts()
+                .into_iter()
+                .find(|(base, _)| *base == place.base)
+                .map(|(_, parts)| parts);
             let parts = parts.unwrap_or_default();
             let is_as_deep = number(3).is_none_or(|depth| depth == parts.len());
             let part = number(1).and_then(|number| parts.iter().rev().nth(number.checked_sub(1)?));
             hasher.number(is_as_deep.into()).bytes(part.copied().unwrap_or_default());
         }
         [b"length"] => {
-            hasher.number(project.folder(place.base).map_or(0, |folder| folder.as_os_str().len() as u64));
+            hasher.number(
+                project.folder(place.base).map_or(0, |folder| folder.as_os_str().len() as u64),
+            );
         }
-        _ => _ = hasher.bytes(project.folder(place.base).map_or(&[][..], |folder| folder.as_os_str().as_bytes())),
+        _ => {
+            _ = hasher.bytes(
+                project.folder(place.base).map_or(&[][..], |folder| folder.as_os_str().as_bytes()),
+            )
+        }
     }
     hasher.finish()
 }
@@ -162,9 +184,11 @@ pub fn describe(place: &Place) -> String {
 
 /// Whether a text has a name in it: a short one as a word of its own.
 fn has_word(text: &[u8], name: &[u8]) -> bool {
-    let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let is_letter =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     memmem::find_iter(text, name).any(|at| {
-        let (before, after) = (at.checked_sub(1).and_then(|before| text.get(before)), text.get(at + name.len()));
+        let (before, after) =
+            (at.checked_sub(1).and_then(|before| text.get(before)), text.get(at + name.len()));
         name.len() >= LONG || !(is_letter(before) || is_letter(after))
     })
 }
@@ -174,7 +198,9 @@ fn has_number(text: &[u8], number: &[u8]) -> bool {
     memmem::find_iter(text, number).any(|at| {
         let before = at.checked_sub(1).and_then(|before| text.get(before));
         let (after, next) = (text.get(at + number.len()), text.get(at + number.len() + 1));
-        let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let goes_on = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
         let is_fraction = after == Some(&b'.') && next.is_some_and(u8::is_ascii_digit);
         !goes_on(before) && before != Some(&b'.') && !goes_on(after) && !is_fraction
     })
@@ -192,7 +218,11 @@ mod tests {
 
     #[test]
     fn numbers_are_not_parts_of_others() {
-        assert!(has_number(b"length 42.", b"42") && has_number(b"42", b"42") && has_number(b"(42)", b"42"));
+        assert!(
+            has_number(b"length 42.", b"42")
+                && has_number(b"42", b"42")
+                && has_number(b"(42)", b"42")
+        );
         for text in ["421", "142", "4.42", "42.5", "42ms", "x42"] {
             assert!(!has_number(text.as_bytes(), b"42"), "{text}");
         }

@@ -1,8 +1,10 @@
 //! The runner hook: decide, replay, execute, record.
 //!
-//! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions here and now: `values`) →
-//! `replay`, or `repeat` (as often as it takes; `execute` under watch, with `capture`; `disturbed`) → `record` (what was used, what is `leftovers`) → the same end.
-//! What the `harness` has to say comes in between. For whoever asks why: `difference` (from the latest execution), `inspect` (what would be done).
+//! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions
+//! here and now: `values`) → `replay`, or `repeat` (as often as it takes; `execute` under watch,
+//! with `capture`; `disturbed`) → `record` (what was used, what is `leftovers`) → the same end.
+//! What the `harness` has to say comes in between. For whoever asks why: `difference` (from the
+//! latest execution), `inspect` (what would be done).
 //!
 //! Whatever goes wrong with any of it, the test runs, and ends as it ends.
 
@@ -74,7 +76,8 @@ pub struct Options {
 impl Options {
     /// What the command line leaves open is for the project to say.
     fn with(self, config: &Config) -> Options {
-        let reuse_failures = self.reuse_failures || self.harness.reuse_failures || config.reuse_failures;
+        let reuse_failures =
+            self.reuse_failures || self.harness.reuse_failures || config.reuse_failures;
         Options { reuse_failures, audit: self.audit.or(config.audit), ..self }
     }
 }
@@ -96,7 +99,11 @@ pub(crate) struct Session {
 /// Runs a test, or does as if. Gives how it ended.
 pub fn run(words: &[OsString], options: Options) -> Exit {
     let settings = Settings::from_environment();
-    if settings.disable || sys::lacks_memory() || observe::is_watched() || harness::is_discovery(words) {
+    if settings.disable
+        || sys::lacks_memory()
+        || observe::is_watched()
+        || harness::is_discovery(words)
+    {
         become_test(words);
     }
     started::note(words, options);
@@ -133,7 +140,8 @@ impl Unable {
     fn run(&self, words: &[OsString]) -> Exit {
         let started = Instant::now();
         let exit = execute::plainly(words);
-        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<String> =
+            words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let reason = Reason::new("settings", self.reason.clone());
         let _ = self.store.log(&executed(words, &self.working, &reason, exit, started.elapsed()));
         exit
@@ -141,7 +149,13 @@ impl Unable {
 }
 
 /// A decision to run.
-fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, duration: Duration) -> Decision {
+fn executed(
+    argv: Vec<String>,
+    working: &Path,
+    reason: &Reason,
+    exit: Exit,
+    duration: Duration,
+) -> Decision {
     Decision {
         time: now(),
         argv,
@@ -162,16 +176,18 @@ fn executed(argv: Vec<String>, working: &Path, reason: &Reason, exit: Exit, dura
 }
 
 impl Session {
-    /// Finds out which test it is. `None` where there is no folder for a store, or no folder to be in.
+    /// Finds out which test it is. `None` where there is no folder for a store, or no folder to be
+    /// in.
     fn open(words: &[OsString], settings: Settings) -> Option<Result<Session, Unable>> {
         let working = std::env::current_dir().ok()?;
         let store = local_store(&settings)?;
         let context = InvocationContext::own();
         let program = program_file(words, &working, None);
-        let project = match Project::find_in(&context.environment, &working, program.as_deref(), &settings) {
-            Ok(project) => project,
-            Err(reason) => return Some(Err(Unable { store, working, reason })),
-        };
+        let project =
+            match Project::find_in(&context.environment, &working, program.as_deref(), &settings) {
+                Ok(project) => project,
+                Err(reason) => return Some(Err(Unable { store, working, reason })),
+            };
         let far = sharing::remote(&settings, &project.config, &store);
         let store = Arc::new(Layered::new(store, far));
         Some(Ok(Session::of(words, Arc::new(project), context, store, settings)))
@@ -187,7 +203,16 @@ impl Session {
     ) -> Session {
         let test = Test::of(words, &project, &context);
         let (modules, shadow) = Default::default();
-        Session { settings, store, project, test, context, started: Instant::now(), modules, shadow }
+        Session {
+            settings,
+            store,
+            project,
+            test,
+            context,
+            started: Instant::now(),
+            modules,
+            shadow,
+        }
     }
 
     fn run(&self, options: Options) -> Exit {
@@ -196,7 +221,9 @@ impl Session {
         let foreseen = self.is_shadow().then(|| shadow::foresee(self, &choice)).flatten();
         let run = match choice {
             Choice::Plain(reason) => return self.run_plainly(&reason),
-            Choice::Reuse(_) if self.is_shadow() && self.settings.readonly => become_test(&self.test.words),
+            Choice::Reuse(_) if self.is_shadow() && self.settings.readonly => {
+                become_test(&self.test.words)
+            }
             Choice::Reuse(hit) if self.is_shadow() => return self.audit(*hit, SHADOW, foreseen),
             Choice::Reuse(hit) if self.is_audited(options) => return self.audit(*hit, AUDIT, None),
             Choice::Reuse(hit) => match replay::replay(self, &hit, options.harness) {
@@ -220,13 +247,24 @@ impl Session {
             become_test(&self.test.words);
         }
         let exit = execute::plainly(&self.test.words);
-        self.log(&executed(self.test.argv(), &self.project.working, reason, exit, self.started.elapsed()));
+        self.log(&executed(
+            self.test.argv(),
+            &self.project.working,
+            reason,
+            exit,
+            self.started.elapsed(),
+        ));
         exit
     }
 
     fn execute(&self, run: choice::Run) -> Exit {
-        if let Some(disturbed) = disturbed::of(self).filter(|disturbed| disturbed.treatment == Treatment::Unwatched) {
-            let exit = self.run_plainly(&Reason::new("disturbed", format!("not watched: {}", disturbed.reason)));
+        if let Some(disturbed) =
+            disturbed::of(self).filter(|disturbed| disturbed.treatment == Treatment::Unwatched)
+        {
+            let exit = self.run_plainly(&Reason::new(
+                "disturbed",
+                format!("not watched: {}", disturbed.reason),
+            ));
             if !is_good(exit) {
                 disturbed::forget(self);
             }
@@ -234,11 +272,18 @@ impl Session {
         }
         let declared = record::declared(self);
         let ran = repeat::watched(self);
-        let mut decision = executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
+        let mut decision =
+            executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
         decision.disturbed.clone_from(&ran.disturbed);
-        let recorded = quiet::attempt(&self.settings, "remembering", || record::record(self, &ran, &run, declared));
-        let failure =
-            || Refusal::of_run("Tasting", (codes::STORE, "failed; TASTING_LOGFILE tells more, please report it"));
+        let recorded = quiet::attempt(&self.settings, "remembering", || {
+            record::record(self, &ran, &run, declared)
+        });
+        let failure = || {
+            Refusal::of_run(
+                "Tasting",
+                (codes::STORE, "failed; TASTING_LOGFILE tells more, please report it"),
+            )
+        };
         if let Some(refusal) = recorded.unwrap_or_else(|| Some(failure())) {
             decision.reason = format!("{}; not kept: {}", decision.reason, refusal.with_code());
             decision.not_kept = Some(refusal.code.to_owned());
@@ -285,12 +330,19 @@ impl<S: Store> Memory for StoreMemory<S> {
 /// The store of this machine. `None` where there is no folder for one.
 pub fn local_store(settings: &Settings) -> Option<FileStore> {
     let limit = settings.max_size.unwrap_or(crate::store::DEFAULT_LIMIT);
-    Some(FileStore::new(settings.dir.as_ref()?, StoreOptions { limit, read_only: settings.readonly }))
+    Some(FileStore::new(
+        settings.dir.as_ref()?,
+        StoreOptions { limit, read_only: settings.readonly },
+    ))
 }
 
-/// The file of a command's program, for the sake of the folder that it is in. It is looked for in this search path, or in that
-/// of this process.
-fn program_file(words: &[OsString], working: &Path, search_path: Option<&OsStr>) -> Option<PathBuf> {
+/// The file of a command's program, for the sake of the folder that it is in. It is looked for in
+/// this search path, or in that of this process.
+fn program_file(
+    words: &[OsString],
+    working: &Path,
+    search_path: Option<&OsStr>,
+) -> Option<PathBuf> {
     let program = words.first()?;
     let path = match (program.as_encoded_bytes().contains(&b'/'), search_path) {
         (true, _) => working.join(program),

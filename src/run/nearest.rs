@@ -1,7 +1,8 @@
-//! The stored execution that a test is compared with when people ask why it would run: the nearest one, which after a branch was
-//! changed or an edit undone is not the latest.
+//! The stored execution that a test is compared with when people ask why it would run: the nearest
+//! one, which after a branch was changed or an edit undone is not the latest.
 //!
-//! In: the traces that are kept of a test. Out: the one with the fewest differences from what is there now, and those.
+//! In: the traces that are kept of a test. Out: the one with the fewest differences from what is
+//! there now, and those.
 
 use super::difference::{self, Difference};
 use super::project::Project;
@@ -41,10 +42,13 @@ impl Compared {
         let mut differences = difference::of_context(&session.test, &trace);
         differences.extend(difference::of_dependencies(&session.project, &trace, values));
         let used = differences.iter().filter_map(|difference| trace.used.get(difference.used?));
-        let is_there =
-            |used: &&RecordedDependency| session.project.path(&used.dependency.place).is_some_and(|path| path.exists());
-        let programs = used.filter(|used| used.dependency.kind == DependencyKind::Program).filter(is_there);
-        let programs = programs.map(|used| builds(&session.project, &*session.store, used, values)).collect();
+        let is_there = |used: &&RecordedDependency| {
+            session.project.path(&used.dependency.place).is_some_and(|path| path.exists())
+        };
+        let programs =
+            used.filter(|used| used.dependency.kind == DependencyKind::Program).filter(is_there);
+        let programs =
+            programs.map(|used| builds(&session.project, &*session.store, used, values)).collect();
         Compared { trace, differences, programs }
     }
 
@@ -55,33 +59,59 @@ impl Compared {
 }
 
 /// A program as it was when it was used, and as it is.
-pub fn builds(project: &Project, store: &dyn Store, used: &RecordedDependency, values: &mut Values) -> Builds {
-    let kept = used.manifests.iter().map(|name| store.blob(*name).ok().flatten()).collect::<Option<Vec<_>>>();
-    let now = values.manifests(&used.dependency).iter().map(fs::read).collect::<Result<Vec<_>, _>>();
+pub fn builds(
+    project: &Project,
+    store: &dyn Store,
+    used: &RecordedDependency,
+    values: &mut Values,
+) -> Builds {
+    let kept = used
+        .manifests
+        .iter()
+        .map(|name| store.blob(*name).ok().flatten())
+        .collect::<Option<Vec<_>>>();
+    let now =
+        values.manifests(&used.dependency).iter().map(fs::read).collect::<Result<Vec<_>, _>>();
     let (before, now) = (kept.unwrap_or_default(), now.unwrap_or_default());
     let note = match values.note(&used.dependency) {
         Some(note) => note,
         None if !used.note.is_empty() => format!("in the last run: {}", used.note),
-        None if before.is_empty() => "the manifests of the last run are not in the store any more".to_owned(),
+        None if before.is_empty() => {
+            "the manifests of the last run are not in the store any more".to_owned()
+        }
         None => String::new(),
     };
     let program = project.show(&used.dependency.place);
-    let libraries = values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect();
+    let libraries =
+        values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect();
     let entry = project.entry(&used.dependency.place).map(str::to_owned);
-    Builds { program, libraries, entry, before, now, executed: used.dependency.executed.clone(), note }
+    Builds {
+        program,
+        libraries,
+        entry,
+        before,
+        now,
+        executed: used.dependency.executed.clone(),
+        note,
+    }
 }
 
-/// The nearest of the executions that are kept, if one is nearer than the latest. One that could not be reused in any case is
-/// no answer.
+/// The nearest of the executions that are kept, if one is nearer than the latest. One that could
+/// not be reused in any case is no answer.
 pub fn than(latest: &Compared, session: &Session, values: &mut Values) -> Option<Compared> {
     let can_be_reused = |trace: &Trace| trace.refusals.is_empty() && trace.exit_code == 0;
     let earlier = latest::earlier(&*session.store, session.test.name);
-    let compared = earlier.into_iter().filter(can_be_reused).map(|trace| Compared::with(session, trace, values));
-    let nearest = compared.min_by_key(|compared| (compared.distance(), u64::MAX - compared.trace.origin.time))?;
+    let compared = earlier
+        .into_iter()
+        .filter(can_be_reused)
+        .map(|trace| Compared::with(session, trace, values));
+    let nearest = compared
+        .min_by_key(|compared| (compared.distance(), u64::MAX - compared.trace.origin.time))?;
     (nearest.distance() < latest.distance()).then_some(nearest)
 }
 
-/// How many atoms of either build the other one has not. A build that cannot be read is as far away as can be.
+/// How many atoms of either build the other one has not. A build that cannot be read is as far away
+/// as can be.
 fn changed_atoms(builds: &Builds) -> usize {
     match (atoms(&builds.before), atoms(&builds.now)) {
         (Some(before), Some(now)) => surplus(&before, &now) + surplus(&now, &before),
@@ -99,7 +129,9 @@ fn atoms(manifests: &[Vec<u8>]) -> Option<HashMap<Hash, usize>> {
 }
 
 fn surplus(of: &HashMap<Hash, usize>, over: &HashMap<Hash, usize>) -> usize {
-    let more = |(hash, count): (&Hash, &usize)| count.saturating_sub(over.get(hash).copied().unwrap_or_default());
+    let more = |(hash, count): (&Hash, &usize)| {
+        count.saturating_sub(over.get(hash).copied().unwrap_or_default())
+    };
     of.iter().map(more).sum()
 }
 
@@ -110,7 +142,8 @@ mod tests {
     #[test]
     fn equal_atoms_are_counted_as_often_as_they_are_there() {
         let [one, two] = [1, 2].map(|byte| Hash([byte; 16]));
-        let (twice, once) = (HashMap::from([(one, 2), (two, 1)]), HashMap::from([(one, 1), (two, 1)]));
+        let (twice, once) =
+            (HashMap::from([(one, 2), (two, 1)]), HashMap::from([(one, 1), (two, 1)]));
         assert_eq!((surplus(&twice, &once), surplus(&once, &twice)), (1, 0));
     }
 }

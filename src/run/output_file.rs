@@ -1,8 +1,9 @@
 //! Standard output or error that is a file of the test's own.
 //!
-//! A test whose output goes to a new file that nobody else has open (`test >log 2>&1`) gets that file itself, so that seeking,
-//! `ftruncate` and comparing it with other files work as they do plainly. What it printed is read from the file in the
-//! end. Where others may write to the file as well, what is there would not all be the test's: it gets a pipe then.
+//! A test whose output goes to a new file that nobody else has open (`test >log 2>&1`) gets that
+//! file itself, so that seeking, `ftruncate` and comparing it with other files work as they do
+//! plainly. What it printed is read from the file in the end. Where others may write to the file as
+//! well, what is there would not all be the test's: it gets a pipe then.
 //!
 //! In: our own descriptors. Out: whether they are such files, and what was written to them.
 
@@ -27,10 +28,12 @@ pub fn is_own(file: BorrowedFd) -> bool {
     is_new && is_alone(file)
 }
 
-/// Whether nobody else has a file open. An open file that is shared is shared with relatives: with the processes that we descend
-/// from, or that descend from the same.
+/// Whether nobody else has a file open. An open file that is shared is shared with relatives: with
+/// the processes that we descend from, or that descend from the same.
 fn is_alone(file: BorrowedFd) -> bool {
-    let Ok(path) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else { return false };
+    let Ok(path) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else {
+        return false;
+    };
     let own = std::process::id();
     if !sys::is_opened_once(file) || is_open_below(own, &path, MOST_ANCESTORS) {
         return false;
@@ -57,17 +60,22 @@ fn is_alone(file: BorrowedFd) -> bool {
     false
 }
 
-/// Whether a descendant of a process has a file open: one that was there before us, such as the other end of a pipe that a shell
-/// has made (`test < <(command)`).
+/// Whether a descendant of a process has a file open: one that was there before us, such as the
+/// other end of a pipe that a shell has made (`test < <(command)`).
 fn is_open_below(process: u32, path: &Path, depth: usize) -> bool {
-    let has_it = |child: u32| has_open(child, path).unwrap_or(true) || is_open_below(child, path, depth - 1);
+    let has_it =
+        |child: u32| has_open(child, path).unwrap_or(true) || is_open_below(child, path, depth - 1);
     depth == 0 || children(process).is_none_or(|children| children.into_iter().any(has_it))
 }
 
 /// Whether a process has a file open; `None` if that cannot be seen.
 fn has_open(process: u32, path: &Path) -> Option<bool> {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-    Some(descriptors.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == path)))
+    Some(
+        descriptors
+            .flatten()
+            .any(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == path)),
+    )
 }
 
 fn children(process: u32) -> Option<Vec<u32>> {
@@ -124,7 +132,9 @@ impl OutputFile {
         let mode = fstat(&file)?.st_mode;
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
         let watch = || {
-            let closed = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
+            let closed =
+                inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)
+                    .ok()?;
             inotify::add_watch(&closed, &path, inotify::WatchFlags::CLOSE_WRITE).ok()?;
             Some(closed)
         };
@@ -137,10 +147,9 @@ impl OutputFile {
         let found = fstat(&self.file)?;
         let size = found.st_size as u64;
         let is_in_order = tell(&self.file)? == size && found.st_mode == self.mode;
-        let is_undisturbed = self
-            .closed
-            .as_ref()
-            .is_some_and(|closed| rustix::io::read(closed, &mut [0u8; 512]) == Err(rustix::io::Errno::AGAIN));
+        let is_undisturbed = self.closed.as_ref().is_some_and(|closed| {
+            rustix::io::read(closed, &mut [0u8; 512]) == Err(rustix::io::Errno::AGAIN)
+        });
         if !is_in_order || !is_undisturbed || !is_alone(self.file.as_fd()) {
             return Ok(Written::Unclear);
         }

@@ -1,4 +1,5 @@
-//! What the processor can do, as far as programs go by it: libraries choose other code where it can do more, and nobody sees them ask.
+//! What the processor can do, as far as programs go by it: libraries choose other code where it can
+//! do more, and nobody sees them ask.
 
 use crate::model::Hasher;
 

@@ -1,7 +1,9 @@
-//! Where a test belongs: the project's root, its build folder, the user's home. Paths inside them are kept relative, so that
-//! another checkout, another user or another machine finds the same results.
+//! Where a test belongs: the project's root, its build folder, the user's home. Paths inside them
+//! are kept relative, so that another checkout, another user or another machine finds the same
+//! results.
 //!
-//! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into places and back.
+//! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into
+//! places and back.
 
 use super::config::{self, Config};
 use super::context::Environment;
@@ -39,8 +41,13 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project of a program that is started in a folder. The folder has to be absolute and free of links.
-    pub fn find(working: &Path, program: Option<&Path>, settings: &Settings) -> Result<Self, String> {
+    /// The project of a program that is started in a folder. The folder has to be absolute and free
+    /// of links.
+    pub fn find(
+        working: &Path,
+        program: Option<&Path>,
+        settings: &Settings,
+    ) -> Result<Self, String> {
         Project::find_in(&Environment::own(), working, program, settings)
     }
 
@@ -57,16 +64,19 @@ impl Project {
         let config = Config::read(&root)?;
         let folder = |name: &str| environment.get(name).map(PathBuf::from);
         let starts = [program.and_then(Path::parent), Some(working)];
-        let build = bazel_build(&root)
-            .or_else(|| starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config)));
+        let build = bazel_build(&root).or_else(|| {
+            starts.into_iter().flatten().find_map(|start| build_folder(start, &root, &config))
+        });
         let logical = logical_root(working, &root, environment);
         let job = JOB_FOLDERS.iter().find_map(|name| folder(name));
-        let folders = FOLDERS.iter().map(|(base, name)| (*base, folder(name))).chain([(Base::Job, job)]);
+        let folders =
+            FOLDERS.iter().map(|(base, name)| (*base, folder(name))).chain([(Base::Job, job)]);
         let spelled = [(Base::Root, given), (Base::Root, logical)]
             .into_iter()
             .chain(folders)
             .filter_map(|(base, path)| Some((base, path?)));
-        let spellings: Vec<_> = spelled.filter(|(_, path)| path.is_absolute() && path.parent().is_some()).collect();
+        let spellings: Vec<_> =
+            spelled.filter(|(_, path)| path.is_absolute() && path.parent().is_some()).collect();
         let mut bases = vec![(Base::Root, root.clone())];
         bases.extend(build.map(|build| (Base::Build, build)));
         bases.extend(spellings.iter().filter_map(|(base, path)| Some((*base, real(path)?))));
@@ -81,12 +91,18 @@ impl Project {
     /// The root of the project that a folder belongs to.
     pub fn root(working: &Path, settings: &Settings) -> PathBuf {
         let given = settings.root.as_deref().and_then(|root| fs::canonicalize(root).ok());
-        given.or_else(|| bazel_root(working)).or_else(|| nearest_root(working)).unwrap_or(working.to_owned())
+        given
+            .or_else(|| bazel_root(working))
+            .or_else(|| nearest_root(working))
+            .unwrap_or(working.to_owned())
     }
 
     /// The place that a path means. The path has to be absolute and free of links.
     pub fn place(&self, path: &Path) -> Place {
-        let inside = self.bases.iter().find_map(|(base, folder)| Some((*base, path.strip_prefix(folder).ok()?)));
+        let inside = self
+            .bases
+            .iter()
+            .find_map(|(base, folder)| Some((*base, path.strip_prefix(folder).ok()?)));
         let (base, path) = inside.unwrap_or((Base::None, path));
         Place { base, path: path.as_os_str().as_bytes().to_vec() }
     }
@@ -108,7 +124,8 @@ impl Project {
         Some(if is_link { std::fs::canonicalize(&path).unwrap_or(path) } else { path })
     }
 
-    /// The folder here that a place belongs to, and the path below it; `None` if there is no such folder here.
+    /// The folder here that a place belongs to, and the path below it; `None` if there is no such
+    /// folder here.
     pub fn top_and_path<'a>(&'a self, place: &'a Place) -> Option<(&'a Path, &'a Path)> {
         let path = Path::new(OsStr::from_bytes(&place.path));
         if place.base == Base::None {
@@ -162,8 +179,11 @@ impl Project {
 
     /// Whether a text names one of the folders of this checkout, user or machine.
     pub fn is_named_in(&self, text: &[u8]) -> bool {
-        let folders = self.bases.iter().chain(&self.spellings).filter(|(base, _)| *base != Base::Temporary);
-        folders.into_iter().any(|(_, folder)| memmem::find(text, folder.as_os_str().as_bytes()).is_some())
+        let folders =
+            self.bases.iter().chain(&self.spellings).filter(|(base, _)| *base != Base::Temporary);
+        folders
+            .into_iter()
+            .any(|(_, folder)| memmem::find(text, folder.as_os_str().as_bytes()).is_some())
     }
 
     /// The folder that paths of a base are relative to.
@@ -177,7 +197,8 @@ impl Project {
         all.map(|(_, folder)| folder.as_os_str().as_bytes()).collect()
     }
 
-    /// The names that the path of each folder consists of; of one that lies in another, what is behind that.
+    /// The names that the path of each folder consists of; of one that lies in another, what is
+    /// behind that.
     pub fn parts(&self) -> Vec<(Base, Vec<&[u8]>)> {
         let parts = |(base, folder): &'_ (Base, PathBuf)| {
             let others = self.bases.iter().filter(|(_, other)| other != folder);
@@ -186,7 +207,13 @@ impl Project {
             (*base, known)
         };
         let names = |folder: usize, known: usize| {
-            self.bases[folder].1.iter().skip(known).map(OsStr::as_bytes).filter(|part| *part != b"/").collect()
+            self.bases[folder]
+                .1
+                .iter()
+                .skip(known)
+                .map(OsStr::as_bytes)
+                .filter(|part| *part != b"/")
+                .collect()
         };
         let known = self.bases.iter().map(parts).enumerate();
         known.map(|(index, (base, known))| (base, names(index, known))).collect()
@@ -199,10 +226,13 @@ impl Project {
         }
     }
 
-    /// How the folders lie within each other, by which one and the same path belongs to this or to that one. Where the
-    /// root itself lies does not matter, but see `surroundings`.
+    /// How the folders lie within each other, by which one and the same path belongs to this or to
+    /// that one. Where the root itself lies does not matter, but see `surroundings`.
     pub fn hash_nesting(&self, hasher: &mut Hasher) {
-        let named = self.spellings.iter().filter_map(|(base, path)| Some((*base, fs::canonicalize(path).ok()?)));
+        let named = self
+            .spellings
+            .iter()
+            .filter_map(|(base, path)| Some((*base, fs::canonicalize(path).ok()?)));
         let build = self.bases.iter().find(|(base, _)| *base == Base::Build).cloned();
         for (base, path) in named.chain(build) {
             let own = self.place(&path);
@@ -214,13 +244,14 @@ impl Project {
         }
     }
 
-    /// What lies around the root and the build folder, but not in them, can have been found by way of `..`: there it
-    /// matters what they lie in.
+    /// What lies around the root and the build folder, but not in them, can have been found by way
+    /// of `..`: there it matters what they lie in.
     pub fn surroundings(&self, used: &[Dependency]) -> Vec<Place> {
         if !used.iter().any(|used| self.is_around(used)) {
             return Vec::new();
         }
-        let around = |top: &PathBuf| top.parent().map(|parent| self.place(parent)).unwrap_or_default();
+        let around =
+            |top: &PathBuf| top.parent().map(|parent| self.place(parent)).unwrap_or_default();
         self.tops().map(|(_, top)| around(top)).collect()
     }
 
@@ -235,7 +266,8 @@ impl Project {
         }
         let Some(path) = self.path(&used.place) else { return false };
         // That the folders which they lie in are there goes without saying.
-        let is_above = used.kind == DependencyKind::Exists && self.tops().any(|(_, top)| top.starts_with(&path));
+        let is_above = used.kind == DependencyKind::Exists
+            && self.tops().any(|(_, top)| top.starts_with(&path));
         self.tops().any(|(_, top)| top.components().nth(1) == path.components().nth(1)) && !is_above
     }
 
@@ -258,39 +290,61 @@ pub fn logical_folder(working: &Path, environment: &Environment) -> Option<PathB
 fn logical_root(working: &Path, root: &Path, environment: &Environment) -> Option<PathBuf> {
     let inside = working.strip_prefix(root).ok()?;
     let logical = logical_folder(working, environment)?;
-    logical.ends_with(inside).then(|| logical.ancestors().nth(inside.components().count()).map(Path::to_owned))?
+    logical
+        .ends_with(inside)
+        .then(|| logical.ancestors().nth(inside.components().count()).map(Path::to_owned))?
 }
 
-/// Where Bazel runs a test, the project is there anew each time, in a folder with a number of its own.
+/// Where Bazel runs a test, the project is there anew each time, in a folder with a number of its
+/// own.
 fn bazel_root(working: &Path) -> Option<PathBuf> {
     let is_output = |folder: &&Path| folder.ends_with("bazel-out");
     let root = working.ancestors().find(is_output)?.parent()?;
     root.parent()?.ends_with("execroot").then(|| root.to_owned())
 }
 
-/// What is linked to from there: `BASE/execroot/NAME` for a root `BASE/sandbox/KIND/NUMBER/execroot/NAME`.
+/// What is linked to from there: `BASE/execroot/NAME` for a root
+/// `BASE/sandbox/KIND/NUMBER/execroot/NAME`.
 fn bazel_build(root: &Path) -> Option<PathBuf> {
     let sandbox = root.ancestors().nth(4).filter(|folder| folder.ends_with("sandbox"))?;
-    let inside = root.strip_prefix(root.ancestors().nth(2)?).ok().filter(|inside| inside.starts_with("execroot"))?;
+    let inside = root
+        .strip_prefix(root.ancestors().nth(2)?)
+        .ok()
+        .filter(|inside| inside.starts_with("execroot"))?;
     Some(sandbox.parent()?.join(inside)).filter(|build| build.is_dir())
 }
 
 /// The nearest folder that is the top of a project.
 fn nearest_root(working: &Path) -> Option<PathBuf> {
-    let is_root = |folder: &&Path| [config::FILE, ".git"].iter().any(|mark| folder.join(mark).exists());
+    let is_root =
+        |folder: &&Path| [config::FILE, ".git"].iter().any(|mark| folder.join(mark).exists());
     working.ancestors().find(is_root).map(Path::to_owned)
 }
 
-/// The top folder of the build that a folder belongs to: the outermost one below the root, or the nearest outside of it.
+/// The top folder of the build that a folder belongs to: the outermost one below the root, or the
+/// nearest outside of it.
 fn build_folder(start: &Path, root: &Path, config: &Config) -> Option<PathBuf> {
     let is_declared = |folder: &Path| {
         let inside = folder.strip_prefix(root).ok().and_then(Path::to_str);
-        inside.is_some_and(|inside| config.build_folders.iter().any(|pattern| config::matches(pattern, inside)))
+        inside.is_some_and(|inside| {
+            config.build_folders.iter().any(|pattern| config::matches(pattern, inside))
+        })
     };
-    let is_build = |folder: &&Path| is_declared(folder) || BUILD_MARKS.iter().any(|mark| folder.join(mark).exists());
+    let is_build = |folder: &&Path| {
+        is_declared(folder) || BUILD_MARKS.iter().any(|mark| folder.join(mark).exists())
+    };
     match start.starts_with(root) {
-        true => start.ancestors().take_while(|folder| *folder != root).filter(is_build).last().map(Path::to_owned),
-        false => start.ancestors().filter(|folder| folder.parent().is_some()).find(is_build).map(Path::to_owned),
+        true => start
+            .ancestors()
+            .take_while(|folder| *folder != root)
+            .filter(is_build)
+            .last()
+            .map(Path::to_owned),
+        false => start
+            .ancestors()
+            .filter(|folder| folder.parent().is_some())
+            .find(is_build)
+            .map(Path::to_owned),
     }
 }
 
@@ -305,7 +359,11 @@ mod tests {
     use crate::model::Hash;
 
     fn project(root: &str, build: &str) -> Project {
-        let bases = vec![(Base::Build, build.into()), (Base::Root, root.into()), (Base::Home, "/home/u".into())];
+        let bases = vec![
+            (Base::Build, build.into()),
+            (Base::Root, root.into()),
+            (Base::Home, "/home/u".into()),
+        ];
         let spellings = vec![(Base::Home, "/u".into())];
         let (config, environment) = Default::default();
         Project { root: root.into(), working: root.into(), config, environment, bases, spellings }
@@ -345,7 +403,9 @@ mod tests {
         ] {
             assert_eq!(hash(&one, here), hash(&other, there), "{here}");
         }
-        for (here, there) in [("/home/u/p/x", "/w/q/y"), ("/home/u/pp/x", "/w/qq/x"), ("/home/u/p", "/w/out")] {
+        for (here, there) in
+            [("/home/u/p/x", "/w/q/y"), ("/home/u/pp/x", "/w/qq/x"), ("/home/u/p", "/w/out")]
+        {
             assert_ne!(hash(&one, here), hash(&other, there), "{here}");
         }
         assert!(one.is_named_in(b"in /home/u/p/x.c:3") && !one.is_named_in(b"in x.c:3"));
@@ -360,7 +420,10 @@ mod tests {
         fs::write(top.join("p/tasting.toml"), "build-folders = ['declared']").unwrap();
         let find = |working: &Path| Project::find(working, None, &Settings::default()).unwrap();
         assert_eq!(find(&deep).root, top.join("p"));
-        assert_eq!(find(&deep).place(&deep), Place { base: Base::Root, path: b"build/sub/x".to_vec() });
+        assert_eq!(
+            find(&deep).place(&deep),
+            Place { base: Base::Root, path: b"build/sub/x".to_vec() }
+        );
         for mark in ["p/build/CMakeCache.txt", "p/build/sub/CMakeCache.txt"] {
             fs::write(top.join(mark), "").unwrap();
         }
@@ -369,14 +432,15 @@ mod tests {
         fs::create_dir(&declared).unwrap();
         assert_eq!(find(&declared).place(&declared), Place { base: Base::Build, path: Vec::new() });
         assert_eq!(find(&top).root, top, "without a mark it is the working folder");
-        let [sandbox, build] =
-            ["b/sandbox/linux-sandbox/17/execroot/main", "b/execroot/main"].map(|name| top.join(name));
+        let [sandbox, build] = ["b/sandbox/linux-sandbox/17/execroot/main", "b/execroot/main"]
+            .map(|name| top.join(name));
         assert_eq!(bazel_build(&sandbox), None);
         fs::create_dir_all(&build).unwrap();
         assert_eq!((bazel_build(&sandbox), bazel_build(&build)), (Some(build.clone()), None));
-        for (inside, root) in
-            [("17/execroot/main/bazel-out/k8/bin/t.runfiles/main", "17/execroot/main"), ("p/bazel-out/x", "p")]
-        {
+        for (inside, root) in [
+            ("17/execroot/main/bazel-out/k8/bin/t.runfiles/main", "17/execroot/main"),
+            ("p/bazel-out/x", "p"),
+        ] {
             fs::create_dir_all(top.join(inside)).unwrap();
             assert_eq!(find(&top.join(inside)).root, top.join(root));
         }

@@ -1,11 +1,14 @@
-//! Names that a test draws anew each time (`mkdtemp`, `mktemp`) and leaves behind. The name was not there before the run, and is there
-//! after it: taken as a condition, its own leftover would refute the record of every such test.
+//! Names that a test draws anew each time (`mkdtemp`, `mktemp`) and leaves behind. The name was not
+//! there before the run, and is there after it: taken as a condition, its own leftover would refute
+//! the record of every such test.
 //!
-//! That a name is random is shown by two executions of the same test that used the very same but for such names, all of which
-//! they have made themselves: with nothing else different, the name is not determined by anything that the test has seen.
-//! The second execution did not look at the first one's name either, so a name that is taken makes no difference.
+//! That a name is random is shown by two executions of the same test that used the very same but
+//! for such names, all of which they have made themselves: with nothing else different, the name is
+//! not determined by anything that the test has seen. The second execution did not look at the
+//! first one's name either, so a name that is taken makes no difference.
 //!
-//! In: what an execution used, and the one before it. Out: the same without the names that are random.
+//! In: what an execution used, and the one before it. Out: the same without the names that are
+//! random.
 
 use super::Session;
 use super::choice::trace;
@@ -22,10 +25,13 @@ pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Sessio
     if made.is_empty() {
         return;
     }
-    let Some(before) = trace(session).filter(|trace| trace.test == session.test.identity) else { return };
+    let Some(before) = trace(session).filter(|trace| trace.test == session.test.identity) else {
+        return;
+    };
     let random = random(used, &before.used, &made);
     used.retain(|traced| {
-        traced.dependency.kind != DependencyKind::Absent || !random.contains(&traced.dependency.place)
+        traced.dependency.kind != DependencyKind::Absent
+            || !random.contains(&traced.dependency.place)
     });
 }
 
@@ -38,12 +44,17 @@ fn made(seen: &[Use], session: &Session) -> BTreeSet<Place> {
 }
 
 /// The names among those that were made which are all that is different from the execution before.
-fn random(now: &[RecordedDependency], before: &[RecordedDependency], made: &BTreeSet<Place>) -> BTreeSet<Place> {
+fn random(
+    now: &[RecordedDependency],
+    before: &[RecordedDependency],
+    made: &BTreeSet<Place>,
+) -> BTreeSet<Place> {
     let (new, old) = (known(now), known(before));
-    let (appeared, vanished): (Vec<_>, Vec<_>) = (new.difference(&old).collect(), old.difference(&new).collect());
+    let (appeared, vanished): (Vec<_>, Vec<_>) =
+        (new.difference(&old).collect(), old.difference(&new).collect());
     let is_absence = |known: &&Known| known.0 == DependencyKind::Absent;
-    let are_names =
-        appeared.iter().all(|known| is_absence(known) && made.contains(known.1)) && vanished.iter().all(is_absence);
+    let are_names = appeared.iter().all(|known| is_absence(known) && made.contains(known.1))
+        && vanished.iter().all(is_absence);
     let patterns = |known: &[&Known]| {
         let mut patterns: Vec<_> = known.iter().map(|known| pattern(known.1)).collect();
         patterns.sort_unstable();
@@ -56,7 +67,9 @@ fn random(now: &[RecordedDependency], before: &[RecordedDependency], made: &BTre
 }
 
 fn known(used: &[RecordedDependency]) -> BTreeSet<Known<'_>> {
-    used.iter().map(|traced| (traced.dependency.kind, &traced.dependency.place, traced.value)).collect()
+    used.iter()
+        .map(|traced| (traced.dependency.kind, &traced.dependency.place, traced.value))
+        .collect()
 }
 
 /// What two random names have in common: the folder, and the length.
@@ -72,7 +85,12 @@ mod tests {
 
     fn traced(kind: DependencyKind, path: &str, value: u8) -> RecordedDependency {
         let dependency = Dependency::on(kind, Place::absolute(path));
-        RecordedDependency { dependency, value: Hash([value; 16]), manifests: Vec::new(), note: String::new() }
+        RecordedDependency {
+            dependency,
+            value: Hash([value; 16]),
+            manifests: Vec::new(),
+            note: String::new(),
+        }
     }
 
     fn found(now: &[RecordedDependency], before: &[RecordedDependency], made: &[&str]) -> usize {
@@ -89,7 +107,11 @@ mod tests {
         assert_eq!(found(&one, &one, &["/tmp/tmp.abc"]), 0, "it is the same each time");
         let other_input = [traced(File, "/data", 2), traced(Absent, "/tmp/tmp.xyz", 0)];
         assert_eq!(found(&other_input, &one, &["/tmp/tmp.xyz"]), 0, "it may follow from the input");
-        let next = [traced(File, "/data", 1), traced(Exists, "/tmp/tmp.abc", 5), traced(Absent, "/tmp/tmp.xyz", 0)];
+        let next = [
+            traced(File, "/data", 1),
+            traced(Exists, "/tmp/tmp.abc", 5),
+            traced(Absent, "/tmp/tmp.xyz", 0),
+        ];
         assert_eq!(found(&next, &one, &["/tmp/tmp.xyz"]), 0, "it may be the first that is free");
     }
 }

@@ -1,15 +1,18 @@
-//! Remembering a run: its outcome under the key of all that it used, and a trace for whoever asks why.
+//! Remembering a run: its outcome under the key of all that it used, and a trace for whoever asks
+//! why.
 
 use super::choice::{Run, checkout_key};
 use super::config::UnknownPrograms;
 use super::execute::Ran;
 use super::project::Project;
 use super::values::{ResolvedDependencies, Values};
-use super::{Session, exit_code, granularity, is_success, latest, leftovers, mentions, now, random_names};
+use super::{
+    Session, exit_code, granularity, is_success, latest, leftovers, mentions, now, random_names,
+};
 use crate::model::keys::{self, KeyOf};
 use crate::model::{
-    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place, RecordedDependency,
-    Refusal, Trace, codes,
+    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place,
+    RecordedDependency, Refusal, Trace, codes,
 };
 use crate::observe::Input;
 use crate::store::{Memo, Quarantine, Results, StoreError};
@@ -18,7 +21,12 @@ use std::fs;
 use std::path::Path;
 
 /// Remembers what can be remembered. Gives the reason why the outcome is not kept, if so.
-pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<RecordedDependency>) -> Option<Refusal<'static>> {
+pub fn record(
+    session: &Session,
+    ran: &Ran,
+    run: &Run,
+    declared: Vec<RecordedDependency>,
+) -> Option<Refusal<'static>> {
     let mut values = values(session, ran.input.clone());
     let mut refusals = ran.refusals.clone();
     if values.declared() != declared {
@@ -27,7 +35,12 @@ pub fn record(session: &Session, ran: &Ran, run: &Run, declared: Vec<RecordedDep
             (codes::CHANGED_MEANWHILE, "changed while the test ran"),
         ));
     }
-    let files = match leftovers::keep(&session.project, &ran.used, ran.duration, session.project.config.limits.files) {
+    let files = match leftovers::keep(
+        &session.project,
+        &ran.used,
+        ran.duration,
+        session.project.config.limits.files,
+    ) {
         Ok(files) => files,
         Err(refusal) => {
             refusals.push(refusal);
@@ -67,7 +80,11 @@ fn traces<'a>(ran: &'a Ran, files: &'a [LeftFile]) -> mentions::Traces<'a> {
 
 /// What the run mentions of where it is, and of variables that do not count otherwise.
 fn mentioned(session: &Session, ran: &Ran, files: &[LeftFile]) -> Vec<RecordedDependency> {
-    let places = mentions::of(&session.project, session.context.connection.on_terminal(), &traces(ran, files));
+    let places = mentions::of(
+        &session.project,
+        session.context.connection.on_terminal(),
+        &traces(ran, files),
+    );
     let traced = places.into_iter().map(|place| RecordedDependency {
         value: mentions::value(&session.project, &place),
         dependency: Dependency::on(DependencyKind::Mentioned, place),
@@ -86,7 +103,14 @@ pub fn declared(session: &Session) -> Vec<RecordedDependency> {
 }
 
 fn values(session: &Session, input: Input) -> Values<'_> {
-    Values::new(&session.project, &session.settings, &*session.store, session.contents(), input, &session.modules)
+    Values::new(
+        &session.project,
+        &session.settings,
+        &*session.store,
+        session.contents(),
+        input,
+        &session.modules,
+    )
 }
 
 /// Keeps the outcome, unless the test is not to be trusted.
@@ -116,7 +140,8 @@ fn keep(
         checkout_specific: false,
     };
     outcome.checkout_specific = names_its_place(session, &outcome);
-    let placed = |name: Hash| if outcome.checkout_specific { checkout_key(session, name) } else { name };
+    let placed =
+        |name: Hash| if outcome.checkout_specific { checkout_key(session, name) } else { name };
     let key = placed(key);
     session.store.put(session.test.identity, &dependency_set, key, &outcome).map_err(of_store)?;
     if dependency_set.is_narrowed()
@@ -125,7 +150,10 @@ fn keep(
         session.store.remember(placed(whole), key);
     }
     if session.is_shadow() && is_success(ran.exit, &outcome.stdout) {
-        granularity::remember(session, &granularity::names(session, &dependency_set, values, Some(&resolved.used)));
+        granularity::remember(
+            session,
+            &granularity::names(session, &dependency_set, values, Some(&resolved.used)),
+        );
     }
     Ok(())
 }
@@ -135,7 +163,11 @@ fn of_store(error: StoreError) -> Refusal<'static> {
 }
 
 /// The name of the key for those who have the very same programs.
-fn whole_key(session: &Session, resolved: &ResolvedDependencies, values: &mut Values) -> Option<Hash> {
+fn whole_key(
+    session: &Session,
+    resolved: &ResolvedDependencies,
+    values: &mut Values,
+) -> Option<Hash> {
     let dependency_set = resolved.dependency_set();
     let mut whole = values.whole(&dependency_set);
     for (now, traced) in whole.iter_mut().zip(&resolved.used) {
@@ -147,8 +179,8 @@ fn whole_key(session: &Session, resolved: &ResolvedDependencies, values: &mut Va
     Values::whole_key_of(&session.project, session.test.identity, &dependency_set, &whole)
 }
 
-/// Whether the result counts. A pass that follows a failure of the same may be luck, and so may each pass in quarantine but
-/// the last one.
+/// Whether the result counts. A pass that follows a failure of the same may be luck, and so may
+/// each pass in quarantine but the last one.
 fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), Refusal<'static>> {
     let unstable = |why: String| Err(Refusal::of_run("the test", (codes::UNSTABLE, why)));
     let passes = session.quarantine_passes();
@@ -159,7 +191,10 @@ fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), Refusal<'static>
         }
         (Some(mark), true) if mark.passes_left > 1 => {
             session.quarantine(&mark.reason, mark.passes_left - 1);
-            unstable(format!("is in quarantine, and has to pass {} more times", mark.passes_left - 1))
+            unstable(format!(
+                "is in quarantine, and has to pass {} more times",
+                mark.passes_left - 1
+            ))
         }
         (Some(_), true) => session.store.unmark(session.test.identity).map_err(of_store),
         (Some(mark), false) => {
@@ -170,26 +205,37 @@ fn trust(session: &Session, ran: &Ran, run: &Run) -> Result<(), Refusal<'static>
     }
 }
 
-/// Programs of the project itself that were not built with Tasting, where the project does not want them.
-fn unknown_programs(session: &Session, resolved: &ResolvedDependencies) -> Option<Refusal<'static>> {
+/// Programs of the project itself that were not built with Tasting, where the project does not want
+/// them.
+fn unknown_programs(
+    session: &Session,
+    resolved: &ResolvedDependencies,
+) -> Option<Refusal<'static>> {
     if session.project.config.unknown_programs != UnknownPrograms::Refuse {
         return None;
     }
-    let is_ours = |traced: &&RecordedDependency| matches!(traced.dependency.place.base, Base::Root | Base::Build);
+    let is_ours = |traced: &&RecordedDependency| {
+        matches!(traced.dependency.place.base, Base::Root | Base::Build)
+    };
     let is_binary = |traced: &&RecordedDependency| {
         let path = session.project.path(&traced.dependency.place);
         path.and_then(|path| fs::read(path).ok()).is_some_and(|bytes| bytes.starts_with(b"\x7fELF"))
     };
-    let programs = resolved.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
-    let unknown = programs.filter(|traced| !traced.note.is_empty()).filter(is_ours).find(is_binary)?;
+    let programs =
+        resolved.used.iter().filter(|traced| traced.dependency.kind == DependencyKind::Program);
+    let unknown =
+        programs.filter(|traced| !traced.note.is_empty()).filter(is_ours).find(is_binary)?;
     let subject = session.project.show(&unknown.dependency.place);
     let why = format!("is a program of unknown provenance: {}", unknown.note);
     Some(Refusal::of_run(subject, (codes::UNKNOWN_PROGRAM, why)))
 }
 
-/// Keeps the manifests of the programs that ran, so that it can be told later what has changed in them.
+/// Keeps the manifests of the programs that ran, so that it can be told later what has changed in
+/// them.
 fn keep_manifests(session: &Session, values: &mut Values, resolved: &mut ResolvedDependencies) {
-    for traced in resolved.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program) {
+    for traced in
+        resolved.used.iter_mut().filter(|traced| traced.dependency.kind == DependencyKind::Program)
+    {
         for file in values.manifests(&traced.dependency) {
             traced.manifests.extend(keep_manifest(session, values, &file));
         }
@@ -214,7 +260,13 @@ fn names_its_place(session: &Session, outcome: &Outcome) -> bool {
     is_named(&outcome.stdout) || is_named(&outcome.stderr) || outcome.files.iter().any(in_file)
 }
 
-fn leave_trace(session: &Session, ran: &Ran, resolved: &ResolvedDependencies, refusals: &[Refusal], is_kept: bool) {
+fn leave_trace(
+    session: &Session,
+    ran: &Ran,
+    resolved: &ResolvedDependencies,
+    refusals: &[Refusal],
+    is_kept: bool,
+) {
     let trace = Trace {
         test: session.test.identity,
         context_entries: session.test.context_entries.clone(),
@@ -230,25 +282,33 @@ fn leave_trace(session: &Session, ran: &Ran, resolved: &ResolvedDependencies, re
     }
 }
 
-/// Notes for each binary of the project which test used it last, so that whoever asks about the binary finds the trace.
+/// Notes for each binary of the project which test used it last, so that whoever asks about the
+/// binary finds the trace.
 fn note_uses(session: &Session, resolved: &ResolvedDependencies) {
-    let Ok(bytes) = (LastUse { argv: session.test.argv(), trace: latest::name(session.test.name) }).to_bytes() else {
+    let Ok(bytes) =
+        (LastUse { argv: session.test.argv(), trace: latest::name(session.test.name) }).to_bytes()
+    else {
         return;
     };
     let used = resolved.used.iter().map(|traced| &traced.dependency);
     let programs = used.filter(|dependency| dependency.kind == DependencyKind::Program);
-    let file_of = |library| session.project.library_path(library).map(|file| session.project.place(&file));
-    let places = programs
-        .flat_map(|program| std::iter::once(program.place.clone()).chain(program.libraries.iter().filter_map(file_of)));
-    let ours: BTreeSet<Place> = places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
+    let file_of =
+        |library| session.project.library_path(library).map(|file| session.project.place(&file));
+    let places = programs.flat_map(|program| {
+        std::iter::once(program.place.clone()).chain(program.libraries.iter().filter_map(file_of))
+    });
+    let ours: BTreeSet<Place> =
+        places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
     for place in ours {
-        if let Err(error) = session.store.put_blob(last_use_name(&session.project, &place), &bytes) {
+        if let Err(error) = session.store.put_blob(last_use_name(&session.project, &place), &bytes)
+        {
             session.settings.log(format_args!("not noted which test used a binary: {error}"));
         }
     }
 }
 
-/// Under which name the latest use of a binary is kept. Other checkouts and projects have binaries of the same names.
+/// Under which name the latest use of a binary is kept. Other checkouts and projects have binaries
+/// of the same names.
 pub fn last_use_name(project: &Project, place: &Place) -> Hash {
     keys::last_use(&project.root, place)
 }

@@ -1,11 +1,14 @@
-//! Running a test so that it is not disturbed. One that has failed, perhaps because of us, is undone and run again, at first
-//! without tracing, then without watching. What passes then was disturbed, and the pass is what is reported.
+//! Running a test so that it is not disturbed. One that has failed, perhaps because of us, is
+//! undone and run again, at first without tracing, then without watching. What passes then was
+//! disturbed, and the pass is what is reported.
 //!
 //! In: a session. Out: how the test ends, with the output and the observations that belong to it.
 
 use super::capture::{Captured, exit_of_failed_write};
 use super::disturbed::{Earlier, Traced};
-use super::execute::{self, Attempt, Ran, Unwatchable, attempt, input_position, read_on_from, unwatched};
+use super::execute::{
+    self, Attempt, Ran, Unwatchable, attempt, input_position, read_on_from, unwatched,
+};
 use super::{Session, disturbed, exit_code, is_good, is_success, tracing};
 use crate::model::{Exit, Refusal, Treatment, codes};
 use crate::observe::tracing::Executed;
@@ -24,10 +27,13 @@ struct Settled {
     disturbed: Option<String>,
 }
 
-/// Ways to end a test that has hung too long. People who interrupt one (SIGINT) are in no doubt about it.
-const TIMEOUTS: [i32; 5] = [libc::SIGTERM, libc::SIGKILL, libc::SIGALRM, libc::SIGQUIT, libc::SIGXCPU];
+/// Ways to end a test that has hung too long. People who interrupt one (SIGINT) are in no doubt
+/// about it.
+const TIMEOUTS: [i32; 5] =
+    [libc::SIGTERM, libc::SIGKILL, libc::SIGALRM, libc::SIGQUIT, libc::SIGXCPU];
 
-/// Runs a test and sees all that it uses, in as many attempts as it takes to know that we did not disturb it.
+/// Runs a test and sees all that it uses, in as many attempts as it takes to know that we did not
+/// disturb it.
 pub fn watched(session: &Session) -> Ran {
     let started = Instant::now();
     let (tracing, note) = match tracing::of(session) {
@@ -35,7 +41,11 @@ pub fn watched(session: &Session) -> Ran {
         Some(tracing) => match Traced::begin(session) {
             Earlier::Ended(note) => (Some(tracing), note),
             Earlier::Killed => {
-                disturbed::remember(session, Treatment::Untraced, "it was killed while it was traced");
+                disturbed::remember(
+                    session,
+                    Treatment::Untraced,
+                    "it was killed while it was traced",
+                );
                 (None, None)
             }
         },
@@ -66,13 +76,21 @@ fn finish(settled: Settled) -> Ran {
         refusals.push(Refusal::of_run("its output", (codes::OUTPUT, why)));
     }
     if captured.is_open {
-        refusals.push(Refusal::of_run("its output", (codes::STILL_RUNNING, "is still open in another process")));
+        refusals.push(Refusal::of_run(
+            "its output",
+            (codes::STILL_RUNNING, "is still open in another process"),
+        ));
     }
-    let (used, executed, input, duration) = (watched.used, watched.executed, watched.input, watched.duration);
+    let (used, executed, input, duration) =
+        (watched.used, watched.executed, watched.input, watched.duration);
     let input_end = matches!(input, Input::File { .. }).then(input_position).flatten();
-    let mut ran = Ran { exit, duration, captured, used, executed, input, input_end, refusals, disturbed };
+    let mut ran =
+        Ran { exit, duration, captured, used, executed, input, input_end, refusals, disturbed };
     if ran.was_interrupted() && ran.refusals.is_empty() {
-        ran.refusals.push(Refusal::of_run("the test", (codes::INTERRUPTED, "was ended by a signal from outside")));
+        ran.refusals.push(Refusal::of_run(
+            "the test",
+            (codes::INTERRUPTED, "was ended by a signal from outside"),
+        ));
     }
     ran
 }
@@ -83,10 +101,21 @@ fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
     let refusals = vec![Refusal::of_run("the test", (codes::CANNOT_WATCH, reason))];
     let (captured, used) = (Captured::default(), Vec::new());
     let (executed, input, input_end, disturbed) = (Executed::default(), Input::Given, None, None);
-    Ran { exit, duration: started.elapsed(), captured, used, executed, input, input_end, refusals, disturbed }
+    Ran {
+        exit,
+        duration: started.elapsed(),
+        captured,
+        used,
+        executed,
+        input,
+        input_end,
+        refusals,
+        disturbed,
+    }
 }
 
-/// Finds out whether a test has really failed that failed in its first attempt. All that it has printed is passed on then.
+/// Finds out whether a test has really failed that failed in its first attempt. All that it has
+/// printed is passed on then.
 fn settle(session: &Session, first: Attempt) -> Settled {
     let signal = match first.exit {
         Exit::Signal(libc::SIGKILL) => Some(libc::SIGKILL),
@@ -104,7 +133,8 @@ fn settle(session: &Session, first: Attempt) -> Settled {
         return believed(first, None);
     }
     match undo(&first) {
-        // Watching is known to stand in its way: whatever it finds when it runs again, it cannot do worse.
+        // Watching is known to stand in its way: whatever it finds when it runs again, it cannot do
+        // worse.
         Err(_) if first.watched.disturbed => again(session, first),
         Ok(()) => again(session, first),
         Err(reason) => {
@@ -132,7 +162,9 @@ fn passed(session: &Session, first: Attempt) -> Settled {
         format!("what it does may be different when it is watched: {why}")
     });
     match &disturbed {
-        Some(reason) if first.is_traced => disturbed::remember(session, Treatment::Untraced, reason),
+        Some(reason) if first.is_traced => {
+            disturbed::remember(session, Treatment::Untraced, reason)
+        }
         None if first.is_traced => tracing::remember_passed(session),
         _ => {}
     }
@@ -149,7 +181,8 @@ fn believed(mut attempt: Attempt, disturbed: Option<String>) -> Settled {
 /// Makes everything as it was before an attempt; or says why that is not possible.
 fn undo(attempt: &Attempt) -> Result<(), String> {
     let watched = &attempt.watched;
-    let is_against_it = |refusal: &&Refusal| refusal.code != codes::RENAMED_FOLDER && !watched.disturbed;
+    let is_against_it =
+        |refusal: &&Refusal| refusal.code != codes::RENAMED_FOLDER && !watched.disturbed;
     if let Some(refusal) = watched.refusals.iter().find(is_against_it) {
         return Err(refusal.to_string());
     }
@@ -167,7 +200,8 @@ fn again(session: &Session, first: Attempt) -> Settled {
     let second = if first.is_traced { attempt(session, None, false).ok() } else { None };
     let Some(second) = second else { return plainly(session, first) };
     if second.has_failed() && second.watched.disturbed && sys::survived_signal().is_none() {
-        let _ = undo(&second).and(session.context.connection.rewind().map_err(|error| error.to_string()));
+        let _ = undo(&second)
+            .and(session.context.connection.rewind().map_err(|error| error.to_string()));
         return plainly(session, first);
     }
     if second.exit == first.exit && second.has_failed() {
@@ -175,11 +209,14 @@ fn again(session: &Session, first: Attempt) -> Settled {
         return failed_twice(first, second.captured);
     }
     let [traced, untraced] = [&first, &second].map(|attempt| end(attempt.exit));
-    let reason = format!("it ends with {traced} while its functions are traced, and with {untraced} without");
+    let reason = format!(
+        "it ends with {traced} while its functions are traced, and with {untraced} without"
+    );
     if sys::survived_signal().is_none() {
         disturbed::remember(session, Treatment::Untraced, &reason);
     }
-    let (exit, captured, watched) = (second.exit, heard(first.captured, second.captured), second.watched);
+    let (exit, captured, watched) =
+        (second.exit, heard(first.captured, second.captured), second.watched);
     Settled { exit, captured, watched, refusals: refused(&reason), disturbed: Some(reason) }
 }
 
@@ -192,8 +229,10 @@ fn plainly(session: &Session, first: Attempt) -> Settled {
         return failed_twice(first, captured);
     }
     let [watched, unwatched] = [first.exit, exit].map(end);
-    let why = first.watched.refusals.first().map_or(String::new(), |refusal| format!(" ({refusal})"));
-    let reason = format!("it ends with {watched} while it is watched, and with {unwatched} without{why}");
+    let why =
+        first.watched.refusals.first().map_or(String::new(), |refusal| format!(" ({refusal})"));
+    let reason =
+        format!("it ends with {watched} while it is watched, and with {unwatched} without{why}");
     if sys::survived_signal().is_none() {
         disturbed::remember(session, Treatment::Unwatched, &reason);
     }
@@ -201,8 +240,9 @@ fn plainly(session: &Session, first: Attempt) -> Settled {
     Settled { exit, captured, watched, refusals: refused(&reason), disturbed: Some(reason) }
 }
 
-/// A failure that has nothing to do with us. It is told once: what the first attempt has printed is enough, since the last one
-/// may have printed another address, another time. The files are those of the last one.
+/// A failure that has nothing to do with us. It is told once: what the first attempt has printed is
+/// enough, since the last one may have printed another address, another time. The files are those
+/// of the last one.
 fn failed_twice(mut first: Attempt, last: Captured) -> Settled {
     if first.captured.passed == [0, 0] && !last.is_cut {
         let captured = heard(Captured::default(), last);

@@ -59,8 +59,12 @@ fn what(step: Step) -> &'static str {
 /// Where a result comes from.
 fn origin(outcome: &crate::model::Outcome) -> String {
     let origin = &outcome.origin;
-    let commit = origin.commit.as_deref().map(|commit| format!(", commit {}", commit.get(..12).unwrap_or(commit)));
+    let commit = origin
+        .commit
+        .as_deref()
+        .map(|commit| format!(", commit {}", commit.get(..12).unwrap_or(commit)));
     // What comes from another machine does not say in which folder it came about.
-    let root = (!origin.root.is_empty()).then(|| format!(" in {}", String::from_utf8_lossy(&origin.root)));
+    let root =
+        (!origin.root.is_empty()).then(|| format!(" in {}", String::from_utf8_lossy(&origin.root)));
     format!("on {}{}{}", origin.host, root.unwrap_or_default(), commit.unwrap_or_default())
 }

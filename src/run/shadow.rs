@@ -1,17 +1,20 @@
 //! Shadow mode: every test runs, and what would have been done about it is noted.
 //!
-//! In: the choice that was made. Out: the same at each granularity of change, for the log; and when the test has ended as
-//! the result that would have been replayed, what is to be remembered of it.
+//! In: the choice that was made. Out: the same at each granularity of change, for the log; and when
+//! the test has ended as the result that would have been replayed, what is to be remembered of it.
 
 use super::choice::{self, Choice, Hit};
 use super::values::Values;
 use super::{Session, difference, granularity, record};
 use crate::model::keys::KeyOf;
-use crate::model::{DependencyKind, Granularities, Hash, Rebuilt, RecordedDependency, Shadow, Verdict};
+use crate::model::{
+    DependencyKind, Granularities, Hash, Rebuilt, RecordedDependency, Shadow, Verdict,
+};
 use crate::process::quiet;
 use crate::store::{Memo, Results};
 
-/// What is remembered of a test that would have been reused, when it has shown that this would have been right.
+/// What is remembered of a test that would have been reused, when it has shown that this would have
+/// been right.
 pub struct Foreseen(Vec<Hash>);
 
 impl Foreseen {
@@ -35,7 +38,13 @@ pub fn foresee(session: &Session, choice: &Choice) -> Option<Foreseen> {
 
 fn would_run(session: &Session, programs: Vec<Hash>) -> Shadow {
     let identity = Some(session.test.identity);
-    Shadow { granularities: Granularities::default(), identity, saved_ms: 0, reused_from: None, programs }
+    Shadow {
+        granularities: Granularities::default(),
+        identity,
+        saved_ms: 0,
+        reused_from: None,
+        programs,
+    }
 }
 
 fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
@@ -58,10 +67,14 @@ fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
     let saved_ms = hit.outcome.duration.as_millis() as u64;
     let reused_from = hit.outcome.origin.commit.clone();
     let identity = Some(session.test.identity);
-    (Shadow { granularities, identity, saved_ms, reused_from, programs: Vec::new() }, Some(foreseen))
+    (
+        Shadow { granularities, identity, saved_ms, reused_from, programs: Vec::new() },
+        Some(foreseen),
+    )
 }
 
-/// The programs that have changed since the latest execution, for whoever wants to know what in them.
+/// The programs that have changed since the latest execution, for whoever wants to know what in
+/// them.
 fn programs(session: &Session) -> Vec<Hash> {
     let Some(trace) = choice::trace(session) else { return Vec::new() };
     let mut values = choice::values(session);
@@ -74,11 +87,17 @@ fn programs(session: &Session) -> Vec<Hash> {
 /// Keeps both builds of a program. Gives the name under which they are found.
 fn rebuilt(session: &Session, used: &RecordedDependency, values: &mut Values) -> Option<Hash> {
     let files = values.manifests(&used.dependency);
-    let now = files.iter().map(|file| record::keep_manifest(session, values, file)).collect::<Option<Vec<_>>>()?;
+    let now = files
+        .iter()
+        .map(|file| record::keep_manifest(session, values, file))
+        .collect::<Option<Vec<_>>>()?;
     let project = &session.project;
     let builds = Rebuilt {
         program: project.show(&used.dependency.place),
-        libraries: values.covered_libraries(&used.dependency).map(|library| project.show(library)).collect(),
+        libraries: values
+            .covered_libraries(&used.dependency)
+            .map(|library| project.show(library))
+            .collect(),
         entry: project.entry(&used.dependency.place).map(str::to_owned),
         before: used.manifests.clone(),
         now,

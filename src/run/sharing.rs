@@ -1,6 +1,8 @@
-//! The store of the team: where it is, whether to write there, and sending what is new without anybody waiting for it.
+//! The store of the team: where it is, whether to write there, and sending what is new without
+//! anybody waiting for it.
 //!
-//! In: `TASTING_REMOTE`, `tasting.toml`, what the build server says of the job. Out: a [`Remote`], or none.
+//! In: `TASTING_REMOTE`, `tasting.toml`, what the build server says of the job. Out: a [`Remote`],
+//! or none.
 
 use super::config::{Config, Processors};
 use super::{Session, processor, untrusted};
@@ -19,13 +21,16 @@ const OF_STORE: &str = "TASTING_READONLY asks for it";
 pub fn location(settings: &Settings, config: &Config) -> Result<Option<Location>, String> {
     match (&settings.remote, &config.remote) {
         (Some(text), _) if location::is_none(&text.0) => Ok(None),
-        (Some(text), _) => Location::parse(&text.0).map(Some).map_err(|error| format!("TASTING_REMOTE: {error}")),
+        (Some(text), _) => {
+            Location::parse(&text.0).map(Some).map_err(|error| format!("TASTING_REMOTE: {error}"))
+        }
         (None, Some(remote)) => Ok(Some(remote.0.clone())),
         (None, None) => Ok(None),
     }
 }
 
-/// The remote store behind the one of this machine. One that cannot be used is as good as none, but for the log.
+/// The remote store behind the one of this machine. One that cannot be used is as good as none, but
+/// for the log.
 pub fn remote(settings: &Settings, config: &Config, near: &FileStore) -> Option<Remote> {
     match location(settings, config) {
         Ok(location) => Some(open(location?, settings, config, near)),
@@ -42,8 +47,9 @@ pub fn open(location: Location, settings: &Settings, config: &Config, near: &Fil
     Remote::new(in_namespace(location, config), usage, near.root(), settings.readonly)
 }
 
-/// The remote store for compiled objects, and the largest one that is shared. Only TASTING_REMOTE can ask for that: a compiler's shim
-/// reads nothing else. `cache` is the folder of this machine's objects.
+/// The remote store for compiled objects, and the largest one that is shared. Only TASTING_REMOTE
+/// can ask for that: a compiler's shim reads nothing else. `cache` is the folder of this machine's
+/// objects.
 pub fn objects(settings: &Settings, config: &Config, cache: &Path) -> Option<(Remote, usize)> {
     let given = Location::parse(&settings.remote.as_ref()?.0).ok()?;
     let largest = given.attributes.objects?;
@@ -65,14 +71,16 @@ fn in_namespace(mut location: Location, config: &Config) -> Location {
 fn usage(location: &Location, settings: &Settings, config: &Config) -> Usage {
     Usage {
         read_only: why_read_only(location, settings),
-        trusted_keys: [&config.sharing.trusted_keys[..], &location.attributes.trusted_keys].concat(),
+        trusted_keys: [&config.sharing.trusted_keys[..], &location.attributes.trusted_keys]
+            .concat(),
         failures: config.reuse_failures,
         checkout_specific: config.sharing.same_path,
         recache: settings.recache,
     }
 }
 
-/// Why nothing is to be written there. What a job of a stranger's is allowed is not for the stranger's `tasting.toml` to say.
+/// Why nothing is to be written there. What a job of a stranger's is allowed is not for the
+/// stranger's `tasting.toml` to say.
 fn why_read_only(location: &Location, settings: &Settings) -> Option<&'static str> {
     match location.attributes.read_only {
         _ if settings.readonly => Some(OF_STORE),
@@ -82,11 +90,13 @@ fn why_read_only(location: &Location, settings: &Settings) -> Option<&'static st
     }
 }
 
-/// Has another process send what waits to be sent. It has none of our descriptors, and belongs to no group that a harness could wait
-/// for or end.
+/// Has another process send what waits to be sent. It has none of our descriptors, and belongs to
+/// no group that a harness could wait for or end.
 pub(crate) fn send_behind(session: &Session) {
     let Layered { far: Some(far), .. } = &*session.store else { return };
-    if !session.store.has_upload_jobs() || far.writing.is_open(far.location.attributes.retry).is_some() {
+    if !session.store.has_upload_jobs()
+        || far.writing.is_open(far.location.attributes.retry).is_some()
+    {
         return;
     }
     // Somebody does so already, and looks again before it ends.

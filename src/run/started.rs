@@ -1,7 +1,8 @@
-//! What a test was started with, noted for `tasting suite`: the next time it knows what the harness gives the test, because this is
-//! what it was given.
+//! What a test was started with, noted for `tasting suite`: the next time it knows what the harness
+//! gives the test, because this is what it was given.
 //!
-//! In: the folder that the suite names in the environment, the command. Out: a file for each start, and those files read again.
+//! In: the folder that the suite names in the environment, the command. Out: a file for each start,
+//! and those files read again.
 
 use super::Options;
 use super::context::{InvocationContext, STARTED};
@@ -25,11 +26,13 @@ pub struct Started {
     pub context: InvocationContext,
 }
 
-/// Notes that a test is started, if a suite wants to know. One that is started with options of its own is not noted: it is for
-/// `tasting run` to decide about.
+/// Notes that a test is started, if a suite wants to know. One that is started with options of its
+/// own is not noted: it is for `tasting run` to decide about.
 pub fn note(words: &[OsString], options: Options) {
     let Some(folder) = std::env::var_os(STARTED) else { return };
-    let has_options = options.reuse_failures || options.audit.is_some() || options.harness != HarnessHints::default();
+    let has_options = options.reuse_failures
+        || options.audit.is_some()
+        || options.harness != HarnessHints::default();
     if has_options {
         return;
     }
@@ -38,8 +41,11 @@ pub fn note(words: &[OsString], options: Options) {
 }
 
 fn write(folder: &Path, words: &[OsString]) -> std::io::Result<()> {
-    let started =
-        Started { words: words.to_vec(), working: std::env::current_dir()?, context: InvocationContext::probed() };
+    let started = Started {
+        words: words.to_vec(),
+        working: std::env::current_dir()?,
+        context: InvocationContext::probed(),
+    };
     let bytes = FORMAT.encode(&started).map_err(std::io::Error::other)?;
     let path = folder.join(format!("{}.started", std::process::id()));
     private::options().write(true).create_new(true).open(path)?.write_all(&bytes)

@@ -1,5 +1,5 @@
-//! Which test it is: the command, where it is started, and the invocation context that it can see without opening a file. What
-//! belongs to the checkout, the user or the machine alone is left out.
+//! Which test it is: the command, where it is started, and the invocation context that it can see
+//! without opening a file. What belongs to the checkout, the user or the machine alone is left out.
 //!
 //! In: the command line, the project. Out: the identity under which executions are looked up.
 
@@ -44,7 +44,8 @@ impl Test {
     }
 }
 
-/// Something that a test can see without opening a file. Its number is part of keys; its label is for people alone.
+/// Something that a test can see without opening a file. Its number is part of keys; its label is
+/// for people alone.
 enum Aspect {
     Architecture,
     User,
@@ -91,7 +92,9 @@ impl Aspect {
             Aspect::TerminalSize => "the size of the terminal".to_owned(),
             Aspect::Descriptors => "which descriptors are inherited".to_owned(),
             Aspect::Descriptor(number) => format!("the descriptor {number}"),
-            Aspect::Nesting => "how HOME, TMPDIR and the build folder lie to the project".to_owned(),
+            Aspect::Nesting => {
+                "how HOME, TMPDIR and the build folder lie to the project".to_owned()
+            }
             Aspect::LogicalFolder => "the variable PWD".to_owned(),
             Aspect::Variable(name) => format!("the variable {}", name.to_string_lossy()),
         }
@@ -134,13 +137,17 @@ fn context_entries(project: &Project, context: &InvocationContext) -> Vec<(Strin
         Aspect::Powers.numbers(&powers(context)),
         output_entry(context.connection),
     ];
-    context_entries
-        .extend(context.size.map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])));
+    context_entries.extend(
+        context
+            .size
+            .map(|(rows, columns)| Aspect::TerminalSize.numbers(&[rows.into(), columns.into()])),
+    );
     // A test can see that a descriptor is closed, without any call that is watched.
     let others: Vec<u64> = context.inherited.iter().map(|number| *number as u64).collect();
     context_entries.push(Aspect::Descriptors.numbers(&others));
     for (number, path) in &context.known {
-        context_entries.push(Aspect::Descriptor(*number as u64).text(project, path.as_os_str().as_bytes()));
+        context_entries
+            .push(Aspect::Descriptor(*number as u64).text(project, path.as_os_str().as_bytes()));
     }
     let mut nesting = Aspect::Nesting.hasher();
     project.hash_nesting(&mut nesting);
@@ -149,7 +156,11 @@ fn context_entries(project: &Project, context: &InvocationContext) -> Vec<(Strin
         // `cd ..` means something else then.
         context_entries.push(Aspect::LogicalFolder.text(project, logical.as_os_str().as_bytes()));
     }
-    for (name, text) in environment::counted(&project.environment, &project.config, context.connection.on_terminal()) {
+    for (name, text) in environment::counted(
+        &project.environment,
+        &project.config,
+        context.connection.on_terminal(),
+    ) {
         context_entries.push(Aspect::Variable(name.clone()).text(project, text.as_bytes()));
     }
     context_entries
@@ -162,5 +173,8 @@ fn limits(context: &InvocationContext) -> Vec<u64> {
 
 fn powers(context: &InvocationContext) -> Vec<u64> {
     let (sets, has_no_new_privileges, personality) = context.powers;
-    sets.map(u64::from).into_iter().chain([has_no_new_privileges.into(), personality as u64]).collect()
+    sets.map(u64::from)
+        .into_iter()
+        .chain([has_no_new_privileges.into(), personality as u64])
+        .collect()
 }

@@ -17,12 +17,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How to load the agent into the programs of a test, and whether to trace it; `None` if it is to be without.
+/// How to load the agent into the programs of a test, and whether to trace it; `None` if it is to
+/// be without.
 pub fn of(session: &Session) -> Option<Tracing> {
     let folder = session.settings.dir.as_ref()?;
     let program = super::program_file(&session.test.words, &session.project.working, None);
     let agent = Agent::open(folder)?;
-    let (settings, store, modules) = (session.settings.clone(), session.store.clone(), session.modules.clone());
+    let (settings, store, modules) =
+        (session.settings.clone(), session.store.clone(), session.modules.clone());
     let known = Arc::new(Known { settings, store, modules });
     let only_leads = session.settings.notrace || disturbed::of(session).is_some();
     Some(Tracing { agent, functions: known.clone(), program, sites: known, only_leads })
@@ -128,7 +130,8 @@ fn patched_file(path: &Path, library: &[u8], sites: &Sites, room: &Room) -> Opti
     })
 }
 
-/// The copy at a path, if it is whole, and if nobody else can have written it: it is code that tests run.
+/// The copy at a path, if it is whole, and if nobody else can have written it: it is code that
+/// tests run.
 fn opened_copy(path: &Path, length: u64) -> Option<File> {
     const OTHERS_WRITE: u32 = 0o022;
     let file = File::open(path).ok()?;
@@ -153,7 +156,9 @@ fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
 fn encode(code: &Code) -> Vec<u8> {
     let head = [code.start, code.length, code.offset];
     let functions = code.functions.iter().map(|function| {
-        u64::from(function.place) << 32 | u64::from(function.size) << 1 | u64::from(function.is_called)
+        u64::from(function.place) << 32
+            | u64::from(function.size) << 1
+            | u64::from(function.is_called)
     });
     head.into_iter().chain(functions).flat_map(u64::to_le_bytes).collect()
 }

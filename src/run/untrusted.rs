@@ -1,7 +1,8 @@
-//! Whether this is a job of a build server for somebody who may not write to the project: a pull request from a fork.
+//! Whether this is a job of a build server for somebody who may not write to the project: a pull
+//! request from a fork.
 //!
-//! In: the variables that GitHub and GitLab document. Out: a reason. Where a pull request does not say where it is from, it is
-//! taken for a stranger's.
+//! In: the variables that GitHub and GitLab document. Out: a reason. Where a pull request does not
+//! say where it is from, it is taken for a stranger's.
 
 use serde::Deserialize;
 use std::fs::File;
@@ -62,19 +63,30 @@ fn is_foreign_on_github(variable: &impl Fn(&str) -> Option<String>) -> bool {
         return false;
     }
     let file = variable("GITHUB_EVENT_PATH").and_then(|path| File::open(path).ok());
-    let event: Event = file.and_then(|file| serde_json::from_reader(BufReader::new(file)).ok()).unwrap_or_default();
-    let from = if name == "workflow_run" { event.workflow_run.head_repository } else { event.pull_request.head.repo };
+    let event: Event = file
+        .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
+        .unwrap_or_default();
+    let from = if name == "workflow_run" {
+        event.workflow_run.head_repository
+    } else {
+        event.pull_request.head.repo
+    };
     from.is_none_or(|from| from.full_name.is_empty() || from != event.repository)
 }
 
 fn is_foreign_on_gitlab(variable: &impl Fn(&str) -> Option<String>) -> bool {
     let pairs = [
         ("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", "CI_MERGE_REQUEST_PROJECT_PATH"),
-        ("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY", "CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY"),
+        (
+            "CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY",
+            "CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY",
+        ),
     ];
-    let is_request =
-        ["CI_MERGE_REQUEST_IID", "CI_EXTERNAL_PULL_REQUEST_IID"].iter().any(|name| variable(name).is_some());
-    let is_own = |(from, to): &(&str, &str)| variable(from).is_some_and(|from| variable(to) == Some(from));
+    let is_request = ["CI_MERGE_REQUEST_IID", "CI_EXTERNAL_PULL_REQUEST_IID"]
+        .iter()
+        .any(|name| variable(name).is_some());
+    let is_own =
+        |(from, to): &(&str, &str)| variable(from).is_some_and(|from| variable(to) == Some(from));
     is_request && !pairs.iter().any(is_own)
 }
 
@@ -83,7 +95,10 @@ mod tests {
     use super::*;
 
     fn job(variables: &[(&str, &str)]) -> bool {
-        of(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())).is_some()
+        of(|name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+        })
+        .is_some()
     }
 
     #[test]
@@ -93,10 +108,16 @@ mod tests {
             let path = folder.path().join("event.json");
             std::fs::write(&path, event).unwrap();
             let path = path.to_str().unwrap();
-            job(&[("GITHUB_ACTIONS", "true"), ("GITHUB_EVENT_NAME", name), ("GITHUB_EVENT_PATH", path)])
+            job(&[
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_EVENT_NAME", name),
+                ("GITHUB_EVENT_PATH", path),
+            ])
         };
         let pull = |from: &str| {
-            format!(r#"{{"pull_request":{{"head":{{"repo":{from}}}}},"repository":{{"full_name":"a/b","x":[1]}}}}"#)
+            format!(
+                r#"{{"pull_request":{{"head":{{"repo":{from}}}}},"repository":{{"full_name":"a/b","x":[1]}}}}"#
+            )
         };
         assert!(!job("push", "{}"));
         assert!(!job("pull_request", &pull(r#"{"full_name":"a/b"}"#)));
@@ -114,8 +135,13 @@ mod tests {
 
     #[test]
     fn gitlab() {
-        let request = [("GITLAB_CI", "true"), ("CI_MERGE_REQUEST_IID", "1"), ("CI_MERGE_REQUEST_PROJECT_PATH", "a/b")];
-        let from = |path| [request.as_slice(), &[("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", path)]].concat();
+        let request = [
+            ("GITLAB_CI", "true"),
+            ("CI_MERGE_REQUEST_IID", "1"),
+            ("CI_MERGE_REQUEST_PROJECT_PATH", "a/b"),
+        ];
+        let from =
+            |path| [request.as_slice(), &[("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", path)]].concat();
         assert!(!job(&[("GITLAB_CI", "true")]) && !job(&from("a/b")));
         assert!(job(&from("c/b")) && job(&request));
         assert!(!job(&[]));

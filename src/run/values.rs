@@ -1,5 +1,6 @@
-//! The values of what a test used: as they were when it ran, and as they are now. Hashed in order they are the key under
-//! which its outcome is kept; the two ways must give the same for the same thing.
+//! The values of what a test used: as they were when it ran, and as they are now. Hashed in order
+//! they are the key under which its outcome is kept; the two ways must give the same for the same
+//! thing.
 //!
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
@@ -18,7 +19,9 @@ use crate::fingerprint::ModuleCache;
 use crate::fingerprint::execution;
 use crate::fingerprint::libraries;
 use crate::model::keys::{self, KeyOf, PlainState};
-use crate::model::{Base, Dependency, DependencyKind, DependencySet, Hash, Hasher, Place, RecordedDependency};
+use crate::model::{
+    Base, Dependency, DependencyKind, DependencySet, Hash, Hasher, Place, RecordedDependency,
+};
 use crate::observe::targets::{self, Target};
 use crate::observe::used::{is_absence, is_executable};
 use crate::observe::{Contents, Input, Kind, What};
@@ -42,14 +45,16 @@ pub struct Values<'a> {
     input: Input,
     modules: &'a ModuleCache,
     known: FxHashMap<(DependencyKind, Place), Hash>,
-    /// What files were found to be, while all values of an execution are looked up: many count by their attributes as well.
+    /// What files were found to be, while all values of an execution are looked up: many count by
+    /// their attributes as well.
     found: Option<FxHashMap<PathBuf, fs::Metadata>>,
     programs: FxHashMap<Dependency, Result<Program, String>>,
     /// The names under which libraries were opened, by their files.
     library_names: FxHashMap<PathBuf, PathBuf>,
     /// Programs that were read, with their libraries: many executions have the same.
     opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<Arc<execution::Program>, String>>,
-    /// Stamps are taken: it is about one test. What many tests have in common is faster looked up once.
+    /// Stamps are taken: it is about one test. What many tests have in common is faster looked up
+    /// once.
     has_stamps: bool,
 }
 
@@ -62,7 +67,9 @@ pub struct ResolvedDependencies {
 impl ResolvedDependencies {
     /// What was used, without the values.
     pub fn dependency_set(&self) -> DependencySet {
-        DependencySet { dependencies: self.used.iter().map(|traced| traced.dependency.clone()).collect() }
+        DependencySet {
+            dependencies: self.used.iter().map(|traced| traced.dependency.clone()).collect(),
+        }
     }
 }
 
@@ -98,8 +105,14 @@ impl<'a> Values<'a> {
         Values { has_stamps: true, ..self }
     }
 
-    /// The key of an outcome: what a test used, and what that is. With the test's own name, for two tests may use the same.
-    pub fn key(project: &Project, test: Hash, dependency_set: &DependencySet, values: &[Hash]) -> Option<Hash> {
+    /// The key of an outcome: what a test used, and what that is. With the test's own name, for two
+    /// tests may use the same.
+    pub fn key(
+        project: &Project,
+        test: Hash,
+        dependency_set: &DependencySet,
+        values: &[Hash],
+    ) -> Option<Hash> {
         Some(keys::outcome(
             test,
             dependency_set.hash().ok()?,
@@ -108,7 +121,8 @@ impl<'a> Values<'a> {
         ))
     }
 
-    /// A name for the key of an outcome, by which it is found at once where not even what was not executed has changed.
+    /// A name for the key of an outcome, by which it is found at once where not even what was not
+    /// executed has changed.
     pub fn whole_key(&mut self, test: Hash, dependency_set: &DependencySet) -> Option<Hash> {
         let values = self.whole(dependency_set);
         Values::whole_key_of(self.project, test, dependency_set, &values)
@@ -133,8 +147,12 @@ impl<'a> Values<'a> {
             .iter()
             .map(|dependency| match dependency.kind {
                 _ if self.counts_by_name(dependency) => self.value_by_name(dependency),
-                DependencyKind::Library if is_loader_cache(&dependency.place) => loader_cache(dependency_set),
-                DependencyKind::Library if covered.contains(&dependency.place) => PlainState::Covered.value(),
+                DependencyKind::Library if is_loader_cache(&dependency.place) => {
+                    loader_cache(dependency_set)
+                }
+                DependencyKind::Library if covered.contains(&dependency.place) => {
+                    PlainState::Covered.value()
+                }
                 DependencyKind::Program => self.program(dependency),
                 _ => self.value(dependency),
             })
@@ -148,7 +166,8 @@ impl<'a> Values<'a> {
         self.now(&whole(dependency_set))
     }
 
-    /// Whether something is a library of the system, or a link to one, and the project does not care what is in those.
+    /// Whether something is a library of the system, or a link to one, and the project does not
+    /// care what is in those.
     fn counts_by_name(&self, dependency: &Dependency) -> bool {
         self.project.config.sharing.system_libraries == SystemLibraries::Name
             && matches!(dependency.kind, DependencyKind::Library | DependencyKind::Link)
@@ -159,7 +178,9 @@ impl<'a> Values<'a> {
     fn value_by_name(&self, dependency: &Dependency) -> Hash {
         let path = Path::new(OsStr::from_bytes(&dependency.place.path));
         let is_there = match dependency.kind {
-            DependencyKind::Link => fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()),
+            DependencyKind::Link => {
+                fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+            }
             _ => fs::metadata(path).is_ok(),
         };
         if is_there { PlainState::OfTheSystem.value() } else { PlainState::Absent.value() }
@@ -176,7 +197,9 @@ impl<'a> Values<'a> {
             _ => self.project.path(&dependency.place),
         };
         let value = match path {
-            _ if dependency.kind == DependencyKind::Mentioned => mentions::value(self.project, &dependency.place),
+            _ if dependency.kind == DependencyKind::Mentioned => {
+                mentions::value(self.project, &dependency.place)
+            }
             Some(path) => self.look(dependency.kind, &path),
             None => PlainState::NoSuchFolder.value(),
         };
@@ -208,18 +231,24 @@ impl<'a> Values<'a> {
         {
             Ok(found) => found,
             Err(error) if is_absence(&error) => return PlainState::Absent.value(),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return PlainState::Denied.value(),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return PlainState::Denied.value();
+            }
             Err(_) => return PlainState::Unknown.value(),
         };
         if let Some(files) = self.found.as_mut().filter(|_| kind == DependencyKind::File) {
             files.insert(path.to_owned(), found.clone());
         }
         match kind {
-            DependencyKind::File | DependencyKind::Library => match self.contents.of_any(path, &found) {
-                Ok(content) => file_value(content),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => PlainState::Denied.value(),
-                Err(_) => PlainState::Unknown.value(),
-            },
+            DependencyKind::File | DependencyKind::Library => {
+                match self.contents.of_any(path, &found) {
+                    Ok(content) => file_value(content),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        PlainState::Denied.value()
+                    }
+                    Err(_) => PlainState::Unknown.value(),
+                }
+            }
             DependencyKind::Program => match self.contents.of_any(path, &found) {
                 Ok(content) if is_executable(&found) => program_value(content),
                 _ => PlainState::Unknown.value(),
@@ -227,12 +256,10 @@ impl<'a> Values<'a> {
             DependencyKind::Denied if self.contents.is_denied(path) => PlainState::Denied.value(),
             DependencyKind::Exists => what_value(What::kind(Kind::of(found.file_type()))),
             DependencyKind::Attributes => what_value(What::of(&found)),
-            DependencyKind::Folder => {
-                listing::of(path).map_or(PlainState::Unknown.value(), |now| listing_value(listing::hash(&now)))
-            }
-            DependencyKind::Link => {
-                fs::read_link(path).map_or(PlainState::Unknown.value(), |target| self.link_value(&target))
-            }
+            DependencyKind::Folder => listing::of(path)
+                .map_or(PlainState::Unknown.value(), |now| listing_value(listing::hash(&now))),
+            DependencyKind::Link => fs::read_link(path)
+                .map_or(PlainState::Unknown.value(), |target| self.link_value(&target)),
             _ => PlainState::There.value(),
         }
     }
@@ -295,7 +322,8 @@ pub(super) fn whole(dependency_set: &DependencySet) -> DependencySet {
 /// Said of programs that were not built with Tasting.
 pub const NO_MANIFEST: &str = "it has no manifest";
 
-/// Whether a library belongs to the system, not to the project or to what somebody has installed beside it.
+/// Whether a library belongs to the system, not to the project or to what somebody has installed
+/// beside it.
 fn is_of_system(library: &Path) -> bool {
     ["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64"]
         .iter()
@@ -303,7 +331,8 @@ fn is_of_system(library: &Path) -> bool {
         && library.as_os_str().as_bytes().windows(3).any(|part| part == b".so")
 }
 
-/// What `ldconfig` has found counts only as far as it was asked for: it is different on each machine.
+/// What `ldconfig` has found counts only as far as it was asked for: it is different on each
+/// machine.
 fn is_loader_cache(place: &Place) -> bool {
     place.base == Base::None && place.path == libraries::CACHE.as_bytes()
 }
@@ -311,8 +340,13 @@ fn is_loader_cache(place: &Place) -> bool {
 /// The cache's answers for every name of a library that the execution met.
 fn loader_cache(dependency_set: &DependencySet) -> Hash {
     use DependencyKind::{Absent, Library, Link};
-    let named =
-        dependency_set.dependencies.iter().filter(|dependency| matches!(dependency.kind, Absent | Library | Link));
-    let names = named.filter_map(|dependency| Path::new(OsStr::from_bytes(&dependency.place.path)).file_name());
-    libraries::in_cache(&names.filter(|name| name.as_bytes().windows(3).any(|part| part == b".so")).collect())
+    let named = dependency_set
+        .dependencies
+        .iter()
+        .filter(|dependency| matches!(dependency.kind, Absent | Library | Link));
+    let names = named
+        .filter_map(|dependency| Path::new(OsStr::from_bytes(&dependency.place.path)).file_name());
+    libraries::in_cache(
+        &names.filter(|name| name.as_bytes().windows(3).any(|part| part == b".so")).collect(),
+    )
 }

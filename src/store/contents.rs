@@ -1,6 +1,8 @@
-//! What is dear to compute, remembered by name, above all content hashes of files by their identity: a table of fixed size in one file, in which an identity has one of four places. It
-//! is read and written in place without any lock; each place carries a checksum, so that what was torn between two writers is
-//! not an answer. The file is sparse, and old hashes make way for new ones: nothing ever needs cleaning up.
+//! What is dear to compute, remembered by name, above all content hashes of files by their
+//! identity: a table of fixed size in one file, in which an identity has one of four places. It is
+//! read and written in place without any lock; each place carries a checksum, so that what was torn
+//! between two writers is not an answer. The file is sparse, and old hashes make way for new ones:
+//! nothing ever needs cleaning up.
 
 use super::private;
 use crate::model::Hash;
@@ -46,22 +48,28 @@ impl Contents {
             .find_map(|place| decode(place).map(|(_, content)| content))
     }
 
-    /// Remembers a content hash: where the identity is already, else in a free place, else in place of some other one.
+    /// Remembers a content hash: where the identity is already, else in a free place, else in place
+    /// of some other one.
     pub fn set(&self, identity: Hash, content: Hash) {
         let group = self.group(identity);
         let places = group.as_chunks::<WIDTH>().0;
-        let same = places.iter().position(|place| decode(place).is_some_and(|(found, _)| found == identity));
+        let same = places
+            .iter()
+            .position(|place| decode(place).is_some_and(|(found, _)| found == identity));
         let free = || places.iter().position(|place| decode(place).is_none());
         let place = same.or_else(free).unwrap_or(usize::from(identity.0[15]) % PLACES);
         // What could not be remembered is hashed again.
-        let _ = self.file.write_all_at(&encode(identity, content), start(identity) + (place * WIDTH) as u64);
+        let _ = self
+            .file
+            .write_all_at(&encode(identity, content), start(identity) + (place * WIDTH) as u64);
     }
 
     fn group(&self, identity: Hash) -> [u8; PLACES * WIDTH] {
         let mut group = [0; PLACES * WIDTH];
         let mut filled = 0;
         while filled < group.len()
-            && let Ok(count @ 1..) = self.file.read_at(&mut group[filled..], start(identity) + filled as u64)
+            && let Ok(count @ 1..) =
+                self.file.read_at(&mut group[filled..], start(identity) + filled as u64)
         {
             filled += count;
         }
@@ -114,7 +122,8 @@ mod tests {
         contents.set(number(1), number(9));
         let other = Contents::open(&folder.path().join("contents"), false).unwrap();
         assert_eq!(other.get(number(1)), Some(number(9)));
-        let found = (2..100_000).filter(|key| other.get(number(*key)).is_some_and(|found| found == number(key + 1)));
+        let found = (2..100_000)
+            .filter(|key| other.get(number(*key)).is_some_and(|found| found == number(key + 1)));
         assert!(found.count() > 90_000);
         assert_eq!(other.get(number(100_001)), None);
     }
@@ -132,7 +141,10 @@ mod tests {
             assert_eq!(contents.get(identity), Some(identity));
         }
         contents.set(Hash([255; 16]), Hash([1; 16]));
-        assert!(folder.path().join("contents").metadata().unwrap().len() <= GROUPS * (PLACES * WIDTH) as u64);
+        assert!(
+            folder.path().join("contents").metadata().unwrap().len()
+                <= GROUPS * (PLACES * WIDTH) as u64
+        );
     }
 
     #[test]
@@ -145,7 +157,10 @@ mod tests {
             let change = [group[byte] ^ 0x40];
             contents.file.write_all_at(&change, start(number(1)) + byte as u64).unwrap();
             assert_eq!(contents.get(number(1)), None);
-            contents.file.write_all_at(&group[byte..=byte], start(number(1)) + byte as u64).unwrap();
+            contents
+                .file
+                .write_all_at(&group[byte..=byte], start(number(1)) + byte as u64)
+                .unwrap();
         }
         assert_eq!(contents.get(number(1)), Some(number(2)));
     }

@@ -1,5 +1,6 @@
-//! The dependency sets of one test: up to 16 files, one dependency set each, so that nobody has to read, change and write a list that somebody
-//! else is changing too. A new dependency set claims a free place; when there is none, it takes that of the one used longest ago.
+//! The dependency sets of one test: up to 16 files, one dependency set each, so that nobody has to
+//! read, change and write a list that somebody else is changing too. A new dependency set claims a
+//! free place; when there is none, it takes that of the one used longest ago.
 
 use super::entry::{self, DEPENDENCY_SET, LARGEST_FILE};
 use super::store_file::{self, TemporaryFile};
@@ -40,7 +41,9 @@ fn survey(stem: &Stem, test: Hash) -> (Vec<Taken>, Vec<PathBuf>) {
         match store_file::read(&path, LARGEST_FILE) {
             Ok(None) => free.push(path),
             Ok(Some((bytes, file))) => taken.push(examine(path, test, &bytes, file)),
-            Err(error) => taken.push(Taken { path, used: SystemTime::UNIX_EPOCH, content: Err(error) }),
+            Err(error) => {
+                taken.push(Taken { path, used: SystemTime::UNIX_EPOCH, content: Err(error) })
+            }
         }
     }
     taken.sort_by_key(|place| std::cmp::Reverse(place.used));
@@ -50,7 +53,10 @@ fn survey(stem: &Stem, test: Hash) -> (Vec<Taken>, Vec<PathBuf>) {
 fn examine(path: PathBuf, test: Hash, bytes: &[u8], file: File) -> Taken {
     match entry::decode(&DEPENDENCY_SET, test, bytes) {
         Ok(raw) => {
-            let used = file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            let used = file
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .unwrap_or(SystemTime::UNIX_EPOCH);
             Taken { path, used, content: Ok((raw, file)) }
         }
         Err(error) => {
@@ -80,7 +86,8 @@ pub fn read(stem: &Stem, test: Hash) -> Result<Vec<DependencySet>, StoreError> {
     }
 }
 
-/// Adds a dependency set to a test, or makes it the latest. Gives the size of the new file, if there is one.
+/// Adds a dependency set to a test, or makes it the latest. Gives the size of the new file, if
+/// there is one.
 pub fn add(stem: &Stem, test: Hash, raw: &[u8]) -> Result<u64, StoreError> {
     let (taken, free) = survey(stem, test);
     if refresh(&taken, raw, SystemTime::now()) {
@@ -125,7 +132,8 @@ pub fn use_now(file: &File) {
     use_at(file, SystemTime::now());
 }
 
-/// Notes when a file was used. A file of another user, or in a folder that is read-only, stays as it is.
+/// Notes when a file was used. A file of another user, or in a folder that is read-only, stays as
+/// it is.
 pub fn use_at(file: &File, time: SystemTime) {
     let _ = file.set_times(FileTimes::new().set_modified(time));
 }

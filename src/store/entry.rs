@@ -1,5 +1,5 @@
-//! The bytes of one entry: packed if that makes them smaller, with the name under which they are kept, in an envelope.
-//! Out comes what went in under that name, or an error.
+//! The bytes of one entry: packed if that makes them smaller, with the name under which they are
+//! kept, in an envelope. Out comes what went in under that name, or an error.
 
 use super::{LARGEST, StoreError};
 use crate::model::envelope::Format;
@@ -40,7 +40,9 @@ pub fn encode(format: &Format, name: Hash, raw: &[u8]) -> Result<Vec<u8>, StoreE
     }
     let packed = (raw.len() >= WORTH_PACKING).then(|| lz4_flex::block::compress(raw));
     let entry = match &packed {
-        Some(packed) if packed.len() < raw.len() => Entry { name, unpacked: raw.len() as u64, body: packed },
+        Some(packed) if packed.len() < raw.len() => {
+            Entry { name, unpacked: raw.len() as u64, body: packed }
+        }
         _ => Entry { name, unpacked: 0, body: raw },
     };
     // Numbers and bytes can always be written; a failure would be one of memory.
@@ -77,7 +79,10 @@ mod tests {
         let file = encode(&OUTCOME, name, &vec![b'a'; 1 << 20]).unwrap();
         assert!(file.len() < 8192);
         assert_eq!(decode(&OUTCOME, name, &file).unwrap(), vec![b'a'; 1 << 20]);
-        assert!(matches!(encode(&OUTCOME, name, &vec![0; LARGEST + 1]), Err(StoreError::TooLarge { .. })));
+        assert!(matches!(
+            encode(&OUTCOME, name, &vec![0; LARGEST + 1]),
+            Err(StoreError::TooLarge { .. })
+        ));
     }
 
     #[test]

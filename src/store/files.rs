@@ -1,6 +1,7 @@
-//! The store that comes with Tasting: plain files in one folder, written under another name and renamed into place. There is no lock that a
-//! killed process could hold, no server, and no file whose damage reaches further than one entry. docs/store.md has the
-//! measurements against SQLite and LMDB.
+//! The store that comes with Tasting: plain files in one folder, written under another name and
+//! renamed into place. There is no lock that a killed process could hold, no server, and no file
+//! whose damage reaches further than one entry. docs/store.md has the measurements against SQLite
+//! and LMDB.
 //!
 //! ```text
 //! results-1/ab/cdef….o      an outcome, under its key       results-1/log/…         decisions and their sums
@@ -17,7 +18,9 @@ use super::marks::Marks;
 use super::remote::Name;
 use super::retention::{self, Retention};
 use super::store_file::{self, TemporaryFile};
-use super::{DEFAULT_LIMIT, Journal, LARGEST, Memo, Quarantine, Results, Store, StoreError, Volume};
+use super::{
+    DEFAULT_LIMIT, Journal, LARGEST, Memo, Quarantine, Results, Store, StoreError, Volume,
+};
 use crate::model::{Decision, DependencySet, Disturbed, Hash, Mark, Outcome, Stats};
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-/// The version of the layout: another version of Tasting with another layout has a folder of its own.
+/// The version of the layout: another version of Tasting with another layout has a folder of its
+/// own.
 const FOLDER: &str = "results-1";
 
 /// A use is noted at most this often, so that reusing writes next to nothing.
@@ -116,7 +120,11 @@ impl FileStore {
     }
 
     /// Keeps a dependency set of a test that nobody has used here yet.
-    pub(super) fn put_dependency_set(&self, test: Hash, dependency_set: &DependencySet) -> Result<(), StoreError> {
+    pub(super) fn put_dependency_set(
+        &self,
+        test: Hash,
+        dependency_set: &DependencySet,
+    ) -> Result<(), StoreError> {
         let size = self.write_dependency_set(test, dependency_set)?;
         if let (Ok(raw), 1..) = (dependency_set.to_bytes(), size) {
             dependency_sets::touch(&self.stem(test), test, &raw, SystemTime::now() - UNUSED);
@@ -125,10 +133,15 @@ impl FileStore {
         Ok(())
     }
 
-    fn write_dependency_set(&self, test: Hash, dependency_set: &DependencySet) -> Result<u64, StoreError> {
+    fn write_dependency_set(
+        &self,
+        test: Hash,
+        dependency_set: &DependencySet,
+    ) -> Result<u64, StoreError> {
         self.writable()?;
         let stem = self.stem(test);
-        let raw = dependency_set.to_bytes().map_err(|error| StoreError::damaged(&stem.folder, error))?;
+        let raw =
+            dependency_set.to_bytes().map_err(|error| StoreError::damaged(&stem.folder, error))?;
         dependency_sets::add(&stem, test, &raw)
     }
 
@@ -137,11 +150,13 @@ impl FileStore {
         self.outcome_path(key).symlink_metadata().is_ok()
     }
 
-    /// The names of all outcomes, and then of all tests with dependency sets; of those that were used within a time, if there is one.
+    /// The names of all outcomes, and then of all tests with dependency sets; of those that were
+    /// used within a time, if there is one.
     pub(super) fn entries(&self, used_within: Option<Duration>) -> Result<Vec<Name>, StoreError> {
         let mut names = BTreeSet::new();
         self.retention(0).every_file(|path, used| {
-            let is_old = used.elapsed().is_ok_and(|age| used_within.is_some_and(|longest| age > longest));
+            let is_old =
+                used.elapsed().is_ok_and(|age| used_within.is_some_and(|longest| age > longest));
             names.extend(name_of(path).filter(|_| !is_old));
         })?;
         Ok(names.into_iter().rev().collect())
@@ -151,8 +166,9 @@ impl FileStore {
     pub(super) fn note_use(&self, test: Hash, dependency_set: &DependencySet, key: Hash) -> bool {
         let Ok(file) = store_file::open(&self.outcome_path(key)) else { return false };
         let noted = file.metadata().and_then(|metadata| metadata.modified()).ok();
-        let recently =
-            noted.and_then(|time| SystemTime::now().duration_since(time).ok()).is_some_and(|age| age < NOTED);
+        let recently = noted
+            .and_then(|time| SystemTime::now().duration_since(time).ok())
+            .is_some_and(|age| age < NOTED);
         if recently || self.options.read_only {
             return false;
         }
@@ -181,11 +197,18 @@ impl Results for FileStore {
         outcome.map(Some).map_err(|error| StoreError::damaged(&path, error))
     }
 
-    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+    fn put(
+        &self,
+        test: Hash,
+        dependency_set: &DependencySet,
+        key: Hash,
+        outcome: &Outcome,
+    ) -> Result<(), StoreError> {
         // The outcome first: who sees the dependency set finds it.
         let outcome_size = self.write_outcome(key, outcome)?;
         let dependency_set_size = self.write_dependency_set(test, dependency_set)?;
-        self.retention(self.options.limit).added(&[(key.0[0], outcome_size), (test.0[0], dependency_set_size)]);
+        self.retention(self.options.limit)
+            .added(&[(key.0[0], outcome_size), (test.0[0], dependency_set_size)]);
         Ok(())
     }
 
@@ -246,13 +269,16 @@ impl Memo for FileStore {
     fn blob(&self, name: Hash) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.blob_path(name);
         let Some((file, _)) = store_file::read(&path, LARGEST_FILE)? else { return Ok(None) };
-        entry::decode(&BLOB, name, &file).map(Some).map_err(|error| StoreError::damaged(&path, error))
+        entry::decode(&BLOB, name, &file)
+            .map(Some)
+            .map_err(|error| StoreError::damaged(&path, error))
     }
 
     fn put_blob(&self, name: Hash, bytes: &[u8]) -> Result<(), StoreError> {
         self.writable()?;
         let file = entry::encode(&BLOB, name, bytes)?;
-        TemporaryFile::write(&retention::folder(&self.root, name.0[0]), &file)?.replace(&self.blob_path(name))?;
+        TemporaryFile::write(&retention::folder(&self.root, name.0[0]), &file)?
+            .replace(&self.blob_path(name))?;
         self.retention(self.options.limit).added(&[(name.0[0], file.len() as u64)]);
         Ok(())
     }
@@ -314,7 +340,9 @@ impl Store for FileStore {
         self.writable()?;
         let contents = self.root.join("contents");
         match fs::remove_file(&contents) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &contents, error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &contents, error))
+            }
             _ => self.retention(0).clear(),
         }
     }

@@ -1,4 +1,5 @@
-//! Tests of the store in one process: what goes in comes out, and nothing that is wrong with its files comes out at all.
+//! Tests of the store in one process: what goes in comes out, and nothing that is wrong with its
+//! files comes out at all.
 
 use super::*;
 use crate::model::{Base, Dependency, DependencyKind, Exit, Origin, Place};
@@ -39,19 +40,29 @@ fn outcome(text: impl Into<Vec<u8>>) -> Outcome {
 
 /// Bytes that do not pack.
 fn noise(length: usize, seed: usize) -> Vec<u8> {
-    (0..length.div_ceil(16)).flat_map(|at| hash("noise", at + seed * 1_000_000).0).take(length).collect()
+    (0..length.div_ceil(16))
+        .flat_map(|at| hash("noise", at + seed * 1_000_000).0)
+        .take(length)
+        .collect()
 }
 
 fn age(path: &Path, hours: u64) {
     let time = SystemTime::now() - Duration::from_secs(hours * 3600);
-    fs::File::options().write(true).open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_times(FileTimes::new().set_modified(time))
+        .unwrap();
 }
 
 #[test]
 fn a_look_up_in_two_steps() {
     let (folder, store) = store(DEFAULT_LIMIT);
     let (test, key) = (hash("test", 1), hash("key", 1));
-    assert!(store.dependency_sets(test).unwrap().is_empty() && store.outcome(key).unwrap().is_none());
+    assert!(
+        store.dependency_sets(test).unwrap().is_empty() && store.outcome(key).unwrap().is_none()
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "asking writes nothing");
     store.put(test, &dependency_set(1), key, &outcome("ok")).unwrap();
     assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1)]);
@@ -69,7 +80,10 @@ fn the_latest_dependency_set_comes_first_and_each_comes_once() {
         store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1), dependency_set(3), dependency_set(2)]);
+    assert_eq!(
+        store.dependency_sets(test).unwrap(),
+        [dependency_set(1), dependency_set(3), dependency_set(2)]
+    );
 }
 
 #[test]
@@ -81,7 +95,10 @@ fn the_dependency_sets_of_a_test_stay_few_and_the_new_ones_stay() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let kept = store.dependency_sets(test).unwrap();
-    assert_eq!((kept.len(), &kept[0]), (MOST_DEPENDENCY_SETS, &dependency_set(2 * MOST_DEPENDENCY_SETS - 1)));
+    assert_eq!(
+        (kept.len(), &kept[0]),
+        (MOST_DEPENDENCY_SETS, &dependency_set(2 * MOST_DEPENDENCY_SETS - 1))
+    );
     assert!(
         kept.contains(&dependency_set(MOST_DEPENDENCY_SETS))
             && !kept.contains(&dependency_set(MOST_DEPENDENCY_SETS - 1))
@@ -92,7 +109,9 @@ fn the_dependency_sets_of_a_test_stay_few_and_the_new_ones_stay() {
 fn use_is_noted_for_outcome_and_dependency_set() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
-    (0..2).for_each(|number| store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap());
+    (0..2).for_each(|number| {
+        store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap()
+    });
     let dependency_sets = [store.stem(test).file(".s0"), store.stem(test).file(".s1")];
     age(&dependency_sets[0], 9);
     age(&dependency_sets[1], 8);
@@ -107,7 +126,9 @@ fn use_is_noted_for_outcome_and_dependency_set() {
 fn a_damaged_dependency_set_does_not_hide_the_others_and_its_place_is_taken_again() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
-    (0..2).for_each(|number| store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap());
+    (0..2).for_each(|number| {
+        store.put(test, &dependency_set(number), hash("key", number), &outcome("ok")).unwrap()
+    });
     fs::write(store.stem(test).file(".s0"), b"garbage").unwrap();
     assert_eq!(store.dependency_sets(test).unwrap(), [dependency_set(1)]);
     fs::write(store.stem(test).file(".s1"), b"").unwrap();
@@ -126,7 +147,12 @@ fn the_limit_holds_and_what_was_used_last_stays() {
     store.put(favourite.0, &dependency_set(0), favourite.1, &outcome("ok")).unwrap();
     for number in 1..300 {
         store
-            .put(hash("test", number), &dependency_set(number), hash("key", number), &outcome(noise(50_000, number)))
+            .put(
+                hash("test", number),
+                &dependency_set(number),
+                hash("key", number),
+                &outcome(noise(50_000, number)),
+            )
             .unwrap();
         age(&store.outcome_path(favourite.1), 2);
         store.used(favourite.0, &dependency_set(0), favourite.1);
@@ -148,10 +174,18 @@ fn wrong_sizes_are_put_right() {
         for entry in 0..100 {
             let name = 1000 * number + entry;
             store
-                .put(hash("test", name), &dependency_set(name), hash("key", name), &outcome(noise(20_000, name)))
+                .put(
+                    hash("test", name),
+                    &dependency_set(name),
+                    hash("key", name),
+                    &outcome(noise(20_000, name)),
+                )
                 .unwrap();
         }
-        assert_eq!(store.outcome(hash("key", 1000 * number + 99)).unwrap().unwrap().stdout.len(), 20_000);
+        assert_eq!(
+            store.outcome(hash("key", 1000 * number + 99)).unwrap().unwrap().stdout.len(),
+            20_000
+        );
     }
     assert!(store.volume().unwrap().bytes < 2 << 20);
 }
@@ -160,11 +194,14 @@ fn wrong_sizes_are_put_right() {
 fn cleaning_removes_the_oldest_and_clearing_removes_all() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     for number in 0..20 {
-        store.put(hash("test", 0), &dependency_set(0), hash("key", number), &outcome("ok")).unwrap();
+        store
+            .put(hash("test", 0), &dependency_set(0), hash("key", number), &outcome("ok"))
+            .unwrap();
         age(&store.outcome_path(hash("key", number)), 40 - number as u64);
     }
     assert_eq!(store.clean(10 * 4096).unwrap(), 11 * 4096);
-    let left: Vec<usize> = (0..20).filter(|number| store.outcome(hash("key", *number)).unwrap().is_some()).collect();
+    let left: Vec<usize> =
+        (0..20).filter(|number| store.outcome(hash("key", *number)).unwrap().is_some()).collect();
     assert_eq!(left, (11..20).collect::<Vec<_>>());
     assert_eq!(store.dependency_sets(hash("test", 0)).unwrap().len(), 1);
     store.clear().unwrap();
@@ -194,7 +231,11 @@ fn a_read_only_store_is_read_and_never_written() {
     assert_eq!(reader.outcome(hash("key", 0)).unwrap(), Some(outcome("ok")));
     let refused = reader.put(hash("test", 1), &dependency_set(1), hash("key", 1), &outcome("ok"));
     assert!(matches!(refused, Err(StoreError::ReadOnly)));
-    assert!(reader.clear().is_err() && reader.zero_stats().is_err() && reader.drop_outcome(hash("key", 0)).is_err());
+    assert!(
+        reader.clear().is_err()
+            && reader.zero_stats().is_err()
+            && reader.drop_outcome(hash("key", 0)).is_err()
+    );
     assert_eq!(store.volume().unwrap().outcomes, 1);
 }
 
@@ -205,7 +246,9 @@ fn a_file_in_the_place_of_the_folder_is_an_error_everywhere() {
     let store = FileStore::new(folder.path(), Options::default());
     assert!(store.dependency_sets(hash("test", 0)).is_err());
     assert!(store.outcome(hash("key", 0)).is_err());
-    assert!(store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).is_err());
+    assert!(
+        store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).is_err()
+    );
     assert!(store.mark_of(hash("test", 0)).is_err());
     assert!(store.recall(hash("file", 0)).is_none() && store.blob(hash("blob", 0)).is_err());
 }
@@ -236,7 +279,8 @@ fn the_latest_bytes_under_a_name_are_kept() {
 #[test]
 fn too_much_output_is_refused() {
     let (_folder, store) = store(DEFAULT_LIMIT);
-    let refused = store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome(vec![0; LARGEST]));
+    let refused =
+        store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome(vec![0; LARGEST]));
     assert!(matches!(refused, Err(StoreError::TooLarge { .. })));
     assert!(store.dependency_sets(hash("test", 0)).unwrap().is_empty());
 }

@@ -1,8 +1,10 @@
-//! The log of decisions, and the sums over it. In: one decision at a time, from many processes. Out: the last decisions; sums.
+//! The log of decisions, and the sums over it. In: one decision at a time, from many processes.
+//! Out: the last decisions; sums.
 //!
-//! Lines of JSON are appended to the newest of some numbered segments, each with one write and no lock. A full segment is
-//! followed by the next number; the oldest goes, once it has been added to the sums. The sums say up to where in the log they
-//! reach, so that adding a segment twice is the same as adding it once.
+//! Lines of JSON are appended to the newest of some numbered segments, each with one write and no
+//! lock. A full segment is followed by the next number; the oldest goes, once it has been added to
+//! the sums. The sums say up to where in the log they reach, so that adding a segment twice is the
+//! same as adding it once.
 
 use super::StoreError;
 use super::private;
@@ -21,7 +23,8 @@ const KEPT: u64 = 16;
 /// More of a command line or a reason is not kept.
 const LONGEST_TEXT: usize = 16 << 10;
 
-/// How many decisions are written at once: together they take no more room than a reader expects of latecomers.
+/// How many decisions are written at once: together they take no more room than a reader expects of
+/// latecomers.
 const AT_ONCE: usize = 60;
 
 const SUMS: Format = Format { magic: *b"TASTESUM", version: 4 };
@@ -52,9 +55,9 @@ impl Log {
 
     /// Adds decisions, many with one write.
     pub fn append_all(&self, decisions: &[Decision]) -> Result<(), StoreError> {
-        decisions
-            .chunks(AT_ONCE)
-            .try_for_each(|some| self.append_lines(&some.iter().flat_map(line).collect::<Vec<u8>>()))
+        decisions.chunks(AT_ONCE).try_for_each(|some| {
+            self.append_lines(&some.iter().flat_map(line).collect::<Vec<u8>>())
+        })
     }
 
     fn append_lines(&self, lines: &[u8]) -> Result<(), StoreError> {
@@ -75,7 +78,8 @@ impl Log {
             ErrorKind::NotFound => private::create_folder(&self.folder).and_then(|()| open()),
             _ => Err(error),
         });
-        file.and_then(|mut file| file.write_all(line)).map_err(|error| StoreError::io("write", path, error))
+        file.and_then(|mut file| file.write_all(line))
+            .map_err(|error| StoreError::io("write", path, error))
     }
 
     /// The last decisions, the newest last.
@@ -123,8 +127,8 @@ impl Log {
         Ok(sums)
     }
 
-    /// Removes the segments that are too old, after adding them to the sums. If that is not possible now, it is done when
-    /// the next segment is full.
+    /// Removes the segments that are too old, after adding them to the sums. If that is not
+    /// possible now, it is done when the next segment is full.
     fn drop_old(&self, newest: u64) {
         let Some(last) = newest.checked_sub(KEPT) else { return };
         let old = self.segments().into_iter().filter(|segment| *segment <= last);
@@ -136,7 +140,8 @@ impl Log {
         }
     }
 
-    /// The decisions in a segment from an offset on. Lines that are torn or not ours are passed over.
+    /// The decisions in a segment from an offset on. Lines that are torn or not ours are passed
+    /// over.
     fn read(&self, segment: u64, offset: u64) -> Result<Vec<Decision>, StoreError> {
         let path = self.segment(segment);
         // Many processes can find a segment not yet full at the same time, and each adds its line.
@@ -145,7 +150,9 @@ impl Log {
             Ok(Some((content, _))) => content,
             Ok(None) => return Ok(Vec::new()),
             // Somebody else's doing, and no reason to hide the other segments.
-            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::InvalidData => return Ok(Vec::new()),
+            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::InvalidData => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error),
         };
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(content.len());
@@ -156,8 +163,11 @@ impl Log {
     /// The numbers of all segments, in order.
     fn segments(&self) -> Vec<u64> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_suffix(".jsonl")?.parse::<u64>().ok();
-        let mut numbers: Vec<u64> = entries.flatten().filter_map(number).filter(|number| *number < u64::MAX).collect();
+        let number = |entry: fs::DirEntry| {
+            entry.file_name().to_str()?.strip_suffix(".jsonl")?.parse::<u64>().ok()
+        };
+        let mut numbers: Vec<u64> =
+            entries.flatten().filter_map(number).filter(|number| *number < u64::MAX).collect();
         numbers.sort_unstable();
         numbers
     }
@@ -179,11 +189,16 @@ impl Log {
     }
 }
 
-/// The line for a decision, bounded. It starts with a line feed too: after a write that was cut short, only that line is lost.
+/// The line for a decision, bounded. It starts with a line feed too: after a write that was cut
+/// short, only that line is lost.
 fn line(decision: &Decision) -> Vec<u8> {
     let mut decision = decision.clone();
     let mut left = LONGEST_TEXT;
-    for text in decision.argv.iter_mut().chain([&mut decision.cwd, &mut decision.reason, &mut decision.sort]) {
+    for text in decision.argv.iter_mut().chain([
+        &mut decision.cwd,
+        &mut decision.reason,
+        &mut decision.sort,
+    ]) {
         shorten(text, left);
         left = left.saturating_sub(text.len());
     }

@@ -1,4 +1,5 @@
-//! Tests of the log: order, bounds, torn lines, and sums that survive the segments that they are of.
+//! Tests of the log: order, bounds, torn lines, and sums that survive the segments that they are
+//! of.
 
 use super::*;
 use crate::model::Verdict;

@@ -1,5 +1,6 @@
-//! This machine's store, with a team's store behind it. What is here is not asked for there; what is found there is copied here once it
-//! is used; what is new here waits in the spool, until a process that nobody waits for has sent it there.
+//! This machine's store, with a team's store behind it. What is here is not asked for there; what
+//! is found there is copied here once it is used; what is new here waits in the spool, until a
+//! process that nobody waits for has sent it there.
 
 use super::remote::spool::UploadJob;
 use super::remote::{Fetched, Name, Remote, ValueKind};
@@ -43,7 +44,8 @@ impl Layered {
         self.far.as_ref().filter(|far| far.is_writable() && !self.near.is_read_only())
     }
 
-    /// Leaves something to be done for whoever has the time. The worst that comes of a failure is that others run the test.
+    /// Leaves something to be done for whoever has the time. The worst that comes of a failure is
+    /// that others run the test.
     fn spool(&self, job: UploadJob) {
         if let Some(far) = self.writable_far() {
             self.has_upload_jobs.fetch_or(far.spool.add(job).is_ok(), Ordering::Relaxed);
@@ -65,8 +67,10 @@ impl Layered {
             Ok(values) => values,
             Err(trouble) => {
                 far.reading.failed(&trouble.reason);
-                asked.problem =
-                    Some(format!("the remote store {} is left alone for a while: {}", trouble.shown, trouble.reason));
+                asked.problem = Some(format!(
+                    "the remote store {} is left alone for a while: {}",
+                    trouble.shown, trouble.reason
+                ));
                 return asked;
             }
         };
@@ -79,16 +83,26 @@ impl Layered {
             };
             if let Err(reason) = read {
                 self.state().bad.insert(name.hash);
-                asked.problem =
-                    Some(format!("a value in the remote store {} is of no use: {reason}", far.location.url()));
+                asked.problem = Some(format!(
+                    "a value in the remote store {} is of no use: {reason}",
+                    far.location.url()
+                ));
             }
         }
         asked
     }
 
-    fn take(&self, far: &Remote, name: Name, bytes: &[u8], asked: &mut Asked) -> Result<(), String> {
+    fn take(
+        &self,
+        far: &Remote,
+        name: Name,
+        bytes: &[u8],
+        asked: &mut Asked,
+    ) -> Result<(), String> {
         match name.kind {
-            ValueKind::DependencySets => asked.dependency_sets = far.read_dependency_sets(name, bytes)?,
+            ValueKind::DependencySets => {
+                asked.dependency_sets = far.read_dependency_sets(name, bytes)?
+            }
             ValueKind::Outcome => {
                 let outcome = far.read_outcome(name, bytes)?;
                 self.state().fetched.insert(name.hash, outcome);
@@ -111,7 +125,13 @@ impl Results for Layered {
         if fetched.is_some() { Ok(fetched) } else { self.near.outcome(key) }
     }
 
-    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError> {
+    fn put(
+        &self,
+        test: Hash,
+        dependency_set: &DependencySet,
+        key: Hash,
+        outcome: &Outcome,
+    ) -> Result<(), StoreError> {
         self.near.put(test, dependency_set, key, outcome)?;
         if let Some(far) = self.writable_far().filter(|far| far.why_private(outcome).is_none())
             && let Ok(dependency_set) = dependency_set.hash()

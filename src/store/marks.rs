@@ -1,5 +1,5 @@
-//! Tests that are treated in a way of their own, because they are in quarantine or were disturbed: one small file each, under
-//! the test's name.
+//! Tests that are treated in a way of their own, because they are in quarantine or were disturbed:
+//! one small file each, under the test's name.
 
 use super::StoreError;
 use super::store_file::{self, TemporaryFile};
@@ -102,7 +102,9 @@ impl<T: AboutTest> Marks<T> {
     pub fn remove(&self, test: Hash) -> Result<(), StoreError> {
         let path = self.path(test);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", &path, error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &path, error))
+            }
             _ => Ok(()),
         }
     }

@@ -1,9 +1,10 @@
-//! The store: what is remembered of executions. A look-up goes in two steps, as in a compiler cache's direct mode: the
-//! test's identity → the dependency sets of earlier executions → (the caller hashes a dependency set's values in the build at hand) →
-//! the outcome with that key.
+//! The store: what is remembered of executions. A look-up goes in two steps, as in a compiler
+//! cache's direct mode: the test's identity → the dependency sets of earlier executions → (the
+//! caller hashes a dependency set's values in the build at hand) → the outcome with that key.
 //!
-//! In: dependency sets, outcomes, decisions. Out: the same, whole and as they were put in, or a reason why not. Whatever is the
-//! matter with a store, the worst that comes of it is that a test runs.
+//! In: dependency sets, outcomes, decisions. Out: the same, whole and as they were put in, or a
+//! reason why not. Whatever is the matter with a store, the worst that comes of it is that a test
+//! runs.
 
 pub mod entry;
 pub mod files;
@@ -36,7 +37,8 @@ pub const MOST_DEPENDENCY_SETS: usize = 16;
 /// What `Options::limit` is unless somebody says otherwise.
 pub const DEFAULT_LIMIT: u64 = 5 << 30;
 
-/// Why the store could not do what it was asked for. The caller runs the test, and shows this as the reason.
+/// Why the store could not do what it was asked for. The caller runs the test, and shows this as
+/// the reason.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error("the store cannot {action} {}: {source}", path.display())]
@@ -89,12 +91,14 @@ pub struct Asked {
     pub problem: Option<String>,
 }
 
-/// A store, for many processes at once: results, what is remembered beside them, the log, and the quarantine.
+/// A store, for many processes at once: results, what is remembered beside them, the log, and the
+/// quarantine.
 pub trait Store: Results + Memo + Journal + Quarantine {
     /// What there is.
     fn volume(&self) -> Result<Volume, StoreError>;
 
-    /// Removes what was used longest ago, until no more than `limit` bytes are left. Gives the bytes that were freed.
+    /// Removes what was used longest ago, until no more than `limit` bytes are left. Gives the
+    /// bytes that were freed.
     fn clean(&self, limit: u64) -> Result<u64, StoreError>;
 
     /// Forgets all executions and content hashes. The log, the sums and the quarantine stay.
@@ -103,30 +107,39 @@ pub trait Store: Results + Memo + Journal + Quarantine {
 
 /// What came of executions.
 pub trait Results: Send + Sync {
-    /// The dependency sets of earlier executions of a test, the latest first, each once. Damaged ones are passed over, unless there
-    /// are no others.
+    /// The dependency sets of earlier executions of a test, the latest first, each once. Damaged
+    /// ones are passed over, unless there are no others.
     fn dependency_sets(&self, test: Hash) -> Result<Vec<DependencySet>, StoreError>;
 
     /// The outcome of the execution with this key.
     fn outcome(&self, key: Hash) -> Result<Option<Outcome>, StoreError>;
 
-    /// Remembers an execution. Once this has returned `Ok`, every process finds it, whatever happens to this one.
-    fn put(&self, test: Hash, dependency_set: &DependencySet, key: Hash, outcome: &Outcome) -> Result<(), StoreError>;
+    /// Remembers an execution. Once this has returned `Ok`, every process finds it, whatever
+    /// happens to this one.
+    fn put(
+        &self,
+        test: Hash,
+        dependency_set: &DependencySet,
+        key: Hash,
+        outcome: &Outcome,
+    ) -> Result<(), StoreError>;
 
-    /// Notes that an outcome was reused, so that it is not the next to be cleaned away. Cheap, and never fails.
+    /// Notes that an outcome was reused, so that it is not the next to be cleaned away. Cheap, and
+    /// never fails.
     fn used(&self, test: Hash, dependency_set: &DependencySet, key: Hash);
 
     /// Forgets an outcome. Says whether there was one.
     fn drop_outcome(&self, key: Hash) -> Result<bool, StoreError>;
 
-    /// Asks a store further away, if there is one, for the dependency sets of a test and for outcomes, all at one time.
+    /// Asks a store further away, if there is one, for the dependency sets of a test and for
+    /// outcomes, all at one time.
     fn ask(&self, _test: Option<Hash>, _keys: &[Hash]) -> Asked {
         Asked::default()
     }
 }
 
-/// What is dear to compute and follows from its name alone: content hashes under a file's identity, manifests, traces. What is lost
-/// is computed again.
+/// What is dear to compute and follows from its name alone: content hashes under a file's identity,
+/// manifests, traces. What is lost is computed again.
 pub trait Memo: Send + Sync {
     /// What was remembered under a name. What cannot be read counts as not remembered.
     fn recall(&self, name: Hash) -> Option<Hash>;
@@ -162,12 +175,14 @@ pub trait Journal: Send + Sync {
     fn zero_stats(&self) -> Result<(), StoreError>;
 }
 
-/// Tests that are not to be treated as others are: those that missed a change, and those that we disturb.
+/// Tests that are not to be treated as others are: those that missed a change, and those that we
+/// disturb.
 pub trait Quarantine: Send + Sync {
     /// Puts a test in quarantine, or changes its mark.
     fn mark(&self, mark: &Mark) -> Result<(), StoreError>;
 
-    /// The mark of a test, if it is in quarantine. After an error the test must be treated as if it were.
+    /// The mark of a test, if it is in quarantine. After an error the test must be treated as if it
+    /// were.
     fn mark_of(&self, test: Hash) -> Result<Option<Mark>, StoreError>;
 
     /// All tests in quarantine.
@@ -179,7 +194,8 @@ pub trait Quarantine: Send + Sync {
     /// Remembers that a test is disturbed by us, and how to treat it.
     fn disturb(&self, disturbed: &Disturbed) -> Result<(), StoreError>;
 
-    /// How to treat a test that was disturbed. One whose mark cannot be read is disturbed again, and noticed.
+    /// How to treat a test that was disturbed. One whose mark cannot be read is disturbed again,
+    /// and noticed.
     fn disturbed(&self, test: Hash) -> Option<Disturbed>;
 
     /// All tests that were disturbed.

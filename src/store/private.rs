@@ -1,5 +1,5 @@
-//! Files and folders that nobody but their owner may look at: outcomes hold what tests printed, the log holds command lines.
-//! Only what is created gets these modes; what is there keeps its own.
+//! Files and folders that nobody but their owner may look at: outcomes hold what tests printed, the
+//! log holds command lines. Only what is created gets these modes; what is there keeps its own.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;

@@ -1,6 +1,7 @@
-//! Keeping within the limit. After each entry that was added, a look at the table of sizes; only when the limit is passed, and
-//! then for some milliseconds at the most, what was used longest ago in some of the folders is removed. The thorough way,
-//! over all folders, is for those who ask for it.
+//! Keeping within the limit. After each entry that was added, a look at the table of sizes; only
+//! when the limit is passed, and then for some milliseconds at the most, what was used longest ago
+//! in some of the folders is removed. The thorough way, over all folders, is for those who ask for
+//! it.
 
 use super::private;
 use super::sizes::{FOLDERS, Sizes};
@@ -16,7 +17,8 @@ const BUDGET: Duration = Duration::from_millis(8);
 /// One step looks at this many entries, so as to find old ones among them.
 const SAMPLE: usize = 2000;
 
-/// Which share of the limit a step frees beyond what is needed, so that the next entries need no step.
+/// Which share of the limit a step frees beyond what is needed, so that the next entries need no
+/// step.
 const SPARE_SHARE: u64 = 50;
 
 /// One in so many entries has the size of its folder put right.
@@ -53,7 +55,8 @@ fn on_disk(length: u64) -> u64 {
 }
 
 impl Retention<'_> {
-    /// To be called after entries were added: (folder, length) each. Never fails; what is not cleaned away now is later.
+    /// To be called after entries were added: (folder, length) each. Never fails; what is not
+    /// cleaned away now is later.
     pub fn added(&self, entries: &[(u8, u64)]) {
         let Ok(sizes) = Sizes::open(&self.root.join("sizes")) else { return };
         for (folder, length) in entries.iter().filter(|entry| entry.1 > 0) {
@@ -71,7 +74,8 @@ impl Retention<'_> {
         }
     }
 
-    /// One at a time cleans up; the others have better things to do than to wait. Who is killed leaves the lock behind.
+    /// One at a time cleans up; the others have better things to do than to wait. Who is killed
+    /// leaves the lock behind.
     fn locked(&self, work: impl FnOnce()) {
         let lock = self.root.join("cleaning");
         let take = || private::options().write(true).create_new(true).open(&lock);
@@ -82,7 +86,8 @@ impl Retention<'_> {
         }
     }
 
-    /// Looks at entries, from the largest folder on, and removes the older ones of them until enough is freed.
+    /// Looks at entries, from the largest folder on, and removes the older ones of them until
+    /// enough is freed.
     fn step(&self, sizes: &Sizes, largest: u8) {
         let mut found = Vec::new();
         let end = Instant::now() + BUDGET;
@@ -96,20 +101,26 @@ impl Retention<'_> {
         if excess == 0 {
             return;
         }
-        // Of a mere sample, the newer half stays: the sizes of the folders not looked at may be wrong.
+        // Of a mere sample, the newer half stays: the sizes of the folders not looked at may be
+        // wrong.
         let seen = found.iter().map(|file| file.size).sum::<u64>();
         let most = if folders.next().is_none() { seen } else { seen / 2 };
         let wanted = excess.saturating_add(self.limit / SPARE_SHARE).min(most);
         found.sort_unstable_by_key(|file| file.used);
         // The newest stays, even where it alone is more than the limit.
         found.pop();
-        remove(found, wanted, Instant::now() + BUDGET, |file| sizes.change(file.folder, -(file.size as i64)));
+        remove(found, wanted, Instant::now() + BUDGET, |file| {
+            sizes.change(file.folder, -(file.size as i64))
+        });
     }
 
-    /// Adds the entries of a folder to `found`; puts its size right, unless the time was too short to see all of it.
+    /// Adds the entries of a folder to `found`; puts its size right, unless the time was too short
+    /// to see all of it.
     fn look(&self, sizes: &Sizes, number: u8, end: Instant, found: &mut Vec<StoredFile>) {
         let before = found.len();
-        let Ok(entries) = fs::read_dir(folder(self.root, number)) else { return sizes.set(number, 0) };
+        let Ok(entries) = fs::read_dir(folder(self.root, number)) else {
+            return sizes.set(number, 0);
+        };
         for (count, entry) in entries.flatten().enumerate() {
             found.extend(examine(&entry, number));
             if count % 64 == 63 && Instant::now() > end {
@@ -180,7 +191,10 @@ impl Retention<'_> {
         for number in 0..=u8::MAX {
             let path = folder(self.root, number);
             match fs::read_dir(&path) {
-                Ok(entries) => entries.flatten().filter_map(|entry| examine(&entry, number)).for_each(&mut visit),
+                Ok(entries) => entries
+                    .flatten()
+                    .filter_map(|entry| examine(&entry, number))
+                    .for_each(&mut visit),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("list", &path, error)),
             }
@@ -203,7 +217,8 @@ fn remove(files: Vec<StoredFile>, wanted: u64, end: Instant, mut removed: impl F
     }
 }
 
-/// An entry's file. What somebody is writing is none, and what nobody is writing any more is removed.
+/// An entry's file. What somebody is writing is none, and what nobody is writing any more is
+/// removed.
 fn examine(entry: &fs::DirEntry, folder: u8) -> Option<StoredFile> {
     let metadata = entry.metadata().ok().filter(|metadata| metadata.is_file())?;
     let (path, used) = (entry.path(), metadata.modified().ok()?);

@@ -1,5 +1,6 @@
-//! About how large each of the 256 folders of entries is: a table of numbers, changed in place without any lock. Numbers that
-//! get lost between two processes are put right whenever a folder is looked through.
+//! About how large each of the 256 folders of entries is: a table of numbers, changed in place
+//! without any lock. Numbers that get lost between two processes are put right whenever a folder is
+//! looked through.
 
 use super::private;
 use std::fs::File;
@@ -19,7 +20,8 @@ pub struct Sizes {
 impl Sizes {
     /// Opens the table, or makes an empty one.
     pub fn open(path: &Path) -> std::io::Result<Self> {
-        let file = private::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file =
+            private::options().read(true).write(true).create(true).truncate(false).open(path)?;
         Ok(Sizes { file })
     }
 

@@ -1,4 +1,5 @@
-//! One file of the store: written under another name and renamed into place; read only if it is a plain file of a sensible size.
+//! One file of the store: written under another name and renamed into place; read only if it is a
+//! plain file of a sensible size.
 
 use super::{StoreError, private};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -52,8 +53,9 @@ impl TemporaryFile {
         &self.path
     }
 
-    /// Puts the file into its place, whatever is there. What is there already changes places with it and is removed: where one file is
-    /// renamed to another, ext4 writes the new one to the disk first.
+    /// Puts the file into its place, whatever is there. What is there already changes places with
+    /// it and is removed: where one file is renamed to another, ext4 writes the new one to the disk
+    /// first.
     pub fn replace(self, target: &Path) -> Result<(), StoreError> {
         let rename = |how| renameat_with(CWD, &self.path, CWD, target, how);
         if rename(RenameFlags::EXCHANGE).is_ok() {
@@ -72,9 +74,9 @@ impl TemporaryFile {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             // File systems without hard links: the gap between looking and renaming is small.
             Err(_) if fs::symlink_metadata(target).is_ok() => Ok(false),
-            Err(_) => {
-                fs::rename(&self.path, target).map_err(|error| StoreError::io("write", target, error)).map(|()| true)
-            }
+            Err(_) => fs::rename(&self.path, target)
+                .map_err(|error| StoreError::io("write", target, error))
+                .map(|()| true),
         }
     }
 }
@@ -86,7 +88,8 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Names must differ between processes, also where several containers with equal process numbers share a store.
+/// Names must differ between processes, also where several containers with equal process numbers
+/// share a store.
 pub fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -109,7 +112,10 @@ fn read_plain(path: &Path, largest: usize) -> io::Result<(Vec<u8>, File)> {
     let mut file = open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.len() > largest as u64 {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it is no plain file of a sensible size"));
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            "it is no plain file of a sensible size",
+        ));
     }
     let mut content = Vec::with_capacity(metadata.len() as usize);
     (&mut file).take(largest as u64).read_to_end(&mut content)?;

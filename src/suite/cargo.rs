@@ -1,5 +1,6 @@
-//! `cargo test`: the messages of `cargo test --no-run` say which programs it runs, each of which is a test. It runs them all, each
-//! through `tasting run`, which decides when its turn comes; so do the tests in documentation, of which nobody knows beforehand.
+//! `cargo test`: the messages of `cargo test --no-run` say which programs it runs, each of which is
+//! a test. It runs them all, each through `tasting run`, which decides when its turn comes; so do
+//! the tests in documentation, of which nobody knows beforehand.
 //!
 //! In: the words of a `cargo test` command. Out: its programs; runs of all of them.
 
@@ -16,8 +17,15 @@ use std::process::{Command, ExitStatus, Stdio};
 const FAILED: i32 = 101;
 
 /// What cargo and rustup set, by the files below.
-pub const VARIABLES: &[&str] =
-    &["CARGO*", "LD_LIBRARY_PATH", "OUT_DIR", "PATH", "RUSTUP_*", "RUST_RECURSION_COUNT", "SSL_CERT_*"];
+pub const VARIABLES: &[&str] = &[
+    "CARGO*",
+    "LD_LIBRARY_PATH",
+    "OUT_DIR",
+    "PATH",
+    "RUSTUP_*",
+    "RUST_RECURSION_COUNT",
+    "SSL_CERT_*",
+];
 
 /// A call of `cargo test`.
 pub struct Cargo {
@@ -66,15 +74,18 @@ impl Cargo {
         let mut command = start::command(&self.program);
         command.args(words).args(["--no-run", "--message-format=json-render-diagnostics"]);
         command.stdin(Stdio::null());
-        let output =
-            command.stderr(Stdio::inherit()).output().map_err(|error| start::not_started(&self.program, error))?;
+        let output = command
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| start::not_started(&self.program, error))?;
         if !output.status.success() {
             return Err(start::no_list(&self.program, "it cannot build its tests"));
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
         let is_test = |message: &Message| {
-            message.executable.is_some() && message.profile.as_ref().is_some_and(|profile| profile.test)
+            message.executable.is_some()
+                && message.profile.as_ref().is_some_and(|profile| profile.test)
         };
         Ok(messages.filter(is_test).collect())
     }
@@ -87,7 +98,8 @@ impl Cargo {
     }
 
     fn case(&self, message: Message) -> Option<TestCase> {
-        let (program, manifest, target) = (message.executable?, message.manifest_path?, message.target?);
+        let (program, manifest, target) =
+            (message.executable?, message.manifest_path?, message.target?);
         let working = manifest.parent()?.to_owned();
         let package = package(&message.package_id).to_owned();
         let kind = target.kind.first().map(String::as_str).unwrap_or_default();
@@ -100,7 +112,8 @@ impl Cargo {
     }
 }
 
-/// The name in an identity such as `path+file:///a/name#0.1.0`, `registry+https://…#name@0.1.0`, or `name 0.1.0 (path+…)`.
+/// The name in an identity such as `path+file:///a/name#0.1.0`, `registry+https://…#name@0.1.0`, or
+/// `name 0.1.0 (path+…)`.
 fn package(identity: &str) -> &str {
     match identity.split_once('#') {
         Some((_, named)) if named.contains('@') => named.split('@').next().unwrap_or_default(),
@@ -156,12 +169,18 @@ impl Harness for Cargo {
     fn list(&self, _: Output) -> Result<Listing, SuiteError> {
         let (words, _) = self.parts();
         if let Err(word) = super::options::positional(&words[1..], OPTIONS) {
-            return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
+            return Err(SuiteError::Unknown(format!(
+                "with {} tests are not decided about beforehand",
+                word.display()
+            )));
         }
         if words.iter().any(|word| word == "--doc") {
-            return Err(SuiteError::Unknown("nobody knows of tests in documentation beforehand".to_owned()));
+            return Err(SuiteError::Unknown(
+                "nobody knows of tests in documentation beforehand".to_owned(),
+            ));
         }
-        let tests: Vec<TestCase> = self.programs()?.into_iter().filter_map(|message| self.case(message)).collect();
+        let tests: Vec<TestCase> =
+            self.programs()?.into_iter().filter_map(|message| self.case(message)).collect();
         let definition = Definition {
             words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files: files(tests.iter().map(|test| test.working.as_path())),
@@ -189,12 +208,14 @@ impl Harness for Cargo {
     }
 }
 
-/// Has cargo start programs through `tasting run`, unless somebody has said what it is to start them through.
+/// Has cargo start programs through `tasting run`, unless somebody has said what it is to start
+/// them through.
 pub fn hook(command: &mut Command, words: &[OsString]) {
     let Some((name, own)) = runner(words).zip(std::env::current_exe().ok()) else { return };
     let is_set = std::env::var_os(&name).is_some();
     let is_configured = configurations().iter().any(|file| {
-        std::fs::read_to_string(file).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("runner")))
+        std::fs::read_to_string(file)
+            .is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("runner")))
     });
     // Cargo takes it apart at spaces.
     let own = own.to_str().filter(|path| !path.contains(' '));
@@ -241,7 +262,10 @@ pub fn files<'f>(folders: impl Iterator<Item = &'f Path>) -> Vec<PathBuf> {
 /// Whether this is the subcommand of a call of cargo.
 pub fn is_called(words: &[OsString], subcommands: &[&str]) -> bool {
     let given = words.iter().skip(1).map(OsString::as_os_str);
-    given.zip(subcommands.iter().map(|name| OsStr::new(*name))).filter(|(one, other)| one == other).count()
+    given
+        .zip(subcommands.iter().map(|name| OsStr::new(*name)))
+        .filter(|(one, other)| one == other)
+        .count()
         == subcommands.len()
 }
 
@@ -251,7 +275,8 @@ mod tests {
 
     #[test]
     fn packages_by_their_identities() {
-        let identities = ["path+file:///a/b#0.1.0", "path+file:///a/b#c@0.1.0", "d 0.1.0 (path+file:///a/b)"];
+        let identities =
+            ["path+file:///a/b#0.1.0", "path+file:///a/b#c@0.1.0", "d 0.1.0 (path+file:///a/b)"];
         assert_eq!(identities.map(package), ["b", "c", "d"]);
     }
 }

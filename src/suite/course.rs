@@ -1,5 +1,5 @@
-//! The course of a suite: decide about all tests, put back what reused ones leave behind, let the harness run the others, and look
-//! again at those that come behind a test that ran.
+//! The course of a suite: decide about all tests, put back what reused ones leave behind, let the
+//! harness run the others, and look again at those that come behind a test that ran.
 //!
 //! In: a harness. Out: for each test what was decided and how it ended; the harness's exit status.
 
@@ -72,7 +72,8 @@ enum Fate {
     NotChosen,
     Disabled,
     Reused(Box<Reusable>, End),
-    /// The harness starts it. It has to run, or it is for `tasting run` to decide when its turn comes.
+    /// The harness starts it. It has to run, or it is for `tasting run` to decide when its turn
+    /// comes.
     Started {
         reason: Reason,
         has_to_run: bool,
@@ -85,7 +86,8 @@ impl Plan {
         Plan::among(listing, keeps_output, None, true)
     }
 
-    /// The same for some tests, by their names; without decisions, if the harness decides when it starts them.
+    /// The same for some tests, by their names; without decisions, if the harness decides when it
+    /// starts them.
     fn among(listing: Listing, keeps_output: bool, only: Option<&[String]>, decides: bool) -> Plan {
         let Listing { tests, contexts, .. } = listing;
         let starts = match &contexts {
@@ -94,33 +96,43 @@ impl Plan {
             Contexts::Remembered(memory) => memory.starts(&tests),
         };
         let some: Vec<usize> = (0..tests.len()).filter(|index| starts[*index].is_some()).collect();
-        let decided = batch::decide(&some.iter().filter_map(|index| starts[*index].clone()).collect::<Vec<_>>());
+        let decided = batch::decide(
+            &some.iter().filter_map(|index| starts[*index].clone()).collect::<Vec<_>>(),
+        );
         let mut decided: FxHashMap<usize, Decided> = some.into_iter().zip(decided).collect();
         let (memory, unknown) = match contexts {
-            Contexts::OfAll(context) => (None, context.err().unwrap_or_else(|| "its folder is not there".to_owned())),
+            Contexts::OfAll(context) => {
+                (None, context.err().unwrap_or_else(|| "its folder is not there".to_owned()))
+            }
             Contexts::Remembered(memory) => {
                 (Some(memory), "what its harness gives it is not known beforehand".to_owned())
             }
         };
-        let fates =
-            tests.iter().enumerate().map(|(index, test)| match (decided.remove(&index), &test.left_to_harness) {
+        let fates = tests.iter().enumerate().map(|(index, test)| {
+            match (decided.remove(&index), &test.left_to_harness) {
                 _ if only.is_some_and(|names| !names.contains(&test.name)) => Fate::NotChosen,
                 _ if test.is_disabled => Fate::Disabled,
-                (Some(Decided::Reuse(reusable)), _) => judged(test, reusable, memory.as_deref(), keeps_output),
+                (Some(Decided::Reuse(reusable)), _) => {
+                    judged(test, reusable, memory.as_deref(), keeps_output)
+                }
                 (Some(Decided::Run(reason)), _) => Fate::Started { reason, has_to_run: true },
                 (None, Some(why)) => Fate::started("left-to-harness", why.clone()),
                 (None, None) => Fate::started("left-to-harness", unknown.clone()),
-            });
-        let mut plan = Plan { fates: fates.collect(), places: order::places(&tests), starts, tests, memory };
+            }
+        });
+        let mut plan =
+            Plan { fates: fates.collect(), places: order::places(&tests), starts, tests, memory };
         while plan.settle() {}
         plan
     }
 
-    /// Has the harness start what cannot be reused beforehand without others noticing. Says whether that was anything.
+    /// Has the harness start what cannot be reused beforehand without others noticing. Says whether
+    /// that was anything.
     fn settle(&mut self) -> bool {
         let mut by_place: Vec<usize> = (0..self.tests.len()).collect();
         by_place.sort_by_key(|index| self.places[*index]);
-        let (mut started_before, mut touched, mut changed) = (false, FxHashSet::<PathBuf>::default(), false);
+        let (mut started_before, mut touched, mut changed) =
+            (false, FxHashSet::<PathBuf>::default(), false);
         for index in by_place {
             let why = match &self.fates[index] {
                 Fate::Disabled | Fate::NotChosen => continue,
@@ -131,7 +143,9 @@ impl Plan {
                 Fate::Reused(reusable, _) if reusable.leaves_files() && started_before => {
                     "it leaves files behind, and is started behind another one that runs"
                 }
-                Fate::Reused(reusable, _) if !touched.is_empty() && reusable.depends_on(&touched) => {
+                Fate::Reused(reusable, _)
+                    if !touched.is_empty() && reusable.depends_on(&touched) =>
+                {
                     "it uses files that another test leaves behind"
                 }
                 Fate::Reused(reusable, _) => {
@@ -142,13 +156,18 @@ impl Plan {
             self.fates[index] = Fate::started("left-to-harness", why.to_owned());
             (started_before, changed) = (true, true);
         }
-        let has_to_run: Vec<bool> =
-            self.fates.iter().map(|fate| matches!(fate, Fate::Started { has_to_run: true, .. })).collect();
+        let has_to_run: Vec<bool> = self
+            .fates
+            .iter()
+            .map(|fate| matches!(fate, Fate::Started { has_to_run: true, .. }))
+            .collect();
         let with_fixtures = order::with_fixtures(&self.tests, &has_to_run);
         for index in (0..self.tests.len()).filter(|index| with_fixtures[*index]) {
             if matches!(self.fates[index], Fate::Reused(..) | Fate::NotChosen) {
-                self.fates[index] =
-                    Fate::started("left-to-harness", "a test that runs has a fixture in common with it".to_owned());
+                self.fates[index] = Fate::started(
+                    "left-to-harness",
+                    "a test that runs has a fixture in common with it".to_owned(),
+                );
                 changed = true;
             }
         }
@@ -157,7 +176,9 @@ impl Plan {
 
     /// The tests that the harness has to start, by their places in the list.
     pub fn started(&self) -> Vec<usize> {
-        (0..self.tests.len()).filter(|index| matches!(self.fates[*index], Fate::Started { .. })).collect()
+        (0..self.tests.len())
+            .filter(|index| matches!(self.fates[*index], Fate::Started { .. }))
+            .collect()
     }
 
     /// What would become of the tests.
@@ -185,7 +206,9 @@ impl Plan {
             output: Vec::new(),
         };
         match &self.fates[index] {
-            Fate::Disabled | Fate::NotChosen => TestResult { verdict: None, end: Some(End::Skipped), ..result },
+            Fate::Disabled | Fate::NotChosen => {
+                TestResult { verdict: None, end: Some(End::Skipped), ..result }
+            }
             Fate::Started { reason, .. } => TestResult { reason: reason.clone(), ..result },
             Fate::Reused(reusable, end) => TestResult {
                 verdict: Some(Verdict::Reused),
@@ -208,17 +231,24 @@ impl Plan {
             let Fate::Reused(reusable, _) = &self.fates[index] else { continue };
             if let Err(error) = reusable.put_back() {
                 let text = format!("what the test leaves behind cannot be put back: {error}");
-                self.fates[index] = Fate::Started { reason: Reason::new("left-behind", text), has_to_run: true };
+                self.fates[index] =
+                    Fate::Started { reason: Reason::new("left-behind", text), has_to_run: true };
             }
         }
     }
 
     /// Reused tests that come behind one that was started, and cannot be reused any more.
     fn overtaken(&self, started: &[usize]) -> Vec<(usize, Reason)> {
-        let Some(first) = started.iter().map(|index| self.places[*index]).min() else { return Vec::new() };
-        let is_behind = |index: &usize| self.places[*index] > first && matches!(self.fates[*index], Fate::Reused(..));
+        let Some(first) = started.iter().map(|index| self.places[*index]).min() else {
+            return Vec::new();
+        };
+        let is_behind = |index: &usize| {
+            self.places[*index] > first && matches!(self.fates[*index], Fate::Reused(..))
+        };
         let behind: Vec<usize> = (0..self.tests.len()).filter(is_behind).collect();
-        let decided = batch::decide(&behind.iter().filter_map(|index| self.starts[*index].clone()).collect::<Vec<_>>());
+        let decided = batch::decide(
+            &behind.iter().filter_map(|index| self.starts[*index].clone()).collect::<Vec<_>>(),
+        );
         let runs = |(index, decided): (usize, Decided)| match decided {
             Decided::Run(reason) => Some((index, reason)),
             Decided::Reuse(_) => None,
@@ -245,21 +275,29 @@ impl Fate {
 /// The tests as the harness would start them; `None` for those that only it can decide about.
 fn starts(tests: &[TestCase], context: &Result<InvocationContext, String>) -> Vec<Option<Start>> {
     let Ok(context) = context else { return tests.iter().map(|_| None).collect() };
-    let mut contexts: FxHashMap<&[(OsString, Option<OsString>)], Arc<InvocationContext>> = FxHashMap::default();
+    let mut contexts: FxHashMap<&[(OsString, Option<OsString>)], Arc<InvocationContext>> =
+        FxHashMap::default();
     let mut folders: FxHashMap<&PathBuf, Option<PathBuf>> = FxHashMap::default();
     let mut start = |test| -> Option<Start> {
         let TestCase { words, working, changes, options, .. }: &TestCase = test;
         if test.left_to_harness.is_some() || test.is_disabled {
             return None;
         }
-        let working = folders.entry(working).or_insert_with(|| std::fs::canonicalize(working).ok()).clone()?;
-        let context = contexts.entry(changes).or_insert_with(|| Arc::new(changed(context, changes))).clone();
+        let working = folders
+            .entry(working)
+            .or_insert_with(|| std::fs::canonicalize(working).ok())
+            .clone()?;
+        let context =
+            contexts.entry(changes).or_insert_with(|| Arc::new(changed(context, changes))).clone();
         Some(Start { words: words.clone(), working, context, options: *options })
     };
     tests.iter().map(&mut start).collect()
 }
 
-fn changed(context: &InvocationContext, changes: &[(OsString, Option<OsString>)]) -> InvocationContext {
+fn changed(
+    context: &InvocationContext,
+    changes: &[(OsString, Option<OsString>)],
+) -> InvocationContext {
     let mut environment = Environment::clone(&context.environment);
     for (name, value) in changes {
         match value {
@@ -271,7 +309,12 @@ fn changed(context: &InvocationContext, changes: &[(OsString, Option<OsString>)]
 }
 
 /// A failure is for the harness to tell, with what was printed.
-fn judged(test: &TestCase, mut reusable: Box<Reusable>, memory: Option<&Memory>, keeps_output: bool) -> Fate {
+fn judged(
+    test: &TestCase,
+    mut reusable: Box<Reusable>,
+    memory: Option<&Memory>,
+    keeps_output: bool,
+) -> Fate {
     let end = match memory {
         Some(memory) => memory.judgement(test, &reusable),
         None => judged_by_properties(test, &reusable),
@@ -281,13 +324,18 @@ fn judged(test: &TestCase, mut reusable: Box<Reusable>, memory: Option<&Memory>,
     }
     match end {
         Some(end) => Fate::Reused(reusable, end),
-        None => Fate::started("failed-before", "it fails, or its harness has not judged this result yet".to_owned()),
+        None => Fate::started(
+            "failed-before",
+            "it fails, or its harness has not judged this result yet".to_owned(),
+        ),
     }
 }
 
 /// What the harness makes of an outcome, by what it says of the test.
 fn judged_by_properties(test: &TestCase, reusable: &Reusable) -> Option<End> {
-    let prints = |text: &str| reusable.output().iter().any(|output| memmem::find(output, text.as_bytes()).is_some());
+    let prints = |text: &str| {
+        reusable.output().iter().any(|output| memmem::find(output, text.as_bytes()).is_some())
+    };
     match reusable.exit() {
         Exit::Code(code) if test.skip_code == Some(code) => Some(End::Skipped),
         Exit::Code(0) if test.skip_text.is_some_and(prints) => Some(End::Skipped),
@@ -321,7 +369,8 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
     let mut status: Option<ExitStatus> = None;
     let mut started = plan.started();
     while !started.is_empty() {
-        let HarnessRun { status: ended, ends: found } = harness.run(&plan.tests, &started, manner)?;
+        let HarnessRun { status: ended, ends: found } =
+            harness.run(&plan.tests, &started, manner)?;
         ends.extend(found);
         let is_first_failure = status.is_none_or(|status| status.success());
         status = if is_first_failure { Some(ended) } else { status };
@@ -349,7 +398,11 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
 /// What became of the tests, by what the harness and the log say.
 fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<(usize, TestResult)> {
     let started = plan.started();
-    let decisions = if started.is_empty() { FxHashMap::default() } else { decisions_since(begin, started.len()) };
+    let decisions = if started.is_empty() {
+        FxHashMap::default()
+    } else {
+        decisions_since(begin, started.len())
+    };
     let conclude = |index: usize| {
         let mut result = plan.result(index);
         if !matches!(plan.fates[index], Fate::Started { .. }) {
@@ -360,8 +413,10 @@ fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<(usiz
         if let Some(decision) = decision {
             result.take(decision);
         }
-        let by_code = |decision: &Decision| if decision.exit_code == 0 { End::Passed } else { End::Failed };
-        result.end = Some(ends.get(&index).copied().or(decision.map(by_code)).unwrap_or(End::NotRun));
+        let by_code =
+            |decision: &Decision| if decision.exit_code == 0 { End::Passed } else { End::Failed };
+        result.end =
+            Some(ends.get(&index).copied().or(decision.map(by_code)).unwrap_or(End::NotRun));
         result
     };
     plan.chosen().map(|index| (index, conclude(index))).collect()

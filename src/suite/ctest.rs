@@ -1,4 +1,5 @@
-//! CTest: `ctest --show-only=json-v1` says which tests there are, and `-I` runs some of them by their numbers.
+//! CTest: `ctest --show-only=json-v1` says which tests there are, and `-I` runs some of them by
+//! their numbers.
 //!
 //! In: the words of a `ctest` command. Out: its tests with their properties; runs of some of them.
 
@@ -19,7 +20,8 @@ use std::process::{Command, ExitStatus, Stdio};
 /// With this CTest says that tests failed.
 const FAILED: i32 = 8;
 
-/// Options with which CTest does something else than to run tests once, or is told what to run elsewhere.
+/// Options with which CTest does something else than to run tests once, or is told what to run
+/// elsewhere.
 const OTHER_USES: &[&str] = &[
     "-A",
     "-D",
@@ -50,12 +52,13 @@ const OTHER_USES: &[&str] = &[
     "/V",
 ];
 
-/// Options that choose tests by something else than their names and labels, with the number of words behind them. They are left
-/// out where tests are chosen by number.
+/// Options that choose tests by something else than their names and labels, with the number of
+/// words behind them. They are left out where tests are chosen by number.
 const CHOOSING: &[(&str, usize)] =
     &[("-I", 1), ("--tests-information", 1), ("-U", 0), ("--union", 0), ("--rerun-failed", 0)];
 
-/// Options that choose tests by their names and labels. CTest counts only the tests that fit these where it is given numbers.
+/// Options that choose tests by their names and labels. CTest counts only the tests that fit these
+/// where it is given numbers.
 const FILTERS: &[(&str, usize)] = &[
     ("-R", 1),
     ("--tests-regex", 1),
@@ -111,7 +114,8 @@ const UNDERSTOOD: &[&str] = &[
     "REQUIRED_FILES",
 ];
 
-/// By this text in its output GoogleTest says that a test was skipped; it is the regular expression of all its tests.
+/// By this text in its output GoogleTest says that a test was skipped; it is the regular expression
+/// of all its tests.
 const GOOGLETEST_SKIPS: (&str, &str) = (r"\[  SKIPPED \]", "[  SKIPPED ]");
 
 /// A call of `ctest`.
@@ -142,8 +146,9 @@ struct Property {
 
 impl CTest {
     pub fn new(words: &[OsString]) -> CTest {
-        let (program, words) =
-            words.split_first().map_or((OsString::new(), Vec::new()), |(p, w)| (p.clone(), w.to_vec()));
+        let (program, words) = words
+            .split_first()
+            .map_or((OsString::new(), Vec::new()), |(p, w)| (p.clone(), w.to_vec()));
         CTest { program, words }
     }
 
@@ -171,7 +176,9 @@ impl CTest {
         let mut command = self.command(&words);
         // Editors are shown the tests' own commands (cmake/ctest.cmake.in).
         command.env("TASTING_SUITE", "1").stdin(Stdio::null()).stderr(Stdio::null());
-        let output = command.output().map_err(|error: io::Error| start::not_started(&self.program, error))?;
+        let output = command
+            .output()
+            .map_err(|error: io::Error| start::not_started(&self.program, error))?;
         match output.status.success() {
             true => Ok(output.stdout),
             false => Err(self.no_list(format_args!("it ends with {}", output.status))),
@@ -180,7 +187,8 @@ impl CTest {
 
     /// The numbers of the tests, in the order of the list.
     fn numbers(&self, count: usize) -> Result<Vec<usize>, SuiteError> {
-        let chooses = |options: &[(&str, usize)]| without(&self.words, options).len() < self.words.len();
+        let chooses =
+            |options: &[(&str, usize)]| without(&self.words, options).len() < self.words.len();
         if ![FILTERS, CHOOSING, FIXTURES].into_iter().any(chooses) {
             return Ok((1..=count).collect());
         }
@@ -203,17 +211,22 @@ impl CTest {
         }
     }
 
-    /// What a test can see: all files with tests are read, as for the tests themselves, since they can set variables.
+    /// What a test can see: all files with tests are read, as for the tests themselves, since they
+    /// can set variables.
     fn probe(&self) -> Result<super::InvocationContext, String> {
         let folder = Folder::new().map_err(|error| error.to_string())?;
         let real = std::fs::canonicalize(self.folder()).map_err(|error| error.to_string())?;
         let command = folder.command()?;
         let texts = command.iter().map(|word| word.to_str()).collect::<Option<Vec<_>>>();
-        let quoted = texts.and_then(|words| words.into_iter().map(quote).collect::<Option<Vec<_>>>());
-        let (words, real_text) = quoted.zip(real.to_str().and_then(quote)).ok_or("a path that CMake cannot read")?;
+        let quoted =
+            texts.and_then(|words| words.into_iter().map(quote).collect::<Option<Vec<_>>>());
+        let (words, real_text) =
+            quoted.zip(real.to_str().and_then(quote)).ok_or("a path that CMake cannot read")?;
         // Before the others: they may redefine add_test.
-        let tests = format!("add_test(tasting-context {})\nsubdirs({real_text})\n", words.join(" "));
-        std::fs::write(folder.path().join("CTestTestfile.cmake"), tests).map_err(|error| error.to_string())?;
+        let tests =
+            format!("add_test(tasting-context {})\nsubdirs({real_text})\n", words.join(" "));
+        std::fs::write(folder.path().join("CTestTestfile.cmake"), tests)
+            .map_err(|error| error.to_string())?;
         for name in ["CTestCustom.cmake", "CTestCustom.ctest", "DartConfiguration.tcl"] {
             if real.join(name).exists() {
                 std::os::unix::fs::symlink(real.join(name), folder.path().join(name))
@@ -223,7 +236,12 @@ impl CTest {
         let mut words = [FILTERS, CHOOSING, FIXTURES, LOG, &[(TEST_FOLDER, 1), (JUNIT, 1)]]
             .iter()
             .fold(self.words.clone(), |words, options| without(&words, options));
-        words.extend([TEST_FOLDER.into(), folder.path().into(), "-R".into(), "^tasting-context$".into()]);
+        words.extend([
+            TEST_FOLDER.into(),
+            folder.path().into(),
+            "-R".into(),
+            "^tasting-context$".into(),
+        ]);
         let mut command = self.command(&words);
         command.stdin(Stdio::inherit()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.output().map_err(|error| error.to_string())?;
@@ -231,14 +249,17 @@ impl CTest {
     }
 
     fn tests(&self) -> Result<Vec<TestCase>, SuiteError> {
-        let info: Info =
-            serde_json::from_slice(&self.ask("--show-only=json-v1")?).map_err(|error| self.no_list(error))?;
+        let info: Info = serde_json::from_slice(&self.ask("--show-only=json-v1")?)
+            .map_err(|error| self.no_list(error))?;
         let numbers = self.numbers(info.tests.len())?;
         let failed = last_failed(&self.folder());
         let own = std::env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();
         let places: HashMap<&str, usize> =
             info.tests.iter().enumerate().map(|(at, test)| (test.name.as_str(), at)).collect();
-        let test = |(test, number): (&InfoTest, usize)| TestCase { number, ..test.case(&places, &failed, &own) };
+        let test = |(test, number): (&InfoTest, usize)| TestCase {
+            number,
+            ..test.case(&places, &failed, &own)
+        };
         Ok(info.tests.iter().zip(numbers).map(test).collect())
     }
 }
@@ -250,20 +271,29 @@ impl Harness for CTest {
             OTHER_USES.contains(&text.split('=').next().unwrap_or_default())
         };
         if let Some(word) = self.words.iter().find(is_other) {
-            return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
+            return Err(SuiteError::Unknown(format!(
+                "with {} tests are not decided about beforehand",
+                word.display()
+            )));
         }
         let (context, tests) = rayon::join(|| self.probe(), || self.tests());
         Ok(Listing::new(tests?, Contexts::OfAll(Box::new(context))))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
+    fn run(
+        &self,
+        tests: &[TestCase],
+        chosen: &[usize],
+        manner: Manner,
+    ) -> Result<HarnessRun, SuiteError> {
         let folder = Folder::new()?;
         let mut numbers: Vec<usize> = chosen.iter().map(|index| tests[*index].number).collect();
         numbers.sort_unstable();
         let first = numbers.first().copied().unwrap_or(0);
         let rest: String = numbers.iter().skip(1).map(|number| format!(",{number}")).collect();
         let file = folder.path().join("numbers");
-        std::fs::write(&file, format!("{first},{first},1{rest}\n")).map_err(SuiteError::NoFolder)?;
+        std::fs::write(&file, format!("{first},{first},1{rest}\n"))
+            .map_err(SuiteError::NoFolder)?;
         let mut words = without(&without(&self.words, CHOOSING), FILTERS);
         words.extend(["-I".into(), file.into_os_string()]);
         let own_file = folder.path().join("junit.xml");
@@ -276,8 +306,9 @@ impl Harness for CTest {
             }
         };
         let status = start::run(&self.program, &words, manner)?;
-        let text =
-            std::fs::read(&junit_file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let text = std::fs::read(&junit_file)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
         Ok(HarnessRun { status, ends: ends(tests, chosen, junit::read(&text)) })
     }
 
@@ -294,23 +325,32 @@ impl Harness for CTest {
 fn ends(tests: &[TestCase], chosen: &[usize], found: Vec<(String, End)>) -> Vec<(usize, End)> {
     let mut by_name: HashMap<String, Vec<End>> = HashMap::new();
     found.into_iter().rev().for_each(|(name, end)| by_name.entry(name).or_default().push(end));
-    chosen.iter().filter_map(|index| Some((*index, by_name.get_mut(&tests[*index].name)?.pop()?))).collect()
+    chosen
+        .iter()
+        .filter_map(|index| Some((*index, by_name.get_mut(&tests[*index].name)?.pop()?)))
+        .collect()
 }
 
 /// The tests that CTest judged to have failed the last time.
 fn last_failed(folder: &Path) -> HashSet<String> {
-    let text = std::fs::read_to_string(folder.join("Testing/Temporary/LastTestsFailed.log")).unwrap_or_default();
+    let text = std::fs::read_to_string(folder.join("Testing/Temporary/LastTestsFailed.log"))
+        .unwrap_or_default();
     text.lines().filter_map(|line| line.split_once(':')).map(|(_, name)| name.to_owned()).collect()
 }
 
 impl InfoTest {
     fn property(&self, name: &str) -> Option<&Value> {
-        self.properties.iter().find(|property| property.name == name).map(|property| &property.value)
+        self.properties
+            .iter()
+            .find(|property| property.name == name)
+            .map(|property| &property.value)
     }
 
     fn texts(&self, name: &str) -> Vec<String> {
         match self.property(name) {
-            Some(Value::Array(values)) => values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect(),
+            Some(Value::Array(values)) => {
+                values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+            }
             Some(Value::String(value)) => vec![value.clone()],
             _ => Vec::new(),
         }
@@ -320,9 +360,15 @@ impl InfoTest {
         self.property(name).is_some_and(|value| value.as_bool().unwrap_or(true))
     }
 
-    fn case(&self, places: &HashMap<&str, usize>, failed: &HashSet<String>, own: &Path) -> TestCase {
+    fn case(
+        &self,
+        places: &HashMap<&str, usize>,
+        failed: &HashSet<String>,
+        own: &Path,
+    ) -> TestCase {
         let (words, hook) = self.hooked(own);
-        let working = self.property("WORKING_DIRECTORY").and_then(Value::as_str).unwrap_or_default();
+        let working =
+            self.property("WORKING_DIRECTORY").and_then(Value::as_str).unwrap_or_default();
         let is_meant_to_fail = self.is_set("WILL_FAIL");
         let harness = HarnessHints {
             measurement: false,
@@ -338,13 +384,20 @@ impl InfoTest {
             working: working.into(),
             changes: self.texts("ENVIRONMENT").into_iter().map(change).collect(),
             options: crate::run::Options { harness, ..Default::default() },
-            after: self.texts("DEPENDS").iter().filter_map(|name| places.get(name.as_str()).copied()).collect(),
+            after: self
+                .texts("DEPENDS")
+                .iter()
+                .filter_map(|name| places.get(name.as_str()).copied())
+                .collect(),
             sets_up: self.texts("FIXTURES_SETUP"),
             requires: self.texts("FIXTURES_REQUIRED"),
             cleans_up: self.texts("FIXTURES_CLEANUP"),
             left_to_harness: hook.err().or_else(|| self.obstacle()),
             is_disabled: self.is_set("DISABLED"),
-            skip_code: self.property("SKIP_RETURN_CODE").and_then(Value::as_i64).and_then(|code| code.try_into().ok()),
+            skip_code: self
+                .property("SKIP_RETURN_CODE")
+                .and_then(Value::as_i64)
+                .and_then(|code| code.try_into().ok()),
             skip_text: self.property("SKIP_REGULAR_EXPRESSION").map(|_| GOOGLETEST_SKIPS.1),
             is_meant_to_fail,
             words,
@@ -356,18 +409,28 @@ impl InfoTest {
     /// The command behind `tasting run`; or why there is none.
     fn hooked(&self, own: &Path) -> (Vec<OsString>, Result<(), String>) {
         let plain = || self.command.iter().map(OsString::from).collect();
-        let is_own =
-            self.command.first().is_some_and(|program| std::fs::canonicalize(program).is_ok_and(|path| path == own));
+        let is_own = self
+            .command
+            .first()
+            .is_some_and(|program| std::fs::canonicalize(program).is_ok_and(|path| path == own));
         match self.command.as_slice() {
-            [_, run, option, _, end, words @ ..] if is_own && run == "run" && option == "--ctest" && end == "--" => {
+            [_, run, option, _, end, words @ ..]
+                if is_own && run == "run" && option == "--ctest" && end == "--" =>
+            {
                 (words.iter().map(OsString::from).collect(), Ok(()))
             }
             [_, run, end, words @ ..] if is_own && run == "run" && end == "--" => {
                 (words.iter().map(OsString::from).collect(), Ok(()))
             }
-            [_, run, ..] if run == "run" && is_own => (plain(), Err("its `tasting run` has options".to_owned())),
+            [_, run, ..] if run == "run" && is_own => {
+                (plain(), Err("its `tasting run` has options".to_owned()))
+            }
             [] => (plain(), Err("CTest finds no program for it".to_owned())),
-            _ => (plain(), Err("CTest starts it without `tasting run`: configure with tasting.cmake".to_owned())),
+            _ => (
+                plain(),
+                Err("CTest starts it without `tasting run`: configure with tasting.cmake"
+                    .to_owned()),
+            ),
         }
     }
 
@@ -381,7 +444,8 @@ impl InfoTest {
         if skips.iter().any(|expression| expression != GOOGLETEST_SKIPS.0) {
             return Some("CTest judges it by its property SKIP_REGULAR_EXPRESSION".to_owned());
         }
-        let missing = self.texts("REQUIRED_FILES").into_iter().find(|file| !Path::new(file).exists());
+        let missing =
+            self.texts("REQUIRED_FILES").into_iter().find(|file| !Path::new(file).exists());
         missing.map(|file| format!("the file {file}, which it requires, is not there"))
     }
 }

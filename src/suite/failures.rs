@@ -34,7 +34,8 @@ impl Failures {
 
     /// Remembers how a run ended. What cannot be written is not known the next time.
     pub fn remember(&self, tests: &[TestResult]) {
-        let failed = tests.iter().filter(|test| matches!(test.end, Some(End::Failed | End::NotRun)));
+        let failed =
+            tests.iter().filter(|test| matches!(test.end, Some(End::Failed | End::NotRun)));
         let names: Vec<&str> = failed.map(|test| test.name.as_str()).collect();
         if let (Some(store), Ok(bytes)) = (&self.store, postcard::to_stdvec(&names)) {
             let _ = store.put_blob(self.name, &bytes);

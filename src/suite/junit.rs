@@ -11,7 +11,8 @@ pub fn read(text: &str) -> Vec<(String, End)> {
 
 fn case(text: &str) -> Option<(String, End)> {
     let (head, rest) = text.split_once('>')?;
-    let body = if head.ends_with('/') { "" } else { rest.split("</testcase>").next().unwrap_or_default() };
+    let body =
+        if head.ends_with('/') { "" } else { rest.split("</testcase>").next().unwrap_or_default() };
     let has = |element: &str| body.contains(&format!("<{element}"));
     let end = match attribute(head, "status").as_deref() {
         Some("fail") => End::Failed,
@@ -38,7 +39,8 @@ fn unescape(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         plain.push_str(&rest[..at]);
         let Some((entity, after)) = rest[at + 1..].split_once(';') else { break };
-        let number = |digits: &str, base| u32::from_str_radix(digits, base).ok().and_then(char::from_u32);
+        let number =
+            |digits: &str, base| u32::from_str_radix(digits, base).ok().and_then(char::from_u32);
         let letter = match entity {
             "lt" => Some('<'),
             "gt" => Some('>'),

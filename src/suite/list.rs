@@ -1,6 +1,8 @@
-//! Tests of a file: one JSON object a line, with `name`, `argv`, and if need be `cwd` and `env`. For harnesses of one's own.
+//! Tests of a file: one JSON object a line, with `name`, `argv`, and if need be `cwd` and `env`.
+//! For harnesses of one's own.
 //!
-//! In: the file. Out: its tests; those that have to run are started through `tasting run`, several at a time.
+//! In: the file. Out: its tests; those that have to run are started through `tasting run`, several
+//! at a time.
 
 use super::probe::Folder;
 use super::progress;
@@ -39,17 +41,19 @@ struct Line {
 
 impl List {
     fn read(&self) -> Result<Vec<TestCase>, SuiteError> {
-        let bad = |reason: String| SuiteError::BadList { path: self.path.display().to_string(), reason };
+        let bad =
+            |reason: String| SuiteError::BadList { path: self.path.display().to_string(), reason };
         let text = std::fs::read_to_string(&self.path).map_err(|error| bad(error.to_string()))?;
         let here = std::env::current_dir().map_err(|error| bad(error.to_string()))?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let test = |(number, line): (usize, &str)| {
-            let line: Line =
-                serde_json::from_str(line).map_err(|error| bad(format!("line {}: {error}", number + 1)))?;
+            let line: Line = serde_json::from_str(line)
+                .map_err(|error| bad(format!("line {}: {error}", number + 1)))?;
             if line.argv.is_empty() {
                 return Err(bad(format!("line {}: argv is empty", number + 1)));
             }
-            let change = |(name, value): (String, Option<String>)| (name.into(), value.map(OsString::from));
+            let change =
+                |(name, value): (String, Option<String>)| (name.into(), value.map(OsString::from));
             Ok(TestCase {
                 name: line.name,
                 words: line.argv.into_iter().map(OsString::from).collect(),
@@ -101,7 +105,12 @@ impl Harness for List {
         Ok(Listing::new(tests, Contexts::OfAll(Box::new(look()))))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
+    fn run(
+        &self,
+        tests: &[TestCase],
+        chosen: &[usize],
+        manner: Manner,
+    ) -> Result<HarnessRun, SuiteError> {
         sys::survive_signals();
         let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
@@ -109,7 +118,12 @@ impl Harness for List {
                 if sys::survived_signal().is_some() {
                     return;
                 }
-                progress::show(&format!("{} of {} ran; {}", ends_so_far(&ends), chosen.len(), tests[index].name));
+                progress::show(&format!(
+                    "{} of {} ran; {}",
+                    ends_so_far(&ends),
+                    chosen.len(),
+                    tests[index].name
+                ));
                 let end = self.start(&tests[index]);
                 let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 ends.push((index, show(&tests[index], end, manner.output)));
@@ -117,7 +131,8 @@ impl Harness for List {
         };
         std::thread::scope(|scope| (0..self.jobs.max(1)).for_each(|_| _ = scope.spawn(work)));
         let ends = ends.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let has_failed = ends.iter().any(|(_, end)| *end == End::Failed) || ends.len() < chosen.len();
+        let has_failed =
+            ends.iter().any(|(_, end)| *end == End::Failed) || ends.len() < chosen.len();
         let status = match sys::survived_signal() {
             Some(signal) => ExitStatus::from_raw(signal),
             None => ExitStatus::from_raw(if has_failed { FAILED << 8 } else { 0 }),
@@ -148,7 +163,9 @@ fn show(test: &TestCase, end: io::Result<(ExitStatus, Vec<u8>)>, output: Output)
             printed.extend(format!("{} failed: {status}\n", test.name).into_bytes());
             (printed, End::Failed)
         }
-        Err(error) => (format!("{} cannot be started: {error}\n", test.name).into_bytes(), End::Failed),
+        Err(error) => {
+            (format!("{} cannot be started: {error}\n", test.name).into_bytes(), End::Failed)
+        }
     };
     progress::clear();
     // Who does not listen any more still wants to know how it ends.

@@ -1,8 +1,10 @@
-//! With what a harness starts its tests: nobody knows better than the tests that it has started. `tasting run` notes each start
-//! (`run/started`); the starts are remembered under all that they can follow from: the harness's command line, its program, what
-//! defines the tests, and what the suite itself was started with. How the harness judged the outcome is remembered with them.
+//! With what a harness starts its tests: nobody knows better than the tests that it has started.
+//! `tasting run` notes each start (`run/started`); the starts are remembered under all that they
+//! can follow from: the harness's command line, its program, what defines the tests, and what the
+//! suite itself was started with. How the harness judged the outcome is remembered with them.
 //!
-//! In: the tests that a harness lists, notes, ends. Out: for each test its start and what the harness makes of an outcome, if known.
+//! In: the tests that a harness lists, notes, ends. Out: for each test its start and what the
+//! harness makes of an outcome, if known.
 
 use super::probe::Folder;
 use super::{End, Output, SuiteError, TestCase};
@@ -37,7 +39,8 @@ pub struct Definition {
     pub texts: Vec<Vec<u8>>,
     /// The output of tests goes where ours goes, and is decided about here.
     pub passes_output: Option<Output>,
-    /// Variables that the harness sets to what follows from all that: exact names, or beginnings of names that end with `*`.
+    /// Variables that the harness sets to what follows from all that: exact names, or beginnings of
+    /// names that end with `*`.
     pub variables: &'static [&'static str],
 }
 
@@ -109,14 +112,20 @@ impl Memory {
 
     /// The starts of these tests, as far as they are known.
     pub fn starts(&self, tests: &[TestCase]) -> Vec<Option<Start>> {
-        let contexts: Vec<_> = self.known.surroundings.iter().map(|one| self.context(one)).collect();
+        let contexts: Vec<_> =
+            self.known.surroundings.iter().map(|one| self.context(one)).collect();
         let start = |test: &TestCase| {
             let known = self.known.tests.get(&identity(test)).filter(|known| known.is_certain)?;
             if test.left_to_harness.is_some() {
                 return None;
             }
             let context = contexts.get(known.surroundings as usize)?.clone()?;
-            Some(Start { words: known.words.clone(), working: known.working.clone(), context, options: test.options })
+            Some(Start {
+                words: known.words.clone(),
+                working: known.working.clone(),
+                context,
+                options: test.options,
+            })
         };
         tests.iter().map(start).collect()
     }
@@ -146,7 +155,8 @@ impl Memory {
         Some(Arc::new(context.with_environment(Arc::new(environment))))
     }
 
-    /// Takes in what was noted of these tests, and how they ended. What cannot be written is not known the next time.
+    /// Takes in what was noted of these tests, and how they ended. What cannot be written is not
+    /// known the next time.
     pub fn learn(&mut self, tests: &[TestCase], ends: &FxHashMap<usize, End>) {
         let notes = started::read(self.notes.path());
         let mut learned = Vec::new();
@@ -167,11 +177,15 @@ impl Memory {
         let Some(number) = self.number(surroundings) else { return false };
         let Started { words, working, .. } = note;
         let before = self.known.tests.remove(&name);
-        let is_same =
-            |known: &KnownTest| known.surroundings == number && known.words == words && known.working == working;
+        let is_same = |known: &KnownTest| {
+            known.surroundings == number && known.words == words && known.working == working
+        };
         let is_certain = follows || before.as_ref().is_some_and(is_same);
         let judgements = before.map(|known| known.judgements).unwrap_or_default();
-        self.known.tests.insert(name, KnownTest { words, working, surroundings: number, is_certain, judgements });
+        self.known.tests.insert(
+            name,
+            KnownTest { words, working, surroundings: number, is_certain, judgements },
+        );
         true
     }
 
@@ -216,10 +230,13 @@ impl Memory {
                 Some(beginning) => name.as_bytes().starts_with(beginning.as_bytes()),
                 None => name == *pattern,
             };
-            self.variables.iter().any(fits) || test.changes.iter().any(|(changed, _)| changed == name)
+            self.variables.iter().any(fits)
+                || test.changes.iter().any(|(changed, _)| changed == name)
         };
         let variables = environment.0.iter().all(|(name, value)| {
-            self.own.environment.get(name) == Some(value) || is_expected(name) || !counts(name, &note.context)
+            self.own.environment.get(name) == Some(value)
+                || is_expected(name)
+                || !counts(name, &note.context)
         });
         let is_null = |path: &Path| path == Path::new("/dev/null");
         variables
@@ -228,10 +245,16 @@ impl Memory {
     }
 
     /// Notes how the harness judged the outcomes that these tests will be found with.
-    fn learn_judgements(&mut self, tests: &[TestCase], learned: &[usize], ends: &FxHashMap<usize, End>) {
+    fn learn_judgements(
+        &mut self,
+        tests: &[TestCase],
+        learned: &[usize],
+        ends: &FxHashMap<usize, End>,
+    ) {
         let cases: Vec<TestCase> = learned.iter().map(|index| tests[*index].clone()).collect();
         let starts = self.starts(&cases);
-        let places: Vec<usize> = (0..cases.len()).filter(|place| starts[*place].is_some()).collect();
+        let places: Vec<usize> =
+            (0..cases.len()).filter(|place| starts[*place].is_some()).collect();
         let decided = batch::decide(&starts.into_iter().flatten().collect::<Vec<_>>());
         for (place, decided) in places.into_iter().zip(decided) {
             let Decided::Reuse(reusable) = decided else { continue };
@@ -259,7 +282,9 @@ impl Known {
         let mut places: FxHashMap<u32, u32> = FxHashMap::default();
         let mut kept = Vec::new();
         for test in self.tests.values_mut() {
-            let Some(surroundings) = self.surroundings.get(test.surroundings as usize) else { continue };
+            let Some(surroundings) = self.surroundings.get(test.surroundings as usize) else {
+                continue;
+            };
             test.surroundings = *places.entry(test.surroundings).or_insert_with(|| {
                 kept.push(surroundings.clone());
                 kept.len() as u32 - 1
@@ -271,14 +296,20 @@ impl Known {
 
 /// Whether a variable counts as a rule. (A project can have it otherwise: then no execution fits.)
 fn counts(name: &OsStr, context: &InvocationContext) -> bool {
-    environment::counts(&name.to_string_lossy(), &Config::default(), context.connection.on_terminal())
+    environment::counts(
+        &name.to_string_lossy(),
+        &Config::default(),
+        context.connection.on_terminal(),
+    )
 }
 
-/// Whether a variable follows from the definition though it does not count: our settings where the harness has its own, and the
-/// working folder.
+/// Whether a variable follows from the definition though it does not count: our settings where the
+/// harness has its own, and the working folder.
 fn is_settled(name: &OsStr, value: &OsStr, note: &Started) -> bool {
-    let is_folder =
-        || value == note.working.as_os_str() || logical_folder(&note.working, &note.context.environment).is_some();
+    let is_folder = || {
+        value == note.working.as_os_str()
+            || logical_folder(&note.working, &note.context.environment).is_some()
+    };
     name.as_bytes().starts_with(b"TASTING_") || (name == "PWD" && is_folder())
 }
 
@@ -296,17 +327,24 @@ fn name(definition: &Definition, own: &InvocationContext) -> Hash {
     hasher.number(definition.texts.len() as u64);
     definition.texts.iter().for_each(|text| _ = hasher.bytes(text));
     let here = std::env::current_dir().unwrap_or_default();
-    let program = definition.words.first().and_then(|program| which::which(program).ok()).unwrap_or_default();
+    let program =
+        definition.words.first().and_then(|program| which::which(program).ok()).unwrap_or_default();
     for path in [here, std::env::current_exe().unwrap_or_default(), program] {
         hasher.bytes(path.as_os_str().as_bytes());
         let metadata = std::fs::metadata(&path).ok().filter(|metadata| metadata.is_file());
-        let changed = metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?)));
-        let since = |time: std::time::SystemTime| time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let (length, time) = changed.map_or((0, 0), |(length, time)| (length, since(time).as_nanos() as u64));
+        let changed =
+            metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?)));
+        let since = |time: std::time::SystemTime| {
+            time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+        };
+        let (length, time) =
+            changed.map_or((0, 0), |(length, time)| (length, since(time).as_nanos() as u64));
         hasher.number(length).number(time);
     }
     let mut environment = Environment::clone(&own.environment);
-    environment.0.retain(|(name, _)| counts(name, own) || name == "PWD" || name.as_bytes().starts_with(b"TASTING_"));
+    environment.0.retain(|(name, _)| {
+        counts(name, own) || name == "PWD" || name.as_bytes().starts_with(b"TASTING_")
+    });
     environment.0.sort();
     let mut own = own.with_environment(Arc::new(environment));
     match definition.passes_output {
@@ -343,7 +381,8 @@ fn digest(reusable: &Reusable) -> Hash {
     hasher.finish()
 }
 
-/// Which test each note is about. One that could be about several, and tests with several notes that differ, are left out.
+/// Which test each note is about. One that could be about several, and tests with several notes
+/// that differ, are left out.
 fn assigned(tests: &[TestCase], notes: Vec<Started>) -> Vec<(usize, Started)> {
     let mut by_words: FxHashMap<(&[OsString], PathBuf), Vec<usize>> = FxHashMap::default();
     for (index, test) in tests.iter().enumerate() {
@@ -352,16 +391,21 @@ fn assigned(tests: &[TestCase], notes: Vec<Started>) -> Vec<(usize, Started)> {
     }
     let mut found: FxHashMap<usize, Vec<Started>> = FxHashMap::default();
     for note in notes {
-        let Some(candidates) = by_words.get(&(note.words.as_slice(), note.working.clone())) else { continue };
+        let Some(candidates) = by_words.get(&(note.words.as_slice(), note.working.clone())) else {
+            continue;
+        };
         let fits = |test: &TestCase| {
-            test.changes.iter().all(|(name, value)| note.context.environment.get(name) == value.as_ref())
+            test.changes
+                .iter()
+                .all(|(name, value)| note.context.environment.get(name) == value.as_ref())
         };
         let candidates: Vec<usize> = match candidates.as_slice() {
             [one] => vec![*one],
             several => several.iter().copied().filter(|index| fits(&tests[*index])).collect(),
         };
         let most = candidates.iter().map(|index| tests[*index].changes.len()).max();
-        let mut best = candidates.into_iter().filter(|index| Some(tests[*index].changes.len()) == most);
+        let mut best =
+            candidates.into_iter().filter(|index| Some(tests[*index].changes.len()) == most);
         if let (Some(index), None) = (best.next(), best.next()) {
             found.entry(index).or_default().push(note);
         }

@@ -1,7 +1,9 @@
-//! Meson: `meson-info/intro-tests.json` says which tests there are, `meson test --list` which of them are meant, and their names run
-//! some of them. What they depend on is built first, as `meson test` does.
+//! Meson: `meson-info/intro-tests.json` says which tests there are, `meson test --list` which of
+//! them are meant, and their names run some of them. What they depend on is built first, as
+//! `meson test` does.
 //!
-//! In: the words of a `meson test` command. Out: its tests; runs of some of them, with `tasting run` as their wrapper.
+//! In: the words of a `meson test` command. Out: its tests; runs of some of them, with
+//! `tasting run` as their wrapper.
 
 use super::memory::{Definition, Memory};
 use super::options::{positional, value_of, without};
@@ -42,8 +44,14 @@ const OPTIONS: &[(&str, usize)] = &[
 const WRAPPER: &str = "--wrapper";
 
 /// What Meson sets, and what follows from the tests' definition.
-const VARIABLES: &[&str] =
-    &["ASAN_OPTIONS", "LIBC_FATAL_STDERR_", "MESON_*", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"];
+const VARIABLES: &[&str] = &[
+    "ASAN_OPTIONS",
+    "LIBC_FATAL_STDERR_",
+    "MESON_*",
+    "MSAN_OPTIONS",
+    "TSAN_OPTIONS",
+    "UBSAN_OPTIONS",
+];
 
 /// In a name, newer versions take these for patterns.
 const PATTERNS: &[char] = &['*', '?', '['];
@@ -90,9 +98,12 @@ struct LogLine {
 impl Meson {
     pub fn new(words: &[OsString]) -> Result<Meson, SuiteError> {
         let (program, words) = (words[0].clone(), words[2..].to_vec());
-        let joined = |word: &OsString| word.to_str().and_then(|word| word.strip_prefix("-C")).map(OsString::from);
+        let joined = |word: &OsString| {
+            word.to_str().and_then(|word| word.strip_prefix("-C")).map(OsString::from)
+        };
         let given = value_of(&words, "-C").or_else(|| words.iter().find_map(joined));
-        let folder = std::path::absolute(given.unwrap_or_else(|| ".".into())).map_err(SuiteError::NoFolder)?;
+        let folder = std::path::absolute(given.unwrap_or_else(|| ".".into()))
+            .map_err(SuiteError::NoFolder)?;
         Ok(Meson { program, words, folder })
     }
 
@@ -102,15 +113,20 @@ impl Meson {
 
     fn info<T: for<'de> Deserialize<'de>>(&self, name: &str) -> Result<T, SuiteError> {
         let path = self.folder.join("meson-info").join(name);
-        let text = std::fs::read(&path).map_err(|error| self.no_list(format_args!("{}: {error}", path.display())))?;
-        serde_json::from_slice(&text).map_err(|error| self.no_list(format_args!("{}: {error}", path.display())))
+        let text = std::fs::read(&path)
+            .map_err(|error| self.no_list(format_args!("{}: {error}", path.display())))?;
+        serde_json::from_slice(&text)
+            .map_err(|error| self.no_list(format_args!("{}: {error}", path.display())))
     }
 
     /// Has Ninja make something in the build folder. What it prints is for people.
     fn build(&self, targets: &[OsString]) -> Result<(), SuiteError> {
         let named = std::env::var_os("NINJA");
-        let found = || ["ninja", "ninja-build", "samu"].into_iter().find(|name| which::which(name).is_ok());
-        let ninja = named.or_else(|| found().map(OsString::from)).ok_or_else(|| self.no_list("there is no Ninja"))?;
+        let found =
+            || ["ninja", "ninja-build", "samu"].into_iter().find(|name| which::which(name).is_ok());
+        let ninja = named
+            .or_else(|| found().map(OsString::from))
+            .ok_or_else(|| self.no_list("there is no Ninja"))?;
         let words: Vec<OsString> = ["--quiet".into(), "-C".into(), self.folder.clone().into()]
             .into_iter()
             .chain(targets.iter().cloned())
@@ -127,10 +143,15 @@ impl Meson {
         let known: Vec<IntroTarget> = self.info("intro-targets.json")?;
         let real = std::fs::canonicalize(&self.folder).unwrap_or_default();
         let inside = |path: &PathBuf| {
-            [&self.folder, &real].into_iter().find_map(|folder| path.strip_prefix(folder).ok()).map(OsString::from)
+            [&self.folder, &real]
+                .into_iter()
+                .find_map(|folder| path.strip_prefix(folder).ok())
+                .map(OsString::from)
         };
         let mut targets: Vec<OsString> = Vec::new();
-        for target in known.iter().filter(|target| tests.iter().any(|test| test.depends.contains(&target.id))) {
+        for target in
+            known.iter().filter(|target| tests.iter().any(|test| test.depends.contains(&target.id)))
+        {
             targets.extend(target.filename.iter().filter_map(inside));
         }
         let rules = std::fs::read(self.folder.join("build.ninja")).unwrap_or_default();
@@ -149,19 +170,24 @@ impl Meson {
         words.extend(["--list".into(), "--no-rebuild".into()]);
         let text = String::from_utf8_lossy(&start::ask(&self.program, &words)?).into_owned();
         let mut names = Names::new(tests);
-        let place = |line: &str| names.take(line).ok_or_else(|| self.no_list(format_args!("it lists {line:?}")));
+        let place = |line: &str| {
+            names.take(line).ok_or_else(|| self.no_list(format_args!("it lists {line:?}")))
+        };
         text.lines().filter(|line| !line.is_empty()).map(place).collect()
     }
 
     /// The words with `tasting run` as the wrapper; a test setup is taken to have it.
     fn hooked(&self, words: &[OsString]) -> Result<Vec<OsString>, SuiteError> {
-        let own = std::env::current_exe().map_err(|error| start::not_started("tasting".as_ref(), error))?;
+        let own = std::env::current_exe()
+            .map_err(|error| start::not_started("tasting".as_ref(), error))?;
         let own = own.to_str().ok_or_else(|| self.no_list("this program has no name in UTF-8"))?;
         let own = format!("'{}' run --", own.replace('\'', r#"'"'"'"#));
         let has_setup = value_of(words, "--setup").is_some();
         let given = value_of(words, WRAPPER).map(|wrapper| wrapper.to_string_lossy().into_owned());
         let wrapper = match given {
-            Some(given) if given.contains("tasting") => return Ok([&["test".into()], words].concat()),
+            Some(given) if given.contains("tasting") => {
+                return Ok([&["test".into()], words].concat());
+            }
             Some(given) => format!("{own} {given}"),
             None if has_setup => return Ok([&["test".into()], words].concat()),
             None => own,
@@ -175,7 +201,11 @@ impl Meson {
             name: test.name.clone(),
             words: test.cmd.iter().map(OsString::from).collect(),
             working: test.workdir.clone().unwrap_or_else(|| self.folder.clone()),
-            changes: test.env.iter().map(|(name, value)| (name.into(), Some(value.into()))).collect(),
+            changes: test
+                .env
+                .iter()
+                .map(|(name, value)| (name.into(), Some(value.into())))
+                .collect(),
             number,
             ..TestCase::default()
         }
@@ -203,10 +233,15 @@ impl Meson {
     /// How tests ended, by the log that was written since.
     fn ends(&self, tests: &[TestCase], since: SystemTime) -> Vec<(usize, End)> {
         let base = value_of(&self.words, "--logbase").unwrap_or_else(|| "testlog".into());
-        let Some(log) = newest(&self.folder.join("meson-logs"), &base, since) else { return Vec::new() };
-        let text = std::fs::read(log).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
+        let Some(log) = newest(&self.folder.join("meson-logs"), &base, since) else {
+            return Vec::new();
+        };
+        let text = std::fs::read(log)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .unwrap_or_default();
         let Ok(intro) = self.info::<Vec<IntroTest>>("intro-tests.json") else { return Vec::new() };
-        let numbers: HashMap<usize, usize> = tests.iter().enumerate().map(|(at, test)| (test.number, at)).collect();
+        let numbers: HashMap<usize, usize> =
+            tests.iter().enumerate().map(|(at, test)| (test.number, at)).collect();
         let mut names = Names::new(&intro);
         let mut end = |line: &str| {
             let line: LogLine = serde_json::from_str(line).ok()?;
@@ -219,7 +254,10 @@ impl Meson {
 impl Harness for Meson {
     fn list(&self, output: Output) -> Result<Listing, SuiteError> {
         if let Err(word) = positional(&self.words, OPTIONS) {
-            return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
+            return Err(SuiteError::Unknown(format!(
+                "with {} tests are not decided about beforehand",
+                word.display()
+            )));
         }
         let builds = !self.words.iter().any(|word| word == "--no-rebuild");
         if builds {
@@ -244,9 +282,18 @@ impl Harness for Meson {
         Ok(Listing::new(tests, Contexts::Remembered(Box::new(Memory::new(&definition)?))))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
+    fn run(
+        &self,
+        tests: &[TestCase],
+        chosen: &[usize],
+        manner: Manner,
+    ) -> Result<HarnessRun, SuiteError> {
         let all = || self.words.clone();
-        let words = if chosen.len() == tests.len() { all() } else { self.naming(tests, chosen).unwrap_or_else(all) };
+        let words = if chosen.len() == tests.len() {
+            all()
+        } else {
+            self.naming(tests, chosen).unwrap_or_else(all)
+        };
         let since = SystemTime::now();
         let status = start::run(&self.program, &self.hooked(&words)?, manner)?;
         Ok(HarnessRun { status, ends: self.ends(tests, since) })
@@ -254,8 +301,11 @@ impl Harness for Meson {
 
     fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
         let is_plain = positional(&self.words, OPTIONS).is_err();
-        let words =
-            if is_plain { [&["test".into()], self.words.as_slice()].concat() } else { self.hooked(&self.words)? };
+        let words = if is_plain {
+            [&["test".into()], self.words.as_slice()].concat()
+        } else {
+            self.hooked(&self.words)?
+        };
         start::run(&self.program, &words, manner)
     }
 
@@ -280,7 +330,9 @@ impl Names {
     /// The next test with this name.
     fn take(&mut self, name: &str) -> Option<usize> {
         let Names([long, short]) = self;
-        long.get_mut(name).and_then(VecDeque::pop_front).or_else(|| short.get_mut(name)?.pop_front())
+        long.get_mut(name)
+            .and_then(VecDeque::pop_front)
+            .or_else(|| short.get_mut(name)?.pop_front())
     }
 }
 
@@ -307,7 +359,8 @@ fn end(result: &str) -> End {
 fn newest(folder: &Path, base: &OsStr, since: SystemTime) -> Option<PathBuf> {
     let written = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
     // The clock of files is a little behind.
-    let is_new = |path: &PathBuf| written(path).is_some_and(|time| time + Duration::from_secs(1) >= since);
+    let is_new =
+        |path: &PathBuf| written(path).is_some_and(|time| time + Duration::from_secs(1) >= since);
     let is_log = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&*base.to_string_lossy()) && name.ends_with(".json")
@@ -330,7 +383,8 @@ mod tests {
             suite: suites.iter().map(|suite| (*suite).to_owned()).collect(),
             depends: Vec::new(),
         };
-        let tests = [test("a", &["p"]), test("a", &["p:x", "p:y"]), test("b", &["sub"]), test("a", &["p"])];
+        let tests =
+            [test("a", &["p"]), test("a", &["p:x", "p:y"]), test("b", &["sub"]), test("a", &["p"])];
         let mut names = Names::new(&tests);
         let taken = ["p:x+y / a", "p / a", "b", "p / a", "p / a"].map(|name| names.take(name));
         assert_eq!(taken, [Some(1), Some(0), Some(2), Some(3), None]);

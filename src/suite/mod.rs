@@ -1,8 +1,10 @@
-//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `meson`, `list`), a `probe` what a test
-//! that it starts can see, or the `memory` of what its tests were started with; `course` decides about all of them, puts back what
-//! the reused ones leave behind and lets the harness run the others, by the `order` that they have.
+//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `meson`,
+//! `list`), a `probe` what a test that it starts can see, or the `memory` of what its tests were
+//! started with; `course` decides about all of them, puts back what the reused ones leave behind
+//! and lets the harness run the others, by the `order` that they have.
 //!
-//! In: a harness's command line. Out: what was decided and how each test ended, and the exit status of the harness.
+//! In: a harness's command line. Out: what was decided and how each test ended, and the exit status
+//! of the harness.
 
 mod automake;
 mod cargo;
@@ -132,7 +134,12 @@ pub trait Harness: Sync {
     /// Asks for the tests that would run.
     fn list(&self, output: Output) -> Result<Listing, SuiteError>;
     /// Runs these tests, by their places in the list, and those that they cannot do without.
-    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError>;
+    fn run(
+        &self,
+        tests: &[TestCase],
+        chosen: &[usize],
+        manner: Manner,
+    ) -> Result<HarnessRun, SuiteError>;
     /// Runs what would run without us.
     fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError>;
     /// The exit code that says that tests failed.
@@ -145,7 +152,9 @@ pub fn harness(words: &[OsString]) -> Result<Box<dyn Harness>, SuiteError> {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match name.as_str() {
         "ctest" | "ctest3" => Ok(Box::new(ctest::CTest::new(words))),
-        "meson" if words.get(1).is_some_and(|word| word == "test") => Ok(Box::new(meson::Meson::new(words)?)),
+        "meson" if words.get(1).is_some_and(|word| word == "test") => {
+            Ok(Box::new(meson::Meson::new(words)?))
+        }
         "make" | "gmake" => Ok(Box::new(automake::Automake::new(words)?)),
         "cargo" if nextest::is_called(words) => Ok(Box::new(nextest::Nextest::new(words))),
         "cargo" if cargo::is_called(words, &["test"]) => Ok(Box::new(cargo::Cargo::new(words))),

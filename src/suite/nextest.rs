@@ -1,5 +1,5 @@
-//! `cargo nextest run`: `cargo nextest list --message-format json` says which tests there are, and a filterset runs some of them.
-//! What else the user has asked for stays.
+//! `cargo nextest run`: `cargo nextest list --message-format json` says which tests there are, and
+//! a filterset runs some of them. What else the user has asked for stays.
 //!
 //! In: the words of a `cargo nextest run` command. Out: its tests; runs of some of them.
 
@@ -74,7 +74,8 @@ const ABOUT_RUNNING: &[(&str, usize)] = &[
 ];
 const FILTERS: &[(&str, usize)] = &[("-E", 1), ("--filterset", 1), ("--filter-expr", 1)];
 
-/// What a configuration of nextest says of single tests, or has scripts say: what a test is given follows from more than it.
+/// What a configuration of nextest says of single tests, or has scripts say: what a test is given
+/// follows from more than it.
 const UNCERTAIN: &[&str] = &["overrides", "script", "wrapper"];
 
 /// More words than this are not given: all tests run instead.
@@ -129,12 +130,18 @@ impl Nextest {
         let words = without(&self.words, ABOUT_RUNNING);
         let is_jobs = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-j"));
         command.args(["nextest", "list", "--message-format", "json"]);
-        command.args(words.iter().filter(|word| !is_jobs(word))).stdin(Stdio::null()).stderr(Stdio::inherit());
+        command
+            .args(words.iter().filter(|word| !is_jobs(word)))
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit());
         // As for the run: cargo builds anew what other variables were there for.
         cargo::hook(&mut command, &self.words);
         let output = command.output().map_err(|error| start::not_started(&self.program, error))?;
         if !output.status.success() {
-            return Err(start::no_list(&self.program, format_args!("it ends with {}", output.status)));
+            return Err(start::no_list(
+                &self.program,
+                format_args!("it ends with {}", output.status),
+            ));
         }
         serde_json::from_slice(&output.stdout).map_err(|error| start::no_list(&self.program, error))
     }
@@ -144,8 +151,10 @@ impl Nextest {
         let mut files = cargo::files(folders);
         files.extend(configurations(list));
         let program = which::which("cargo-nextest").map(|path| path.metadata().ok());
-        let version = program.ok().flatten().map(|metadata| (metadata.len(), metadata.modified().ok()));
-        let is_verbose = self.words.iter().any(|word| word == "--no-capture" || word == "--nocapture");
+        let version =
+            program.ok().flatten().map(|metadata| (metadata.len(), metadata.modified().ok()));
+        let is_verbose =
+            self.words.iter().any(|word| word == "--no-capture" || word == "--nocapture");
         Definition {
             words: [std::slice::from_ref(&self.program), self.words.as_slice()].concat(),
             files,
@@ -189,18 +198,28 @@ impl Harness for Nextest {
             OTHER_USES.contains(&text.split('=').next().unwrap_or_default())
         };
         if let Some(word) = self.words.iter().find(is_other) {
-            return Err(SuiteError::Unknown(format!("with {} tests are not decided about beforehand", word.display())));
+            return Err(SuiteError::Unknown(format!(
+                "with {} tests are not decided about beforehand",
+                word.display()
+            )));
         }
         let list = self.ask()?;
-        let more = self.words.iter().position(|word| word == "--").map_or(&[][..], |place| &self.words[place + 1..]);
+        let more = self
+            .words
+            .iter()
+            .position(|word| word == "--")
+            .map_or(&[][..], |place| &self.words[place + 1..]);
         let uncertain = uncertain(&list).or_else(|| {
             let is_option = |word: &&OsString| word.to_string_lossy().starts_with('-');
             more.iter().find(is_option).map(|_| "the programs are given options".to_owned())
         });
         let mut tests = Vec::new();
         for suite in list.suites.values() {
-            for (name, case) in suite.testcases.iter().filter(|(_, case)| case.filter_match.status == "matches") {
-                let mut words: Vec<OsString> = vec![suite.binary_path.clone().into(), "--exact".into(), name.into()];
+            for (name, case) in
+                suite.testcases.iter().filter(|(_, case)| case.filter_match.status == "matches")
+            {
+                let mut words: Vec<OsString> =
+                    vec![suite.binary_path.clone().into(), "--exact".into(), name.into()];
                 words.push("--nocapture".into());
                 words.extend(case.ignored.then(|| OsString::from("--ignored")));
                 tests.push(TestCase {
@@ -217,9 +236,18 @@ impl Harness for Nextest {
         Ok(Listing::new(tests, Contexts::Remembered(Box::new(memory))))
     }
 
-    fn run(&self, tests: &[TestCase], chosen: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
+    fn run(
+        &self,
+        tests: &[TestCase],
+        chosen: &[usize],
+        manner: Manner,
+    ) -> Result<HarnessRun, SuiteError> {
         let all = || self.words.clone();
-        let words = if chosen.len() == tests.len() { all() } else { self.choosing(tests, chosen).unwrap_or_else(all) };
+        let words = if chosen.len() == tests.len() {
+            all()
+        } else {
+            self.choosing(tests, chosen).unwrap_or_else(all)
+        };
         let mut command = start::command(&self.program);
         command.args(["nextest", "run"]).args(words);
         cargo::hook(&mut command, &self.words);
@@ -246,9 +274,16 @@ fn filters(words: &[OsString]) -> Vec<String> {
     while let Some(word) = rest.next() {
         let text = word.to_string_lossy();
         let is_whole = FILTERS.iter().any(|(name, _)| text == *name);
-        let joined =
-            || FILTERS.iter().find_map(|(name, _)| text.strip_prefix(name)?.strip_prefix('=').map(str::to_owned));
-        let filter = if is_whole { rest.next().map(|next| next.to_string_lossy().into_owned()) } else { joined() };
+        let joined = || {
+            FILTERS
+                .iter()
+                .find_map(|(name, _)| text.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
+        };
+        let filter = if is_whole {
+            rest.next().map(|next| next.to_string_lossy().into_owned())
+        } else {
+            joined()
+        };
         filters.extend(filter.map(|filter| format!("({filter})")));
     }
     filters
@@ -263,7 +298,8 @@ fn configurations(list: &List) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
     let user = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or(home);
     let ancestors = list.suites.values().flat_map(|suite| suite.cwd.ancestors());
-    let mut files: Vec<PathBuf> = ancestors.map(|folder| folder.join(".config/nextest.toml")).collect();
+    let mut files: Vec<PathBuf> =
+        ancestors.map(|folder| folder.join(".config/nextest.toml")).collect();
     files.extend(user.map(|folder| folder.join("nextest/config.toml")));
     files.sort();
     files.dedup();
@@ -297,9 +333,9 @@ mod tests {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         let case = |name: &str| TestCase { name: name.to_owned(), ..TestCase::default() };
         let tests = [case("a::b x::y"), case("a::b z"), case("c w(1)")];
-        let nextest = Nextest::new(&words("cargo nextest run -E test(x) --filterset=all() name -- more"));
-        let expected =
-            r"((test(x)) | (all())) & ((binary_id(=a::b) & (test(=x::y))) | (binary_id(=c) & (test(=w\(1\)))))";
+        let nextest =
+            Nextest::new(&words("cargo nextest run -E test(x) --filterset=all() name -- more"));
+        let expected = r"((test(x)) | (all())) & ((binary_id(=a::b) & (test(=x::y))) | (binary_id(=c) & (test(=w\(1\)))))";
         let chosen = nextest.choosing(&tests, &[0, 2]).unwrap();
         assert_eq!(chosen, [words("name -E"), vec![expected.into()], words("-- more")].concat());
     }

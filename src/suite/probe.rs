@@ -1,4 +1,5 @@
-//! What a test that a harness starts can see: found out by having the harness start `tasting context FILE` in the place of a test.
+//! What a test that a harness starts can see: found out by having the harness start
+//! `tasting context FILE` in the place of a test.
 //!
 //! In: a way to start a command. Out: its [`InvocationContext`].
 
@@ -43,15 +44,17 @@ impl Folder {
 
     /// The command that is started in the place of a test.
     pub fn command(&self) -> Result<[OsString; 3], String> {
-        let own = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
+        let own = std::env::current_exe()
+            .map_err(|error| format!("this program cannot be found: {error}"))?;
         Ok([own.into_os_string(), SUBCOMMAND.into(), self.answer().into_os_string()])
     }
 
     /// What the probe found.
     pub fn context(&self) -> Result<InvocationContext, String> {
-        let bytes =
-            std::fs::read(self.answer()).map_err(|_| "the harness did not start a test that only looks around")?;
-        InvocationContext::from_bytes(&bytes).map_err(|error| format!("a probe came back damaged: {error}"))
+        let bytes = std::fs::read(self.answer())
+            .map_err(|_| "the harness did not start a test that only looks around")?;
+        InvocationContext::from_bytes(&bytes)
+            .map_err(|error| format!("a probe came back damaged: {error}"))
     }
 }
 

@@ -1,5 +1,5 @@
-//! One line about what is under way, where standard error is a terminal, and nothing elsewhere. It goes before anything else is
-//! printed.
+//! One line about what is under way, where standard error is a terminal, and nothing elsewhere. It
+//! goes before anything else is printed.
 //!
 //! In: a text. Out: the line.
 
@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 
 fn is_wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
-    *WANTED.get_or_init(|| io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb"))
+    *WANTED.get_or_init(|| {
+        io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    })
 }
 
 /// Shows a line in place of the last one.

@@ -17,12 +17,15 @@ pub enum Form {
 
 /// The text for these tests. One that chooses nothing, if there are none.
 pub fn text(names: &[String], form: Form) -> String {
-    let joined =
-        |between: &str, write: &dyn Fn(&String) -> String| names.iter().map(write).collect::<Vec<_>>().join(between);
+    let joined = |between: &str, write: &dyn Fn(&String) -> String| {
+        names.iter().map(write).collect::<Vec<_>>().join(between)
+    };
     match form {
         Form::Names => joined("\n", &String::clone),
         Form::CTestRegex if names.is_empty() => "^$".to_owned(),
-        Form::CTestRegex => format!("^({})$", joined("|", &|name| escaped(name, r"\^$.[]|()*+?", '\\'))),
+        Form::CTestRegex => {
+            format!("^({})$", joined("|", &|name| escaped(name, r"\^$.[]|()*+?", '\\')))
+        }
         Form::Nextest if names.is_empty() => "none()".to_owned(),
         Form::Nextest => joined(" | ", &|name| of_nextest(name)),
         Form::GoogleTest if names.is_empty() => "-*".to_owned(),
@@ -34,7 +37,9 @@ pub fn text(names: &[String], form: Form) -> String {
 fn of_nextest(name: &str) -> String {
     let escaped = |name| escaped(name, r"\()/,", '\\');
     match name.split_once(' ') {
-        Some((binary, name)) => format!("(binary_id(={}) & test(={}))", escaped(binary), escaped(name)),
+        Some((binary, name)) => {
+            format!("(binary_id(={}) & test(={}))", escaped(binary), escaped(name))
+        }
         None => format!("test(={})", escaped(name)),
     }
 }
@@ -54,7 +59,10 @@ mod tests {
 
     #[test]
     fn names_mean_themselves_in_every_form() {
-        assert_eq!(text(&["b::c x::y".to_owned()], Form::Nextest), "(binary_id(=b::c) & test(=x::y))");
+        assert_eq!(
+            text(&["b::c x::y".to_owned()], Form::Nextest),
+            "(binary_id(=b::c) & test(=x::y))"
+        );
         let names = ["a.b".to_owned(), "c(d)".to_owned()];
         assert_eq!(text(&names, Form::Names), "a.b\nc(d)");
         assert_eq!(text(&names, Form::CTestRegex), r"^(a\.b|c\(d\))$");

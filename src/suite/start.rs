@@ -1,4 +1,5 @@
-//! Starting a harness: as this process was started, with its output where it is wanted, and with starts of tests noted.
+//! Starting a harness: as this process was started, with its output where it is wanted, and with
+//! starts of tests noted.
 //!
 //! In: the words of a command. Out: how it ended, or what it printed.
 
@@ -34,13 +35,22 @@ pub fn run(program: &OsStr, words: &[OsString], manner: Manner) -> Result<ExitSt
 }
 
 /// The same for a command that is made already.
-pub fn run_command(mut command: Command, program: &OsStr, manner: Manner) -> Result<ExitStatus, SuiteError> {
+pub fn run_command(
+    mut command: Command,
+    program: &OsStr,
+    manner: Manner,
+) -> Result<ExitStatus, SuiteError> {
     if let Some(notes) = manner.notes {
         command.env(STARTED, notes);
     }
     if manner.output == Output::ToMessages {
         // Nobody else is to inherit the copy.
-        command.stdout(io::stderr().as_fd().try_clone_to_owned().map_err(|error| not_started(program, error))?);
+        command.stdout(
+            io::stderr()
+                .as_fd()
+                .try_clone_to_owned()
+                .map_err(|error| not_started(program, error))?,
+        );
     }
     spawn::run_to_end(command).map_err(|error| not_started(program, error))
 }
@@ -61,5 +71,8 @@ pub fn not_started(program: &OsStr, error: io::Error) -> SuiteError {
 }
 
 pub fn no_list(program: &OsStr, reason: impl ToString) -> SuiteError {
-    SuiteError::NoList { program: program.to_string_lossy().into_owned(), reason: reason.to_string() }
+    SuiteError::NoList {
+        program: program.to_string_lossy().into_owned(),
+        reason: reason.to_string(),
+    }
 }

@@ -1,4 +1,5 @@
-//! The syntax of C over what real preprocessors write: headers are understood, and where the meaning is the same, so is the object.
+//! The syntax of C over what real preprocessors write: headers are understood, and where the
+//! meaning is the same, so is the object.
 
 use std::process::Stdio;
 
@@ -59,8 +60,12 @@ fn preprocessed(compiler: &str, flags: &[&str], source: &str) -> String {
     let workshop = Workshop::new();
     workshop.write("unit.c", source);
     let mut command = workshop.command(compiler);
-    let output =
-        command.args(flags).args(["-E", "unit.c"]).stderr(Stdio::inherit()).output().expect("a preprocessor runs");
+    let output = command
+        .args(flags)
+        .args(["-E", "unit.c"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("a preprocessor runs");
     assert!(output.status.success(), "{compiler} {flags:?}");
     String::from_utf8(output.stdout).expect("text")
 }
@@ -72,7 +77,12 @@ fn read(text: &str) -> Unit {
 fn object(compiler: &str, flags: &[&str], text: &str) -> Vec<u8> {
     let workshop = Workshop::new();
     workshop.write("unit.i", text);
-    let status = workshop.command(compiler).args(flags).args(["-w", "-c", "unit.i"]).status().expect("a compiler runs");
+    let status = workshop
+        .command(compiler)
+        .args(flags)
+        .args(["-w", "-c", "unit.i"])
+        .status()
+        .expect("a compiler runs");
     assert!(status.success(), "{compiler} {flags:?}:\n{text}");
     std::fs::read(workshop.path("unit.o")).expect("an object")
 }
@@ -92,9 +102,17 @@ fn headers_are_understood_in_every_standard() {
             &["-std=gnu2x", "-D_GNU_SOURCE"],
         ] {
             let unit = read(&preprocessed(compiler, flags, &format!("{source}{uses}")));
-            let main = unit.definitions.iter().find(|found| found.name == "main").expect("the function is there");
-            let names: Vec<&str> = main.references.iter().map(|reference| reference.name.as_str()).collect();
-            assert!(names.contains(&"fopen") && names.contains(&"strlen"), "{compiler} {flags:?}: {names:?}");
+            let main = unit
+                .definitions
+                .iter()
+                .find(|found| found.name == "main")
+                .expect("the function is there");
+            let names: Vec<&str> =
+                main.references.iter().map(|reference| reference.name.as_str()).collect();
+            assert!(
+                names.contains(&"fopen") && names.contains(&"strlen"),
+                "{compiler} {flags:?}: {names:?}"
+            );
         }
     }
 }
@@ -109,8 +127,13 @@ fn headers_of_musl_are_understood_in_every_standard() {
     for standard in ["-std=c99", "-std=gnu89", "-std=gnu11", "-std=gnu2x"] {
         let flags = [standard, "-D_GNU_SOURCE", "-O2"];
         let unit = read(&preprocessed("musl-gcc", &flags, &format!("{source}{uses}")));
-        let main = unit.definitions.iter().find(|found| found.name == "main").expect("the function is there");
-        let names: Vec<&str> = main.references.iter().map(|reference| reference.name.as_str()).collect();
+        let main = unit
+            .definitions
+            .iter()
+            .find(|found| found.name == "main")
+            .expect("the function is there");
+        let names: Vec<&str> =
+            main.references.iter().map(|reference| reference.name.as_str()).collect();
         assert!(names.contains(&"setjmp") && names.contains(&"stdin"), "{standard}: {names:?}");
         assert!(names.contains(&"__errno_location"), "{standard}: {names:?}");
     }
@@ -120,7 +143,8 @@ fn has(header: &str) -> bool {
     ["/usr/include", "/usr/include/x86_64-linux-gnu", "/usr/include/aarch64-linux-gnu"]
         .iter()
         .any(|folder| std::path::Path::new(folder).join(header).exists())
-        || ["float.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h"].contains(&header)
+        || ["float.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h"]
+            .contains(&header)
         || header == "immintrin.h" && cfg!(target_arch = "x86_64")
 }
 
@@ -128,7 +152,8 @@ const SOURCE: &str = "#include <stdio.h>\n#include <string.h>\n#include \"own.h\
     static int count;\nstatic inline int twice(int a) { return a + a; }\n\
     int f(struct point *p) { count += p->x; printf(\"%d\\n\", count); return twice(p->y) + SECOND; }\n\
     char *g(char *to, const char *from) { strcpy(to, from); return to + strlen(to); }\n";
-const OWN: &str = "struct point { int x, y; };\nenum { FIRST, SECOND };\nint helper(struct point *);\n";
+const OWN: &str =
+    "struct point { int x, y; };\nenum { FIRST, SECOND };\nint helper(struct point *);\n";
 
 /// Edits of the header. Those that change nothing of the meaning must not change the object either.
 #[test]

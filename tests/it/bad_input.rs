@@ -1,5 +1,6 @@
-//! Files that are truncated, random, damaged or of another kind: a clear line and exit code 1 from `tasting`, never a
-//! panic or a hang; and never a failed build, or another fingerprint, because of a damaged record.
+//! Files that are truncated, random, damaged or of another kind: a clear line and exit code 1 from
+//! `tasting`, never a panic or a hang; and never a failed build, or another fingerprint, because of
+//! a damaged record.
 
 use std::path::Path;
 use std::process::Command;
@@ -51,7 +52,8 @@ impl Site {
         line.split_once("  ").expect("a fingerprint and a path").0.to_owned()
     }
 
-    /// Whatever is in the file, the command ends by itself, and says in one line what is wrong if anything is.
+    /// Whatever is in the file, the command ends by itself, and says in one line what is wrong if
+    /// anything is.
     fn is_civil(&self, words: &[&str], what: &str) -> Outcome {
         let outcome = self.run(words);
         let complaint = outcome.stderr_text();
@@ -89,8 +91,12 @@ impl Random {
 
 /// Lengths over the whole file, dense where the headers are.
 fn lengths(whole: usize) -> Vec<usize> {
-    let near_both_ends = (0..80).step_by(9).chain((1..200).step_by(23).map(|less| whole.saturating_sub(less)));
-    near_both_ends.chain((0..30).map(|part| whole * part / 30)).filter(|length| *length < whole).collect()
+    let near_both_ends =
+        (0..80).step_by(9).chain((1..200).step_by(23).map(|less| whole.saturating_sub(less)));
+    near_both_ends
+        .chain((0..30).map(|part| whole * part / 30))
+        .filter(|length| *length < whole)
+        .collect()
 }
 
 #[test]
@@ -102,7 +108,8 @@ fn truncated_files() {
             site.write("cut", &whole[..length]);
             let what = format!("{name} cut to {length} of {}", whole.len());
             let shown = site.is_civil(&[TASTING, "show", "cut"], &what);
-            // Only the symbols for the linker and what lies behind the last member can be missed in an archive.
+            // Only the symbols for the linker and what lies behind the last member can be missed in
+            // an archive.
             assert!(name == "libpart.a" || shown.code == Some(1), "{what}: {shown:?}");
             site.is_refused(&[TASTING, "fingerprint", "cut"], &what, "cut");
         }
@@ -134,7 +141,11 @@ fn flipped_bits_of_manifests_are_noticed() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1 << bit;
         site.write("prog.tasting", &damaged);
-        site.is_refused(&[TASTING, "fingerprint", "prog"], &format!("bit {bit} of byte {at}"), "manifest");
+        site.is_refused(
+            &[TASTING, "fingerprint", "prog"],
+            &format!("bit {bit} of byte {at}"),
+            "manifest",
+        );
     }
 }
 
@@ -145,7 +156,8 @@ fn flipped_bits_of_objects_archives_and_binaries() {
     let mut random = Random(99);
     for name in ["part.o", "libpart.a", "prog"] {
         let whole = site.read(name);
-        // Section headers lie at the end, the file's header at the front: most of the flips go there.
+        // Section headers lie at the end, the file's header at the front: most of the flips go
+        // there.
         for round in 0..120 {
             let mut damaged = whole.clone();
             let at = match round % 3 {
@@ -218,12 +230,14 @@ fn record_range(object: &[u8]) -> std::ops::Range<usize> {
     start as usize..(start + size) as usize
 }
 
-/// Every damage to a record: the link succeeds, and the fingerprint is that of an object without any.
+/// Every damage to a record: the link succeeds, and the fingerprint is that of an object without
+/// any.
 #[test]
 fn damaged_records_do_not_count() {
     let site = Site::new();
     let expected = site.fingerprint("prog");
-    let plain = ["-ffunction-sections", "-fdata-sections", "-g", "-O1", "-c", "part.c", "-o", "plain.o"];
+    let plain =
+        ["-ffunction-sections", "-fdata-sections", "-g", "-O1", "-c", "part.c", "-o", "plain.o"];
     site.well(&[&["gcc"][..], &plain].concat());
     site.well(&[TASTING_CC, "main.o", "plain.o", "-o", "without"]);
     assert_eq!(site.fingerprint("without"), expected);
@@ -251,7 +265,11 @@ fn damaged_records_do_not_count() {
         let link = site.run(&[TASTING_CC, "main.o", "damaged.o", "-o", "linked"]);
         assert!(link.success() && link.stderr.is_empty(), "round {round}: {link:?}");
         assert_eq!(site.fingerprint("linked"), expected, "round {round}");
-        assert_eq!(site.is_civil(&[TASTING, "show", "damaged.o"], "a damaged record").code, Some(0), "round {round}");
+        assert_eq!(
+            site.is_civil(&[TASTING, "show", "damaged.o"], "a damaged record").code,
+            Some(0),
+            "round {round}"
+        );
     }
 }
 
@@ -265,7 +283,10 @@ fn a_record_of_another_object_does_not_count() {
     site.write("record", &part[record_range(&part)]);
     site.well(&["objcopy", "-R", ".tasting", "other.o", "bare.o"]);
     site.well(&["objcopy", "--update-section", ".tasting=record", "other.o", "forged.o"]);
-    assert_eq!(site.read("forged.o")[record_range(&site.read("forged.o"))], part[record_range(&part)]);
+    assert_eq!(
+        site.read("forged.o")[record_range(&site.read("forged.o"))],
+        part[record_range(&part)]
+    );
     assert_ne!(part[record_range(&part)], other[record_range(&other)]);
     for (object, binary) in [("bare.o", "bare"), ("forged.o", "forged")] {
         site.well(&[TASTING_CC, "main.o", object, "-o", binary]);
@@ -291,7 +312,11 @@ fn a_manifest_of_another_binary_is_refused() {
     site.write("other.c", b"int main(void) { return 0; }\n");
     site.well(&[TASTING_CC, "other.c", "-o", "other"]);
     site.well(&["cp", "other.tasting", "prog.tasting"]);
-    site.is_refused(&[TASTING, "fingerprint", "prog"], "another binary's manifest", "link it again");
+    site.is_refused(
+        &[TASTING, "fingerprint", "prog"],
+        "another binary's manifest",
+        "link it again",
+    );
     std::fs::remove_file(site.workshop.path("prog.tasting")).expect("the manifest can be removed");
     site.is_refused(&[TASTING, "fingerprint", "prog"], "no manifest", "tasting-cc");
 }
@@ -319,14 +344,18 @@ fn stripping_keeps_the_manifest_valid() {
     }
 }
 
-/// Any change to what is loaded makes the manifest refuse: one byte of code, of data, of the dynamic section.
+/// Any change to what is loaded makes the manifest refuse: one byte of code, of data, of the
+/// dynamic section.
 #[test]
 fn a_changed_binary_is_refused() {
     let site = Site::new();
     let whole = site.read("prog");
-    for name in [".text", ".data", ".rodata", ".dynamic", ".interp", ".dynstr", ".got", ".eh_frame"] {
+    for name in [".text", ".data", ".rodata", ".dynamic", ".interp", ".dynstr", ".got", ".eh_frame"]
+    {
         let file = object::File::parse(&*whole).expect("a binary");
-        let Some((start, size)) = file.section_by_name(name).and_then(|section| section.file_range()) else {
+        let Some((start, size)) =
+            file.section_by_name(name).and_then(|section| section.file_range())
+        else {
             assert_eq!(name, ".got", "{name} is missing");
             continue;
         };
@@ -356,7 +385,9 @@ fn a_changed_binary_is_refused() {
 fn links_of_damaged_inputs_end_as_without_the_shim() {
     let site = Site::new();
     let object = site.read("part.o");
-    for (name, content) in [("empty.o", &b""[..]), ("half.o", &object[..object.len() / 2]), ("text.o", b"hello")] {
+    for (name, content) in
+        [("empty.o", &b""[..]), ("half.o", &object[..object.len() / 2]), ("text.o", b"hello")]
+    {
         site.write(name, content);
         let with = site.run(&[TASTING_CC, "main.o", name, "-o", "x"]);
         let without = site.run(&["gcc", "main.o", name, "-o", "x"]);
@@ -392,7 +423,13 @@ fn a_damaged_store_is_a_miss() {
 
 #[test]
 fn a_wrong_command_line_is_told_apart() {
-    for words in [&[][..], &["no-such-command"], &["fingerprint"], &["show"], &["show", "--no-such-option", "x"]] {
+    for words in [
+        &[][..],
+        &["no-such-command"],
+        &["fingerprint"],
+        &["show"],
+        &["show", "--no-such-option", "x"],
+    ] {
         let outcome = Outcome::of(Command::new(TASTING).args(words));
         assert_eq!(outcome.code, Some(2), "{words:?}: {outcome:?}");
         assert!(!outcome.stderr.is_empty() && outcome.stdout.is_empty(), "{words:?}: {outcome:?}");

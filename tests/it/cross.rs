@@ -1,4 +1,5 @@
-//! Other machines than this one: AArch64 through its own tools, and objects for further machines by Clang.
+//! Other machines than this one: AArch64 through its own tools, and objects for further machines by
+//! Clang.
 
 use serde_json::Value;
 
@@ -70,11 +71,19 @@ fn edits_on_aarch64() {
             ("{callee, 0}", "{callee, callee}"),
             ("[argc - 1](argc)", "[argc - 1](argc + 1)"),
         ] {
-            assert_ne!(site.fingerprint(&driver, "x.c", &edited(C, from, to)), original, "{options}: {from} → {to}");
+            assert_ne!(
+                site.fingerprint(&driver, "x.c", &edited(C, from, to)),
+                original,
+                "{options}: {from} → {to}"
+            );
         }
-        // gold's map has no addresses of the sections that it looks through for errors of the processor.
+        // gold's map has no addresses of the sections that it looks through for errors of the
+        // processor.
         let finely = !options.contains("gold");
-        for (from, to) in [("x + 1000", "x + 1001"), ("#include <stdio.h>", "/* A comment. */\n\n#include <stdio.h>")] {
+        for (from, to) in [
+            ("x + 1000", "x + 1001"),
+            ("#include <stdio.h>", "/* A comment. */\n\n#include <stdio.h>"),
+        ] {
             let same = site.fingerprint(&driver, "x.c", &edited(C, from, to)) == original;
             assert!(same || !finely, "{options}: {from} → {to}");
         }
@@ -88,10 +97,16 @@ fn exceptions_on_aarch64() {
     let site = Site::new();
     let driver = "tasting-c++ aarch64-linux-gnu-g++";
     let original = site.fingerprint(driver, "x.cc", CXX);
-    for (from, to) in
-        [("catch (const A &)", "catch (const B &)"), ("throw A{x}", "throw B{x}"), ("return 2", "return 3")]
-    {
-        assert_ne!(site.fingerprint(driver, "x.cc", &edited(CXX, from, to)), original, "{from} → {to}");
+    for (from, to) in [
+        ("catch (const A &)", "catch (const B &)"),
+        ("throw A{x}", "throw B{x}"),
+        ("return 2", "return 3"),
+    ] {
+        assert_ne!(
+            site.fingerprint(driver, "x.cc", &edited(CXX, from, to)),
+            original,
+            "{from} → {to}"
+        );
     }
     let longer = format!("{CXX}int unreached(int x) {{ if (x) throw B{{x}}; return 1; }}\n");
     assert_eq!(site.fingerprint(driver, "x.cc", &longer), original, "an unreached function");
@@ -106,10 +121,16 @@ fn binaries_of_the_cross_compiler_are_the_same() {
     site.workshop.write("x.c", C);
     site.workshop.write("y.c", "int y(void) { return 3; }\n");
     let flags = "-ffunction-sections -fdata-sections -Wl,--build-id=none -O2";
-    for (number, options) in ["x.c", "-static x.c", "-shared -fPIC y.c", "-fuse-ld=gold x.c"].iter().enumerate() {
+    for (number, options) in
+        ["x.c", "-static x.c", "-shared -fPIC y.c", "-fuse-ld=gold x.c"].iter().enumerate()
+    {
         site.well(&format!("aarch64-linux-gnu-gcc {flags} {options} -o plain.{number}"));
-        site.well(&format!("tasting-cc aarch64-linux-gnu-gcc -Wl,--build-id=none -O2 {options} -o shim.{number}"));
-        site.well(&format!("cmp plain.{number} shim.{number} && {TASTING} fingerprint shim.{number}"));
+        site.well(&format!(
+            "tasting-cc aarch64-linux-gnu-gcc -Wl,--build-id=none -O2 {options} -o shim.{number}"
+        ));
+        site.well(&format!(
+            "cmp plain.{number} shim.{number} && {TASTING} fingerprint shim.{number}"
+        ));
         let finely = site.shown(&format!("shim.{number}"))["refusals"] == serde_json::json!([]);
         assert!(finely || options.contains("gold"), "{options}");
     }
@@ -129,10 +150,13 @@ int divide(int x) { switch (x) { case 1: return 10; case 2: return 5; case 3: re
 
 fn hash_of<'a>(shown: &'a Value, name: &str) -> &'a str {
     let atoms = shown["atoms"].as_array().expect("a list of atoms");
-    // Where a function's symbol stands for its descriptor (64-bit PowerPC), the code has its section's name alone.
+    // Where a function's symbol stands for its descriptor (64-bit PowerPC), the code has its
+    // section's name alone.
     let code = format!(".text.{name}");
     let named = |wanted: &str| atoms.iter().find(|atom| atom["name"] == wanted);
-    let atom = named(&code).or_else(|| named(name)).unwrap_or_else(|| panic!("{name} is not in {atoms:?}"));
+    let atom = named(&code)
+        .or_else(|| named(name))
+        .unwrap_or_else(|| panic!("{name} is not in {atoms:?}"));
     atom["hash"].as_str().expect("a hash")
 }
 
@@ -160,19 +184,32 @@ fn objects_for_other_machines() {
     for target in targets {
         for options in ["-O0", "-O2 -fPIC", "-O1 -g -fexceptions -fasynchronous-unwind-tables"] {
             let compile = |name: &str| {
-                site.well(&format!("tasting-cc clang {target} {options} -fno-inline -c {name}.c -o {name}.o"));
+                site.well(&format!(
+                    "tasting-cc clang {target} {options} -fno-inline -c {name}.c -o {name}.o"
+                ));
                 site.well(&format!(
                     "clang {target} {options} -ffunction-sections -fdata-sections -fno-inline -c {name}.c -o bare.o"
                 ));
                 let (shown, bare) = (site.shown(&format!("{name}.o")), site.shown("bare.o"));
-                assert_eq!(shown["atoms"], bare["atoms"], "{target} {options}: the record says something else");
+                assert_eq!(
+                    shown["atoms"], bare["atoms"],
+                    "{target} {options}: the record says something else"
+                );
                 shown
             };
             let [x, y, z] = ["x", "y", "z"].map(compile);
             assert_ne!(hash_of(&x, "callee"), hash_of(&y, "callee"), "{target} {options}");
             for name in ["user", "divide", "table"] {
-                assert_eq!(hash_of(&x, name), hash_of(&y, name), "{target} {options}: {name}, whose callee changed");
-                assert_eq!(hash_of(&x, name), hash_of(&z, name), "{target} {options}: {name}, below an added function");
+                assert_eq!(
+                    hash_of(&x, name),
+                    hash_of(&y, name),
+                    "{target} {options}: {name}, whose callee changed"
+                );
+                assert_eq!(
+                    hash_of(&x, name),
+                    hash_of(&z, name),
+                    "{target} {options}: {name}, below an added function"
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Every file of `fixtures/damaged/`, fed to every reader of bytes from outside: whatever once ended in a panic, in
-//! endless time or in endless memory ends in a result or a reason.
+//! Every file of `fixtures/damaged/`, fed to every reader of bytes from outside: whatever once
+//! ended in a panic, in endless time or in endless memory ends in a result or a reason.
 
 #[path = "../../fuzz/readers.rs"]
 mod readers;
@@ -49,7 +49,8 @@ fn feed(file: &Path, bytes: &[u8]) {
 fn damaged_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/damaged");
     let entries = std::fs::read_dir(&folder).expect("fixtures/damaged is readable");
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder entry is readable").path()).collect();
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.expect("a folder entry is readable").path()).collect();
     files.retain(|path| path.extension().is_none_or(|extension| extension != "md"));
     files.sort();
     files

@@ -1,4 +1,5 @@
-//! What people read and what is installed: the manual, completions, the pages of `docs/`, their links.
+//! What people read and what is installed: the manual, completions, the pages of `docs/`, their
+//! links.
 
 mod blocks;
 mod book;
@@ -30,7 +31,11 @@ fn every_code_has_its_section() {
     let page = read("docs/codes.md");
     let reasons = codes::REASONS.iter().filter(|code| **code != "unchanged");
     for code in reasons.chain(&codes::REFUSALS) {
-        assert_eq!(page.matches(&format!("\n### {code}\n\n")).count(), 1, "{code} has no section in docs/codes.md");
+        assert_eq!(
+            page.matches(&format!("\n### {code}\n\n")).count(),
+            1,
+            "{code} has no section in docs/codes.md"
+        );
     }
     for heading in page.lines().filter_map(|line| line.strip_prefix("### ")) {
         let is_code = codes::REASONS.contains(&heading) || codes::REFUSALS.contains(&heading);
@@ -50,7 +55,8 @@ fn every_setting_is_in_the_manual() {
     let page = read("docs/settings.md");
     let default = serde_json::to_value(Config::default()).expect("settings can be shown");
     for name in settings(&default) {
-        let is_there = page.contains(&format!("| `{name}` |")) || page.contains(&format!("## {name}\n"));
+        let is_there =
+            page.contains(&format!("| `{name}` |")) || page.contains(&format!("## {name}\n"));
         assert!(is_there, "{name} has no row in docs/settings.md");
     }
 }

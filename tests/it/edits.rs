@@ -1,9 +1,11 @@
-//! Every fixture of `fixtures/edits/`, built before and after its edit with every compiler, optimisation and
-//! linker: the fingerprint must change, or stay, as the fixture says, and so must the program's output.
+//! Every fixture of `fixtures/edits/`, built before and after its edit with every compiler,
+//! optimisation and linker: the fingerprint must change, or stay, as the fixture says, and so must
+//! the program's output.
 //!
-//! `TASTING_FIXTURE=name` takes only fixtures with that in their name, `TASTING_FIXTURE_WITH="gcc -O2 mold"` only
-//! those builds, `TASTING_FIXTURE_FULL=1` every linker for every way to compile, `TASTING_FIXTURE_PLAIN=1` builds with the real tools and checks the programs' outputs alone,
-//! `TASTING_KEEP=1` keeps the folders.
+//! `TASTING_FIXTURE=name` takes only fixtures with that in their name,
+//! `TASTING_FIXTURE_WITH="gcc -O2 mold"` only those builds, `TASTING_FIXTURE_FULL=1` every linker
+//! for every way to compile, `TASTING_FIXTURE_PLAIN=1` builds with the real tools and checks the
+//! programs' outputs alone, `TASTING_KEEP=1` keeps the folders.
 
 mod build;
 mod fixture;
@@ -38,8 +40,8 @@ fn every_edit_does_what_its_fixture_says_at_the_ast_level() {
     check_all(fixtures.iter().flat_map(|fixture| trials_of(fixture, "ast", tools)).collect());
 }
 
-/// What changes a program must show at the AST level as well. One build of each fixture does, with other tools for the
-/// next one: `TASTING_FIXTURE_FULL=1` has them all.
+/// What changes a program must show at the AST level as well. One build of each fixture does, with
+/// other tools for the next one: `TASTING_FIXTURE_FULL=1` has them all.
 #[test]
 fn no_edit_is_missed_at_the_ast_level() {
     let mut fixtures = chosen_fixtures(EDITS);
@@ -67,15 +69,25 @@ fn check_all(trials: Vec<Trial>) {
 
 fn trials_of<'a>(fixture: &'a Fixture, level: &'static str, tools: Tools) -> Vec<Trial<'a>> {
     let filter = build_filter();
-    let (compilers, available): (Vec<Compiler>, Vec<Linker>) = (compilers().collect(), linkers().collect());
+    let (compilers, available): (Vec<Compiler>, Vec<Linker>) =
+        (compilers().collect(), linkers().collect());
     let mut trials = Vec::new();
-    for compilation in
-        Compilation::all_for(fixture).into_iter().filter(|compilation| compilers.contains(&compilation.compiler))
+    for compilation in Compilation::all_for(fixture)
+        .into_iter()
+        .filter(|compilation| compilers.contains(&compilation.compiler))
     {
         let mut linkers = compilation.linkers(fixture, &filter);
         linkers.retain(|linker| available.contains(linker));
         let is_of_split_sections = false;
-        trials.push(Trial { fixture, compilation, linkers, level, tools, repeats: false, is_of_split_sections });
+        trials.push(Trial {
+            fixture,
+            compilation,
+            linkers,
+            level,
+            tools,
+            repeats: false,
+            is_of_split_sections,
+        });
     }
     trials.retain(|trial| !trial.linkers.is_empty());
     let repeated = fixture.name.len() % trials.len().max(1);
@@ -101,11 +113,14 @@ fn chosen_fixtures(folder: &str) -> Vec<Fixture> {
 fn all_fixtures(folder: &str) -> Vec<Fixture> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).expect("the folder of fixtures is readable");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a folder entry is readable").path()).collect();
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.expect("a folder entry is readable").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     paths.sort();
     let read = |path: &std::path::PathBuf| {
-        Fixture::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.file_name().expect("named").display()))
+        Fixture::read(path).unwrap_or_else(|error| {
+            panic!("{}: {error}", path.file_name().expect("named").display())
+        })
     };
     paths.iter().map(read).collect()
 }
@@ -113,11 +128,17 @@ fn all_fixtures(folder: &str) -> Vec<Fixture> {
 fn build_filter() -> Filter {
     let words = std::env::var("TASTING_FIXTURE_WITH").unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    Filter { full: set("TASTING_FIXTURE_FULL") || !words.is_empty(), pattern: Pattern::all_of(&words) }
+    Filter {
+        full: set("TASTING_FIXTURE_FULL") || !words.is_empty(),
+        pattern: Pattern::all_of(&words),
+    }
 }
 
 /// Works through the items on every core and gives the results back in the items' order.
-fn in_parallel<Item: Sync, Answer: Send>(items: &[Item], work: impl Fn(&Item) -> Answer + Sync) -> Vec<Answer> {
+fn in_parallel<Item: Sync, Answer: Send>(
+    items: &[Item],
+    work: impl Fn(&Item) -> Answer + Sync,
+) -> Vec<Answer> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -165,7 +186,9 @@ impl Trial<'_> {
         }
         let mut failures = Vec::new();
         for linker in &self.linkers {
-            let verdict = self.compare(&before, &after, linker).and_then(|()| self.repeat(&before, &again, linker));
+            let verdict = self
+                .compare(&before, &after, linker)
+                .and_then(|()| self.repeat(&before, &again, linker));
             failures.extend(verdict.err().map(|error| self.failure(linker, &error)));
         }
         failures
@@ -185,7 +208,9 @@ impl Trial<'_> {
         if self.fixture.keeps_program {
             // The program that is kept must be there first.
             after.compile(&self.fixture.before)?;
-            self.linkers.iter().try_for_each(|linker| after.link(&self.fixture.before, linker, false))?;
+            self.linkers
+                .iter()
+                .try_for_each(|linker| after.link(&self.fixture.before, linker, false))?;
         }
         after.compile_edited(&self.fixture.before, &self.fixture.after, before)?;
         if self.repeats {
@@ -207,9 +232,15 @@ impl Trial<'_> {
         }
         let (old, new) = (before.fingerprint(linker)?, after.fingerprint(linker)?);
         match (self.fixture.expect, self.is_excused(linker), old == new) {
-            (Expect::Change, _, true) => Err("MISSED CHANGE: expected another fingerprint, got the same".to_owned()),
-            (Expect::Same, false, false) => Err("expected the same fingerprint, got another".to_owned()),
-            (Expect::Same, true, true) => Err("`unless` is out of date: the fingerprint is the same".to_owned()),
+            (Expect::Change, _, true) => {
+                Err("MISSED CHANGE: expected another fingerprint, got the same".to_owned())
+            }
+            (Expect::Same, false, false) => {
+                Err("expected the same fingerprint, got another".to_owned())
+            }
+            (Expect::Same, true, true) => {
+                Err("`unless` is out of date: the fingerprint is the same".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -218,8 +249,9 @@ impl Trial<'_> {
         self.fixture.unless.iter().any(|pattern| pattern.matches(&self.compilation, linker))
     }
 
-    /// A changing fingerprint proves nothing where it changes by itself: the same sources, built in a third folder,
-    /// must give the first fingerprint. Once for each fixture is enough, with other tools for the next one.
+    /// A changing fingerprint proves nothing where it changes by itself: the same sources, built in
+    /// a third folder, must give the first fingerprint. Once for each fixture is enough, with other
+    /// tools for the next one.
     fn repeat(&self, before: &Site, again: &Site, linker: &Linker) -> Result<(), String> {
         if !self.repeats {
             return Ok(());
@@ -237,8 +269,12 @@ fn check_runs(expect: Expect, before: &Outcome, after: &Outcome) -> Result<(), S
         return Err(format!("the fixture is broken, the first program prints nothing: {before:?}"));
     }
     match (expect, before == after) {
-        (Expect::Change, true) => Err(format!("the fixture is broken, both programs do the same: {before:?}")),
-        (Expect::Same, false) => Err(format!("the fixture is broken, the programs differ: {before:?} and {after:?}")),
+        (Expect::Change, true) => {
+            Err(format!("the fixture is broken, both programs do the same: {before:?}"))
+        }
+        (Expect::Same, false) => {
+            Err(format!("the fixture is broken, the programs differ: {before:?} and {after:?}"))
+        }
         _ => Ok(()),
     }
 }
@@ -251,15 +287,19 @@ fn fixtures_name_only_tools_that_exist() {
             assert_eq!(pattern.unknown_word(), None, "{}: an unknown word", fixture.name);
         }
         let filter = Filter { pattern: Pattern::all_of(&[]), full: false };
-        let trials: usize =
-            Compilation::all_for(&fixture).iter().map(|compilation| compilation.linkers(&fixture, &filter).len()).sum();
+        let trials: usize = Compilation::all_for(&fixture)
+            .iter()
+            .map(|compilation| compilation.linkers(&fixture, &filter).len())
+            .sum();
         assert!(trials > 0, "{}: its restrictions leave nothing to build", fixture.name);
     }
 }
 
 #[test]
 fn a_fixture_without_a_reason_or_with_an_unknown_directive_is_refused() {
-    let parse = |lines: &str| Fixture::parse("x", &format!("# About.\nexpect: same\n{lines}link: x.o\n-- x.c --\n"));
+    let parse = |lines: &str| {
+        Fixture::parse("x", &format!("# About.\nexpect: same\n{lines}link: x.o\n-- x.c --\n"))
+    };
     assert!(parse("").is_ok());
     assert!(parse("unless: clang\n").is_err_and(|error| error.contains("reason")));
     assert!(parse("unless: clang # it differs\n").is_ok());

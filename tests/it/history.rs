@@ -1,4 +1,5 @@
-//! `tasting history` on generated repositories: known edits, and what each granularity must come to, cell by cell.
+//! `tasting history` on generated repositories: known edits, and what each granularity must come
+//! to, cell by cell.
 
 mod odd;
 
@@ -29,8 +30,8 @@ fn library(common: &str, rarely: &str, lonely: &str) -> String {
     )
 }
 
-/// A repository, its commits, and what must be decided about the tests at each: reused or not, by whole binary, by file, by what can
-/// be reached, by what is executed; and the exit code.
+/// A repository, its commits, and what must be decided about the tests at each: reused or not, by
+/// whole binary, by file, by what can be reached, by what is executed; and the exit code.
 struct Story {
     bench: Bench,
     expected: Vec<Expected>,
@@ -51,8 +52,10 @@ impl Story {
     }
 
     fn git(&self, words: &[&str]) {
-        let identity = ["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"];
-        succeed(self.bench.command("git").args(identity).args(words)).unwrap_or_else(|error| panic!("{error}"));
+        let identity =
+            ["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"];
+        succeed(self.bench.command("git").args(identity).args(words))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     fn commit(&mut self, subject: &str, expected: Expected) {
@@ -79,10 +82,14 @@ impl Story {
         story.bench.write("lib.c", library("0", "1", "2"));
         story.commit("A function that nobody calls", Some([(reachable, 0), (reachable, 0)]));
         story.bench.write("lib.c", library("0", "2", "2"));
-        story.commit("A function that one can call and does not", Some([(executed, 0), (reachable, 0)]));
+        story.commit(
+            "A function that one can call and does not",
+            Some([(executed, 0), (reachable, 0)]),
+        );
         story.bench.write(
             "lib.c",
-            library("1 - 1 * argc0()", "2", "2").replace("int common", "int argc0(void) { return 1; }\nint common"),
+            library("1 - 1 * argc0()", "2", "2")
+                .replace("int common", "int argc0(void) { return 1; }\nint common"),
         );
         story.commit("A function that both call", Some([(none, 0), (none, 0)]));
         story.bench.write("two.c", TWO.replace("return common()", "return common() + 3"));
@@ -100,8 +107,13 @@ impl Story {
         assert_eq!(commits.len(), self.expected.len(), "{shown:#}");
         for (number, (commit, expected)) in commits.iter().zip(&self.expected).enumerate() {
             assert_eq!(commit["built"], expected.is_some(), "commit {number}: {commit:#}");
-            let found: Vec<([bool; 4], i64)> = commit["tests"].as_array().unwrap().iter().map(cell).collect();
-            assert_eq!(found, expected.map(Vec::from).unwrap_or_default(), "commit {number}: {commit:#}");
+            let found: Vec<([bool; 4], i64)> =
+                commit["tests"].as_array().unwrap().iter().map(cell).collect();
+            assert_eq!(
+                found,
+                expected.map(Vec::from).unwrap_or_default(),
+                "commit {number}: {commit:#}"
+            );
         }
     }
 }
@@ -137,16 +149,33 @@ fn every_cell_is_as_the_edits_demand() {
     let shown = json(&ran);
     story.check(&shown);
     let summary = &shown["summary"];
-    assert_eq!((&summary["executions"], &summary["missed"], &summary["failures"]), (&14.into(), &0.into(), &1.into()));
+    assert_eq!(
+        (&summary["executions"], &summary["missed"], &summary["failures"]),
+        (&14.into(), &0.into(), &1.into())
+    );
     assert_eq!(summary["reused"]["executed"], 9, "{summary:#}");
     assert!(summary["overhead"]["plain_build_ms"].as_u64() > Some(0), "{summary:#}");
     let changed = &shown["commits"][4]["tests"][0]["changed"];
-    let names: Vec<&str> = changed.as_array().unwrap().iter().filter_map(|change| change["name"].as_str()).collect();
+    let names: Vec<&str> =
+        changed.as_array().unwrap().iter().filter_map(|change| change["name"].as_str()).collect();
     assert!(names.contains(&"common") && !names.contains(&"rarely"), "{changed:#}");
-    assert!(changed[0]["source"].as_str().is_some_and(|source| source.contains("lib.c:")), "{changed:#}");
-    assert!(shown["commits"][6]["error"].as_str().is_some_and(|error| error.contains("two.c")), "{shown:#}");
-    assert!(before == contents(&story.bench.path("")), "the checkout or its repository has changed");
-    assert!(fs::read_dir(story.bench.store_path().join("history")).unwrap().all(|left| left.unwrap().path().is_file()));
+    assert!(
+        changed[0]["source"].as_str().is_some_and(|source| source.contains("lib.c:")),
+        "{changed:#}"
+    );
+    assert!(
+        shown["commits"][6]["error"].as_str().is_some_and(|error| error.contains("two.c")),
+        "{shown:#}"
+    );
+    assert!(
+        before == contents(&story.bench.path("")),
+        "the checkout or its repository has changed"
+    );
+    assert!(
+        fs::read_dir(story.bench.store_path().join("history"))
+            .unwrap()
+            .all(|left| left.unwrap().path().is_file())
+    );
 }
 
 #[test]
@@ -154,20 +183,28 @@ fn an_interrupted_replay_goes_on_where_it_was() {
     let story = Story::of_all_edits();
     let before = contents(&story.bench.path(""));
     let mut command = story.history(&["-n", "50", "--json", "--no-overhead"]);
-    let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child =
+        command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let done = || {
-        let folders = fs::read_dir(story.bench.store_path().join("history")).into_iter().flatten().flatten();
-        let texts = folders.filter_map(|folder| fs::read_to_string(folder.path().join("done.jsonl")).ok());
+        let folders =
+            fs::read_dir(story.bench.store_path().join("history")).into_iter().flatten().flatten();
+        let texts =
+            folders.filter_map(|folder| fs::read_to_string(folder.path().join("done.jsonl")).ok());
         texts.map(|text| text.lines().count()).sum::<usize>()
     };
     let started = Instant::now();
     while done() < 2 {
-        assert!(started.elapsed() < Duration::from_secs(300) && child.try_wait().unwrap().is_none());
+        assert!(
+            started.elapsed() < Duration::from_secs(300) && child.try_wait().unwrap().is_none()
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     succeed(Command::new("sh").args(["-c", &format!("kill -TERM -{}", child.id())])).unwrap();
     assert!(!child.wait().unwrap().success());
-    assert!(before == contents(&story.bench.path("")), "the checkout or its repository has changed");
+    assert!(
+        before == contents(&story.bench.path("")),
+        "the checkout or its repository has changed"
+    );
     assert!(done() >= 2);
     let ran = Outcome::of(&mut story.history(&["-n", "50", "--json", "--no-overhead"]));
     story.check(&json(&ran));
@@ -192,7 +229,10 @@ fn a_hole_is_a_miss_with_its_commit() {
     assert_eq!(shown["summary"]["missed"], 1, "{shown:#}");
     assert_eq!(shown["summary"]["misses"][0]["sha"], shown["commits"][2]["sha"]);
     let text = Outcome::of(&mut story.history(&["-n", "3", "--no-overhead"])).stdout_text();
-    assert!(text.contains("1 failure would have been missed") && text.contains("(exit 3)"), "{text}");
+    assert!(
+        text.contains("1 failure would have been missed") && text.contains("(exit 3)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -218,13 +258,17 @@ fn the_ast_level_has_a_column_of_its_own() {
         assert_eq!(column(name, "/decision/executed"), [false, true, true, true], "{shown:#}");
         assert_eq!(column(name, "/ast/decision"), [false, false, false, true], "{shown:#}");
     }
-    assert_eq!((&shown["summary"]["ast"]["executions"], &shown["summary"]["ast"]["reused"]), (&8.into(), &2.into()));
+    assert_eq!(
+        (&shown["summary"]["ast"]["executions"], &shown["summary"]["ast"]["reused"]),
+        (&8.into(), &2.into())
+    );
 }
 
 #[test]
 fn testing_is_timed_plainly_and_by_suite() {
-    let mut story =
-        Story::new("[history]\nbuild = 'make -s CC=tasting-cc'\ntest = 'ctest --output-log ../ctest.log'\n");
+    let mut story = Story::new(
+        "[history]\nbuild = 'make -s CC=tasting-cc'\ntest = 'ctest --output-log ../ctest.log'\n",
+    );
     story.bench.write(".gitignore", "*.o\none\ntwo\n*.tasting\nTesting\n");
     story.bench.write(
         "CTestTestfile.cmake",
@@ -238,7 +282,8 @@ fn testing_is_timed_plainly_and_by_suite() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let shown = json(&ran);
     for (number, commit) in shown["commits"].as_array().unwrap().iter().enumerate() {
-        let [plain, with] = ["plain_ms", "reusing_ms"].map(|name| commit["times"][name].as_u64().unwrap());
+        let [plain, with] =
+            ["plain_ms", "reusing_ms"].map(|name| commit["times"][name].as_u64().unwrap());
         assert!(plain >= 1500, "{commit:#}");
         assert_eq!(with >= 1500, number == 0, "only the first has nothing to reuse: {commit:#}");
         assert_eq!(commit["times"]["other_ends"], 0, "{commit:#}");
@@ -249,7 +294,8 @@ fn testing_is_timed_plainly_and_by_suite() {
 #[test]
 fn no_repository_is_an_error() {
     let bench = Bench::new();
-    let ran = Outcome::of(bench.command(TASTING).args(["history"]).env("GIT_CEILING_DIRECTORIES", "/"));
+    let ran =
+        Outcome::of(bench.command(TASTING).args(["history"]).env("GIT_CEILING_DIRECTORIES", "/"));
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr_text().contains("in no git repository"), "{ran:?}");
 }

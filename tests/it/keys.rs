@@ -1,5 +1,5 @@
-//! Keys are made of bytes with a meaning of their own: rewording a message, deriving `Debug` or sorting the variants of an enum
-//! must not empty a store. Reads the sources with a parser.
+//! Keys are made of bytes with a meaning of their own: rewording a message, deriving `Debug` or
+//! sorting the variants of an enum must not empty a store. Reads the sources with a parser.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -99,7 +99,8 @@ impl<'a> Visit<'a> for Fed<'_> {
 
     fn visit_expr_cast(&mut self, cast: &'a syn::ExprCast) {
         let is_index = matches!(&*cast.ty, Type::Path(path) if path.path.is_ident("usize"));
-        if let (true, Expr::Field(field)) = (self.inside && !is_index, without_reference(&cast.expr))
+        if let (true, Expr::Field(field)) =
+            (self.inside && !is_index, without_reference(&cast.expr))
             && let syn::Member::Named(name) = &field.member
             && self.enum_fields.contains(&name.to_string())
         {
@@ -139,7 +140,8 @@ fn no_key_depends_on_texts_or_discriminants() {
     let mut enums = Enums::default();
     texts.iter().for_each(|(_, text)| enums.visit_file(&syn::parse_file(text).unwrap()));
     let is_enum = |(_, kind): &&(String, String)| enums.names.contains(kind);
-    let fields: BTreeSet<String> = enums.fields.iter().filter(is_enum).map(|(name, _)| name.clone()).collect();
+    let fields: BTreeSet<String> =
+        enums.fields.iter().filter(is_enum).map(|(name, _)| name.clone()).collect();
     let wrong = texts.iter().flat_map(|(file, text)| {
         wrong_in(text, &fields).into_iter().map(move |what| format!("{}: {what}", file.display()))
     });

@@ -1,4 +1,5 @@
-//! The mutation check (`make lab`) on a small project: that it finds nothing there, and that it would.
+//! The mutation check (`make lab`) on a small project: that it finds nothing there, and that it
+//! would.
 
 use crate::workshop::{Outcome, TASTING, Workshop, plain_environment, tools};
 use std::path::Path;
@@ -8,7 +9,8 @@ use std::process::Command;
 fn mutate(options: &[&str]) -> Outcome {
     tools(&["python3", "cmake", "ninja", "gcov"]);
     let shop = Workshop::new();
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lab/mutate.py"));
+    let mut command =
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lab/mutate.py"));
     plain_environment(&mut command);
     command.env("BUILT", Path::new(TASTING).parent().expect("the program lies in a folder"));
     // What Python compiles stays out of the checkout.
@@ -23,7 +25,8 @@ fn mutations_of_a_small_project() {
     let outcome = mutate(&[]);
     assert!(outcome.success(), "{outcome:?}");
     assert!(outcome.stdout_text().contains("| tiny | 5 "), "{outcome:?}");
-    // Of the five tests of each mutation one is selected: the one that gcov sees executing the function.
+    // Of the five tests of each mutation one is selected: the one that gcov sees executing the
+    // function.
     assert!(outcome.stdout_text().contains("| 20.0 % | 20.0 % |"), "{outcome:?}");
 }
 

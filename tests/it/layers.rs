@@ -1,6 +1,6 @@
-//! Imports go one way. Every path of `src/` that starts with `crate`, `super` or `self` is resolved to
-//! the module that it names, by a real parser, and held against the table of layers. Inside a layer,
-//! files must not import each other in a circle.
+//! Imports go one way. Every path of `src/` that starts with `crate`, `super` or `self` is resolved
+//! to the module that it names, by a real parser, and held against the table of layers. Inside a
+//! layer, files must not import each other in a circle.
 
 use crate::workshop::{TASTING, TASTING_CC, TASTING_CXX, TASTING_LD};
 use object::{Object, ObjectSymbol};
@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
-/// A folder of `src/` and the folders that it may import. `main.rs` and `lib.rs` belong to no layer.
+/// A folder of `src/` and the folders that it may import. `main.rs` and `lib.rs` belong to no
+/// layer.
 const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("elf", &["model"]),
@@ -86,14 +87,16 @@ fn every_permission_is_used() {
 #[test]
 fn files_of_a_layer_form_no_circle() {
     let sources = Sources::read();
-    let circles: Vec<String> = LAYERS.iter().flat_map(|(layer, _)| sources.circles(layer)).collect();
+    let circles: Vec<String> =
+        LAYERS.iter().flat_map(|(layer, _)| sources.circles(layer)).collect();
     assert_eq!(circles, Vec::<String>::new(), "files that import each other");
 }
 
 #[test]
 fn every_folder_has_its_line_in_the_table() {
     let folders = std::fs::read_dir(source_folder()).expect("src/ is readable");
-    for folder in folders.map(|entry| entry.expect("readable").path()).filter(|path| path.is_dir()) {
+    for folder in folders.map(|entry| entry.expect("readable").path()).filter(|path| path.is_dir())
+    {
         let name = folder.file_name().expect("a folder has a name").to_string_lossy().into_owned();
         assert!(allowed(&name).is_some(), "src/{name}/ has no line in tests/it/layers.rs");
     }
@@ -102,9 +105,11 @@ fn every_folder_has_its_line_in_the_table() {
 #[test]
 fn wrong_imports_are_seen_however_they_are_written() {
     let text = "use crate::link::graph;\nuse super::super::{model::Hash, cli};\nfn f() { crate::process::run() }\n";
-    let modules: BTreeSet<Module> = ["elf", "link", "model", "cli", "process"].map(|name| vec![name.to_owned()]).into();
+    let modules: BTreeSet<Module> =
+        ["elf", "link", "model", "cli", "process"].map(|name| vec![name.to_owned()]).into();
     let found = imports_of(Path::new("elf/section.rs"), text, &modules);
-    let wrong: Vec<&str> = found.iter().filter(|it| !it.is_allowed()).map(|it| it.to[0].as_str()).collect();
+    let wrong: Vec<&str> =
+        found.iter().filter(|it| !it.is_allowed()).map(|it| it.to[0].as_str()).collect();
     assert_eq!(wrong, ["link", "cli", "process"]);
 }
 
@@ -112,8 +117,10 @@ impl Sources {
     fn read() -> Sources {
         let source = source_folder();
         let files = rust_files(&source);
-        let inside: Vec<&Path> =
-            files.iter().map(|file| file.strip_prefix(&source).expect("it was found below src/")).collect();
+        let inside: Vec<&Path> = files
+            .iter()
+            .map(|file| file.strip_prefix(&source).expect("it was found below src/"))
+            .collect();
         let modules: BTreeSet<Module> = inside.iter().map(|file| module_of(file)).collect();
         let mut imports = Vec::new();
         for (file, inside) in files.iter().zip(inside) {
@@ -124,12 +131,15 @@ impl Sources {
         Sources { modules, imports }
     }
 
-    /// The circles among the files of a layer, tests left out. A file may name what is declared below
-    /// it, and a part may use what its `mod.rs` declares: only siblings are looked at.
+    /// The circles among the files of a layer, tests left out. A file may name what is declared
+    /// below it, and a part may use what its `mod.rs` declares: only siblings are looked at.
     fn circles(&self, layer: &str) -> Vec<String> {
         let mut edges: BTreeMap<&Module, BTreeSet<&Module>> = BTreeMap::new();
-        for import in self.imports.iter().filter(|it| !it.is_test && it.from[0] == layer && it.to[0] == layer) {
-            let is_family = import.from.starts_with(&import.to) || import.to.starts_with(&import.from);
+        for import in
+            self.imports.iter().filter(|it| !it.is_test && it.from[0] == layer && it.to[0] == layer)
+        {
+            let is_family =
+                import.from.starts_with(&import.to) || import.to.starts_with(&import.from);
             if !is_family && self.modules.contains(&import.to) {
                 edges.entry(&import.from).or_default().insert(&import.to);
             }
@@ -148,7 +158,11 @@ impl Sources {
             }
             false
         };
-        edges.keys().filter(|module| reaches(module, module)).map(|module| module.join("::")).collect()
+        edges
+            .keys()
+            .filter(|module| reaches(module, module))
+            .map(|module| module.join("::"))
+            .collect()
     }
 }
 
@@ -156,7 +170,9 @@ impl Import {
     fn is_allowed(&self) -> bool {
         let (Some(layer), Some(target)) = (self.from.first(), self.to.first()) else { return true };
         match allowed(layer) {
-            Some(allowed) => layer == target || allowed.contains(&target.as_str()) || !is_layer(target),
+            Some(allowed) => {
+                layer == target || allowed.contains(&target.as_str()) || !is_layer(target)
+            }
             None => true,
         }
     }
@@ -194,7 +210,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 /// The module of a file below `src/`. Tests in a file of their own (`walk_tests.rs`) are the module
 /// `tests` of the file that they belong to.
 fn module_of(inside: &Path) -> Module {
-    let mut names: Module = inside.with_extension("").iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let mut names: Module =
+        inside.with_extension("").iter().map(|name| name.to_string_lossy().into_owned()).collect();
     match names.last().map(String::as_str) {
         Some("mod" | "lib" | "main") => {
             names.pop();
@@ -210,14 +227,16 @@ fn module_of(inside: &Path) -> Module {
 }
 
 fn imports_of(inside: &Path, text: &str, modules: &BTreeSet<Module>) -> Vec<Import> {
-    let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", inside.display()));
+    let file =
+        syn::parse_file(text).unwrap_or_else(|error| panic!("{}: {error}", inside.display()));
     let here = module_of(inside);
     let is_test = here.iter().any(|name| name == "tests");
     let mut finder = Finder { here, is_test, found: Vec::new() };
     finder.visit_file(&file);
     let from = module_of(inside);
-    let nearest =
-        |path: &Module| (0..=path.len()).rev().map(|end| path[..end].to_vec()).find(|it| modules.contains(it));
+    let nearest = |path: &Module| {
+        (0..=path.len()).rev().map(|end| path[..end].to_vec()).find(|it| modules.contains(it))
+    };
     let imports = finder.found.into_iter().map(|(path, is_test)| {
         let to = nearest(&path).unwrap_or_else(|| path.iter().take(1).cloned().collect());
         Import { from: from.clone(), to, file: inside.to_owned(), is_test }
@@ -265,7 +284,9 @@ impl Finder {
                 self.note_tree(&path.tree, before);
                 before.pop();
             }
-            syn::UseTree::Group(group) => group.items.iter().for_each(|item| self.note_tree(item, before)),
+            syn::UseTree::Group(group) => {
+                group.items.iter().for_each(|item| self.note_tree(item, before))
+            }
             syn::UseTree::Name(name) if name.ident == "self" => self.note(before),
             syn::UseTree::Name(name) => self.note_leaf(name.ident.to_string(), before),
             syn::UseTree::Rename(name) => self.note_leaf(name.ident.to_string(), before),
@@ -286,7 +307,8 @@ impl<'ast> Visit<'ast> for Finder {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let names: Vec<String> =
+            path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if names.len() > 1 {
             self.note(&names);
         }
@@ -306,7 +328,8 @@ impl<'ast> Visit<'ast> for Finder {
     }
 }
 
-/// Crates that a shim, which starts thousands of times in a build, must not carry: TLS, HTTP, the command line of `tasting`.
+/// Crates that a shim, which starts thousands of times in a build, must not carry: TLS, HTTP, the
+/// command line of `tasting`.
 const TOO_LARGE_FOR_SHIMS: [&str; 4] = ["rustls", "ring", "ureq", "clap_builder"];
 
 /// Those of the crates whose functions a program contains.
@@ -316,7 +339,8 @@ fn crates_within(program: &str) -> Vec<&'static str> {
     let names: Vec<&str> = file.symbols().filter_map(|symbol| symbol.name().ok()).collect();
     assert!(names.len() > 100, "{program} has no symbols to look at");
     // Rust's mangled names have the length of each part before it.
-    let has = |name: &&str| names.iter().any(|symbol| symbol.contains(&format!("{}{name}", name.len())));
+    let has =
+        |name: &&str| names.iter().any(|symbol| symbol.contains(&format!("{}{name}", name.len())));
     TOO_LARGE_FOR_SHIMS.into_iter().filter(has).collect()
 }
 

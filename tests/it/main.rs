@@ -33,7 +33,8 @@ fn every_file_of_tests_is_declared() {
     assert!(forgotten.is_empty(), "no `mod` line names these files: {forgotten:?}");
 }
 
-/// Collects the `.rs` files of `folder` that `parent`, the file which declares that folder's modules, leaves out.
+/// Collects the `.rs` files of `folder` that `parent`, the file which declares that folder's
+/// modules, leaves out.
 fn undeclared(folder: &Path, parent: &Path, forgotten: &mut Vec<String>) {
     let declarations = std::fs::read_to_string(parent).expect("a module's file is readable");
     for entry in std::fs::read_dir(folder).expect("the folder of tests is readable") {
@@ -41,8 +42,11 @@ fn undeclared(folder: &Path, parent: &Path, forgotten: &mut Vec<String>) {
         if path.is_dir() {
             undeclared(&path, &path.with_extension("rs"), forgotten);
         } else if path.extension().is_some_and(|extension| extension == "rs") && path != parent {
-            let stem = path.file_stem().expect("a .rs file has a name").to_string_lossy().into_owned();
-            let declared = declarations.lines().any(|line| line.trim_start_matches("pub ") == format!("mod {stem};"));
+            let stem =
+                path.file_stem().expect("a .rs file has a name").to_string_lossy().into_owned();
+            let declared = declarations
+                .lines()
+                .any(|line| line.trim_start_matches("pub ") == format!("mod {stem};"));
             if !declared {
                 forgotten.push(path.display().to_string());
             }

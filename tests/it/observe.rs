@@ -1,5 +1,5 @@
-//! Real programs under watch: what they use is seen, what cannot be compared is refused, and how they end
-//! stays as it is.
+//! Real programs under watch: what they use is seen, what cannot be compared is refused, and how
+//! they end stays as it is.
 
 mod descriptors;
 mod ends;
@@ -24,9 +24,14 @@ pub struct Seen {
 
 /// Runs a command of the workshop under watch.
 pub fn see(shop: &Workshop, mut command: Command) -> Seen {
-    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a temporary folder can be made"));
+    static FOLDER: LazyLock<TempDir> =
+        LazyLock::new(|| tempfile::tempdir().expect("a temporary folder can be made"));
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    let how = Watch { inherits_input: false, tracing: Tracing::that_only_leads(FOLDER.path()), ..Watch::default() };
+    let how = Watch {
+        inherits_input: false,
+        tracing: Tracing::that_only_leads(FOLDER.path()),
+        ..Watch::default()
+    };
     let watched = watch(command, &how).unwrap_or_else(|error| panic!("{error:?}"));
     Seen { folder: shop.path("").canonicalize().expect("the workshop is there"), watched }
 }
@@ -88,7 +93,10 @@ impl Seen {
 
     pub fn executed(&self, name: impl AsRef<Path>) -> bool {
         let path = self.folder.join(name);
-        self.watched.used.iter().any(|used| matches!(used, Use::Executed { path: found, .. } if *found == path))
+        self.watched
+            .used
+            .iter()
+            .any(|used| matches!(used, Use::Executed { path: found, .. } if *found == path))
     }
 
     /// Whether it is used in any way.
@@ -103,7 +111,9 @@ impl Seen {
 
     /// Succeeded, and can be reused.
     pub fn is_fine(&self) -> bool {
-        let fine = self.watched.status.success() && self.watched.refusals.is_empty() && !self.watched.disturbed;
+        let fine = self.watched.status.success()
+            && self.watched.refusals.is_empty()
+            && !self.watched.disturbed;
         if !fine {
             eprintln!("{:?} {:#?}", self.watched.status, self.watched.refusals);
         }

@@ -1,4 +1,5 @@
-//! The page of `tasting report`, in a real browser: Debian's chromium, driven by playwright-core (`scripts/install-test-tools.sh`).
+//! The page of `tasting report`, in a real browser: Debian's chromium, driven by playwright-core
+//! (`scripts/install-test-tools.sh`).
 
 use crate::run::Bench;
 use crate::workshop::{Outcome, TASTING};
@@ -12,11 +13,11 @@ fn history() -> Value {
     let hostile = [
         "<script>alert(1)</script>".to_owned(),
         "plain".to_owned(),
-        "line\nbreak \u{2028} \u{1f9ea} ' \" &amp; </script><img src=x onerror=window.harmed=1>".to_owned(),
+        "line\nbreak \u{2028} \u{1f9ea} ' \" &amp; </script><img src=x onerror=window.harmed=1>"
+            .to_owned(),
         format!("long {}", "x".repeat(10_000)),
     ];
-    let decide =
-        |executed: &str| json!({"whole": "executed", "file": "executed", "static": executed, "executed": executed});
+    let decide = |executed: &str| json!({"whole": "executed", "file": "executed", "static": executed, "executed": executed});
     let change = json!({"what": "changed", "name": "leaf", "source": "src/a.c:7", "chain": ["main", "middle", "leaf"]});
     let test = |name: &String, commit: usize| {
         let fails = commit == 1 && name == "plain";
@@ -39,18 +40,29 @@ fn history() -> Value {
 }
 
 fn browse(script: &str, arguments: &[&Path]) -> Outcome {
-    let target = Path::new(TASTING).parent().and_then(Path::parent).expect("binaries lie in a folder of the target");
+    let target = Path::new(TASTING)
+        .parent()
+        .and_then(Path::parent)
+        .expect("binaries lie in a folder of the target");
     let playwright = target.join("test-tools/playwright");
     let browser = which("chromium").expect("scripts/install-test-tools.sh installs a browser");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/page").join(script);
     let home = tempfile::tempdir().expect("a temporary folder can be made");
     let mut command = Command::new("node");
-    command.arg(script).arg(arguments[0]).arg(playwright).arg(browser).args(&arguments[1..]).env("HOME", home.path());
+    command
+        .arg(script)
+        .arg(arguments[0])
+        .arg(playwright)
+        .arg(browser)
+        .args(&arguments[1..])
+        .env("HOME", home.path());
     Outcome::of(&mut command)
 }
 
 fn which(name: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.exists())
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(name))
+        .find(|path| path.exists())
 }
 
 #[test]
@@ -60,12 +72,22 @@ fn a_browser_shows_cells_and_takes_no_harm() {
     let (from, page) = (folder.path().join("history.json"), folder.path().join("page.html"));
     fs::write(&from, history().to_string()).unwrap();
     let mut command = Command::new(TASTING);
-    command.args(["report", "--history"]).arg(&from).arg("-o").arg(&page).env("TASTING_DIR", folder.path().join("s"));
+    command
+        .args(["report", "--history"])
+        .arg(&from)
+        .arg("-o")
+        .arg(&page)
+        .env("TASTING_DIR", folder.path().join("s"));
     let ran = Outcome::of(&mut command);
     assert!(ran.success(), "{ran:?}");
     let kept = std::env::var_os("TASTING_PICTURES").map_or(folder.path().to_owned(), PathBuf::from);
     let seen = browse("check.mjs", &[&page, &kept]);
-    assert!(seen.success() && seen.stdout_text() == "checked\n", "{}{}", seen.stdout_text(), seen.stderr_text());
+    assert!(
+        seen.success() && seen.stdout_text() == "checked\n",
+        "{}{}",
+        seen.stdout_text(),
+        seen.stderr_text()
+    );
 }
 
 #[test]
@@ -74,7 +96,10 @@ fn what_is_no_history_is_an_error() {
     let from = folder.path().join("history.json");
     fs::write(&from, "{\"commits\": 7}").unwrap();
     let mut command = Command::new(TASTING);
-    command.args(["report", "--markdown", "--history"]).arg(&from).env("TASTING_DIR", folder.path());
+    command
+        .args(["report", "--markdown", "--history"])
+        .arg(&from)
+        .env("TASTING_DIR", folder.path());
     let ran = Outcome::of(&mut command);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr_text().contains("is not what tasting history --json prints"), "{ran:?}");
@@ -94,8 +119,12 @@ fn a_suite_has_its_page_and_its_trace() {
     assert_eq!(shown["commits"][0]["tests"].as_array().map(Vec::len), Some(1), "{shown:#}");
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("Reused results") && page.contains("the latest run of tests"), "{page}");
-    let trace: Value = serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
+    let trace: Value =
+        serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
     let sorts = [0, 1].map(|number| trace["traceEvents"][number]["cat"].as_str());
     assert_eq!(sorts, [Some("executed"), Some("reused")], "{trace:#}");
-    assert!(trace["traceEvents"][1]["name"].as_str().is_some_and(|name| name.contains("exit 0")), "{trace:#}");
+    assert!(
+        trace["traceEvents"][1]["name"].as_str().is_some_and(|name| name.contains("exit 0")),
+        "{trace:#}"
+    );
 }

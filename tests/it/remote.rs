@@ -1,4 +1,5 @@
-//! Results shared between machines, over real servers on this one: a "machine" is a home, a checkout and a store of its own.
+//! Results shared between machines, over real servers on this one: a "machine" is a home, a
+//! checkout and a store of its own.
 
 mod concurrency;
 mod escape;

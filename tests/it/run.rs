@@ -1,4 +1,5 @@
-//! `tasting run` on real programs: what it uses decides whether a test runs, its end and output stay as they are.
+//! `tasting run` on real programs: what it uses decides whether a test runs, its end and output
+//! stay as they are.
 
 mod autotools;
 pub mod cargo;
@@ -95,7 +96,11 @@ impl Bench {
     pub fn compile(&self, arguments: &[&str], source: &str) {
         let source = self.write(".source.c", source);
         let mut command = self.command(TASTING_CC);
-        command.args(arguments.iter().map(|word| if *word == "-" { source.as_os_str() } else { word.as_ref() }));
+        command.args(
+            arguments
+                .iter()
+                .map(|word| if *word == "-" { source.as_os_str() } else { word.as_ref() }),
+        );
         succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
         std::fs::remove_file(source).expect("the source was just written");
     }
@@ -137,7 +142,11 @@ impl Bench {
 
     /// The latest decision.
     pub fn last(&self) -> Decision {
-        self.store().decisions(1).expect("the log can be read").pop().expect("something was decided")
+        self.store()
+            .decisions(1)
+            .expect("the log can be read")
+            .pop()
+            .expect("something was decided")
     }
 
     /// The test has to run.
@@ -183,6 +192,10 @@ impl Ran {
 
     #[track_caller]
     pub fn not_kept(&self, words: &str) {
-        assert!(self.decision.reason.contains(words), "{words:?} is not in {:?}", self.decision.reason);
+        assert!(
+            self.decision.reason.contains(words),
+            "{words:?} is not in {:?}",
+            self.decision.reason
+        );
     }
 }

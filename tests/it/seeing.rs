@@ -1,4 +1,5 @@
-//! What people are told: `tasting log`, `stats`, `explain`, `gc`, `clear`, `config`, `doctor`, `init`.
+//! What people are told: `tasting log`, `stats`, `explain`, `gc`, `clear`, `config`, `doctor`,
+//! `init`.
 
 mod doctor;
 mod explain;
@@ -45,10 +46,24 @@ fn contains(text: &str, parts: &[&str]) {
 #[test]
 fn every_command_has_its_help() {
     let bench = Bench::new();
-    for command in ["init", "run", "explain", "log", "stats", "fingerprint", "show", "doctor", "config", "gc", "clear"]
-    {
+    for command in [
+        "init",
+        "run",
+        "explain",
+        "log",
+        "stats",
+        "fingerprint",
+        "show",
+        "doctor",
+        "config",
+        "gc",
+        "clear",
+    ] {
         let help = bench.says(&[command, "--help"]);
-        assert!(help.lines().take_while(|line| !line.starts_with("Usage:")).count() >= 3, "{command}: {help}");
+        assert!(
+            help.lines().take_while(|line| !line.starts_with("Usage:")).count() >= 3,
+            "{command}: {help}"
+        );
     }
     assert_eq!(bench.asks(&["explain"]).code, Some(2));
     assert_eq!(bench.asks(&["explain", "t", "--", "./t"]).code, Some(2));

@@ -1,5 +1,5 @@
-//! The build is untouched: whatever the real tools do, the shims do, and nothing more than a record in each object
-//! and a manifest beside each binary shows that they were there.
+//! The build is untouched: whatever the real tools do, the shims do, and nothing more than a record
+//! in each object and a manifest beside each binary shows that they were there.
 
 mod build_systems;
 mod by_products;

@@ -1,4 +1,5 @@
-//! What `tasting show` and `tasting fingerprint` print: the JSON that programs read, and the text for people.
+//! What `tasting show` and `tasting fingerprint` print: the JSON that programs read, and the text
+//! for people.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +111,10 @@ fn keeps_the_contract(shown: &Value, kind: &str) {
         assert!(["code", "ast", "file"].iter().any(|level| atom["level"] == *level), "{atom}");
         let hash = atom["hash"].as_str().expect("a hash");
         assert!(hash.len() == 32 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{atom}");
-        assert!(atom["refs"].as_array().is_some_and(|refs| refs.iter().all(Value::is_string)), "{atom}");
+        assert!(
+            atom["refs"].as_array().is_some_and(|refs| refs.iter().all(Value::is_string)),
+            "{atom}"
+        );
         assert!(atom["traceable"].is_boolean() && atom["size"].is_u64(), "{atom}");
     }
 }
@@ -122,20 +126,33 @@ fn json_of_an_object() {
         site.well("tasting-cc -O1 -fno-inline -c x.c");
         let shown = site.shown("x.o");
         keeps_the_contract(&shown, "object");
-        for (name, kind) in [("main", "function"), ("data", "data"), ("zeroed", "zeroed"), ("local", "thread-local")] {
+        for (name, kind) in [
+            ("main", "function"),
+            ("data", "data"),
+            ("zeroed", "zeroed"),
+            ("local", "thread-local"),
+        ] {
             assert_eq!(atom(&shown, name)["kind"], kind, "{}: {name}", compiler.name);
             assert_eq!(atom(&shown, name)["level"], "code");
         }
         assert_eq!(atom(&shown, "data")["size"], 4);
         assert_eq!(atom(&shown, "zeroed")["size"], 40);
         let reached = refs(&shown, "reached");
-        assert!(["callee", "data", "zeroed"].iter().all(|name| reached.contains(name)), "{reached:?}");
-        assert!(refs(&shown, "main").contains(&"reached") && refs(&shown, "main").contains(&"printf"));
+        assert!(
+            ["callee", "data", "zeroed"].iter().all(|name| reached.contains(name)),
+            "{reached:?}"
+        );
+        assert!(
+            refs(&shown, "main").contains(&"reached") && refs(&shown, "main").contains(&"printf")
+        );
         assert!(atoms(&shown).iter().any(|atom| atom["kind"] == "literal"), "{shown}");
         assert_eq!(atom(&shown, "main")["traceable"], true);
         assert_eq!(atom(&shown, "data")["traceable"], false);
         // Nobody enters an object: it has no addresses and no roots.
-        assert!(shown.get("roots").is_none() && atoms(&shown).iter().all(|atom| atom.get("address").is_none()));
+        assert!(
+            shown.get("roots").is_none()
+                && atoms(&shown).iter().all(|atom| atom.get("address").is_none())
+        );
     }
 }
 
@@ -158,25 +175,40 @@ fn json_of_an_archive_names_the_members() {
 fn json_of_a_binary() {
     for compiler in compilers() {
         let site = Site::new(compiler);
-        site.well("tasting-cc -O1 -fno-inline x.c -o prog && tasting-cc -shared -fPIC -O1 x.c -o libx.so");
+        site.well(
+            "tasting-cc -O1 -fno-inline x.c -o prog && tasting-cc -shared -fPIC -O1 x.c -o libx.so",
+        );
         let shown = site.shown("prog");
         keeps_the_contract(&shown, "binary");
-        assert!(shown["roots"].as_array().is_some_and(|roots| roots.iter().any(|root| root == "_start")), "{shown}");
-        assert!(shown["needed"].as_array().is_some_and(|needed| needed.iter().any(|name| name == "libc.so.6")));
-        assert!(atoms(&shown).iter().all(|atom| atom["global"].as_str().is_some_and(|hash| hash.len() == 32)));
-        assert!(refs(&shown, "reached").contains(&"callee"), "{shown}");
+        assert!(
+            shown["roots"]
+                .as_array()
+                .is_some_and(|roots| roots.iter().any(|root| root == "_start")),
+            "{shown}"
+        );
+        assert!(
+            shown["needed"]
+                .as_array()
+                .is_some_and(|needed| needed.iter().any(|name| name == "libc.so.6"))
+        );
         assert!(
             atoms(&shown)
                 .iter()
-                .any(|atom| atom["kind"] == "import"
-                    && atom["name"].as_str().is_some_and(|name| name.starts_with("printf"))),
+                .all(|atom| atom["global"].as_str().is_some_and(|hash| hash.len() == 32))
+        );
+        assert!(refs(&shown, "reached").contains(&"callee"), "{shown}");
+        assert!(
+            atoms(&shown).iter().any(|atom| atom["kind"] == "import"
+                && atom["name"].as_str().is_some_and(|name| name.starts_with("printf"))),
             "{shown}"
         );
         let library = site.shown("libx.so");
         keeps_the_contract(&library, "binary");
         let exports = library["exports"].as_array().expect("a list of exports");
         assert!(
-            ["data", "main", "reached", "unreached"].iter().all(|name| exports.iter().any(|export| export == name)),
+            ["data", "main", "reached", "unreached"]
+                .iter()
+                .all(|name| exports.iter().any(|export| export == name)),
             "{exports:?}"
         );
         assert!(!exports.iter().any(|export| export == "callee"), "{exports:?}");
@@ -205,14 +237,26 @@ fn addresses_agree_with_nm() {
             let (shown, symbols) = (site.shown("prog"), symbols(&site, "prog"));
             for name in ["main", "reached", "callee", "unreached", "data", "zeroed"] {
                 let shown = atom(&shown, name);
-                let place = (shown["address"].as_u64().expect("an address"), shown["size"].as_u64().expect("a size"));
+                let place = (
+                    shown["address"].as_u64().expect("an address"),
+                    shown["size"].as_u64().expect("a size"),
+                );
                 let (address, size) = symbols[name];
                 assert_eq!(place.0, address, "{} {linker} {name}", compiler.name);
                 // A section may be padded beyond its symbol.
-                assert!(place.1 >= size && place.1 < size + 16, "{} {linker} {name}: {place:?}", compiler.name);
+                assert!(
+                    place.1 >= size && place.1 < size + 16,
+                    "{} {linker} {name}: {place:?}",
+                    compiler.name
+                );
             }
             for name in ["main", "reached", "callee"] {
-                assert_eq!(atom(&shown, name)["traceable"], true, "{} {linker} {name}", compiler.name);
+                assert_eq!(
+                    atom(&shown, name)["traceable"],
+                    true,
+                    "{} {linker} {name}",
+                    compiler.name
+                );
             }
             let overlaps = overlapping(&shown);
             assert!(overlaps.is_empty(), "{} {linker}: {overlaps:?}", compiler.name);
@@ -225,7 +269,9 @@ fn overlapping(shown: &Value) -> Vec<String> {
     let mut places: Vec<(u64, u64, &str)> = atoms(shown)
         .iter()
         .filter(|atom| atom["kind"] == "function" && atom["size"] != 0)
-        .filter_map(|atom| Some((atom["address"].as_u64()?, atom["size"].as_u64()?, atom["name"].as_str()?)))
+        .filter_map(|atom| {
+            Some((atom["address"].as_u64()?, atom["size"].as_u64()?, atom["name"].as_str()?))
+        })
         .collect();
     places.sort();
     let pairs = places.windows(2).filter(|pair| pair[0].0 + pair[0].1 > pair[1].0);
@@ -240,18 +286,29 @@ fn names_are_demangled() {
         for file in ["y.o", "prog"] {
             let shown = site.shown(file);
             let method = atom(&shown, "_ZNK5space5Thing6methodEi");
-            assert_eq!(method["demangled"], "space::Thing::method(int) const", "{} {file}", compiler.name);
+            assert_eq!(
+                method["demangled"], "space::Thing::method(int) const",
+                "{} {file}",
+                compiler.name
+            );
             assert_eq!(atom(&shown, "_Z5twiceIlET_S0_")["demangled"], "long twice<long>(long)");
             assert!(atom(&shown, "main").get("demangled").is_none());
-            assert!(site.well(&format!("tasting show {file}")).contains("  space::Thing::method(int) const"), "{file}");
+            assert!(
+                site.well(&format!("tasting show {file}"))
+                    .contains("  space::Thing::method(int) const"),
+                "{file}"
+            );
         }
     }
 }
 
-/// Line numbers of the functions' first instructions and of variables, from every form of debug information.
+/// Line numbers of the functions' first instructions and of variables, from every form of debug
+/// information.
 #[test]
 fn source_lines_from_debug_information() {
-    let line_of = |start: &str| C.lines().position(|line| line.starts_with(start)).expect("it is there") as u64 + 1;
+    let line_of = |start: &str| {
+        C.lines().position(|line| line.starts_with(start)).expect("it is there") as u64 + 1
+    };
     for compiler in compilers() {
         let site = Site::new(compiler);
         site.workshop.write("sub/z.c", "int deeper(void)\n{\n    return 1;\n}\n");
@@ -267,9 +324,11 @@ fn source_lines_from_debug_information() {
                 "tasting-cc {options} -c x.c && tasting-cc {options} -c sub/z.c && tasting-cc x.o z.o -o prog"
             ));
             for (file, shown) in [("x.o", site.shown("x.o")), ("prog", site.shown("prog"))] {
-                for (name, start) in
-                    [("main", "int main"), ("callee", "static int callee"), ("unreached", "int unreached")]
-                {
+                for (name, start) in [
+                    ("main", "int main"),
+                    ("callee", "static int callee"),
+                    ("unreached", "int unreached"),
+                ] {
                     let source = atom(&shown, name)["source"].as_str().unwrap_or_else(|| {
                         panic!("{} {options} {file}: no source of {name}", compiler.name);
                     });
@@ -278,13 +337,24 @@ fn source_lines_from_debug_information() {
                     // Some take the line of the name, some that of the brace below it.
                     let line: u64 = line.parse().expect("a number");
                     let at = line_of(start);
-                    assert!((at..=at + 1).contains(&line), "{} {options} {file}: {source}, not {at}", compiler.name);
+                    assert!(
+                        (at..=at + 1).contains(&line),
+                        "{} {options} {file}: {source}, not {at}",
+                        compiler.name
+                    );
                 }
                 // With split debug information it is in a file of its own.
                 for (name, start) in [("data", "int data"), ("zeroed", "int zeroed")] {
-                    let expected = (!options.contains("split")).then(|| format!("x.c:{}", line_of(start)));
-                    let source = atom(&shown, name).get("source").and_then(|source| source.as_str());
-                    assert_eq!(source, expected.as_deref(), "{} {options} {file}: {name}", compiler.name);
+                    let expected =
+                        (!options.contains("split")).then(|| format!("x.c:{}", line_of(start)));
+                    let source =
+                        atom(&shown, name).get("source").and_then(|source| source.as_str());
+                    assert_eq!(
+                        source,
+                        expected.as_deref(),
+                        "{} {options} {file}: {name}",
+                        compiler.name
+                    );
                 }
             }
             let deeper = site.shown("z.o");
@@ -296,7 +366,11 @@ fn source_lines_from_debug_information() {
             );
         }
         site.well("tasting-cc -c x.c");
-        assert!(atom(&site.shown("x.o"), "main").get("source").is_none(), "{}: without -g", compiler.name);
+        assert!(
+            atom(&site.shown("x.o"), "main").get("source").is_none(),
+            "{}: without -g",
+            compiler.name
+        );
     }
 }
 
@@ -310,7 +384,10 @@ fn text_for_people() {
     let count = atoms(&site.shown("x.o")).len();
     assert_eq!(first, format!("x.o (object): {count} atoms"));
     assert_eq!(text.lines().count(), count + 1, "{text}");
-    let main = text.lines().find(|line| line.contains("  main  ")).unwrap_or_else(|| panic!("no main in {text}"));
+    let main = text
+        .lines()
+        .find(|line| line.contains("  main  "))
+        .unwrap_or_else(|| panic!("no main in {text}"));
     assert!(main.starts_with("function     ") && main.contains("x.c:"), "{main}");
     assert!(main.contains("→ ") && main.contains("reached"), "{main}");
     let hash = atom(&site.shown("x.o"), "main")["hash"].as_str().expect("a hash").to_owned();
@@ -338,7 +415,8 @@ fn fingerprints_of_several_files() {
     let site = Site::new(COMPILERS[0]);
     site.well("tasting-cc x.c -o one && cp one two && cp one.tasting two.tasting && tasting-c++ y.cc -o three");
     let text = site.well("tasting fingerprint one two ./three");
-    let lines: Vec<(&str, &str)> = text.lines().map(|line| line.split_once("  ").expect("two spaces")).collect();
+    let lines: Vec<(&str, &str)> =
+        text.lines().map(|line| line.split_once("  ").expect("two spaces")).collect();
     assert_eq!(lines.iter().map(|line| line.1).collect::<Vec<_>>(), ["one", "two", "./three"]);
     assert!(lines[0].0 == lines[1].0 && lines[0].0 != lines[2].0, "{text}");
     let outcome = site.run("tasting fingerprint one missing x.c two");
@@ -353,21 +431,30 @@ fn fingerprints_of_several_files() {
 fn an_entry_can_be_named() {
     let site = Site::new(COMPILERS[0]);
     let of = |entry: &str| {
-        site.well(&format!("tasting-cc -O1 -fno-inline x.c -o prog && tasting fingerprint --entry {entry} prog"))
+        site.well(&format!(
+            "tasting-cc -O1 -fno-inline x.c -o prog && tasting fingerprint --entry {entry} prog"
+        ))
     };
     let before = ["reached", "unreached", "main"].map(of);
     site.workshop.write("x.c", C.replace("x * 3", "x * 4"));
     let after = ["reached", "unreached", "main"].map(of);
-    assert!(before[0] != after[0] && before[1] == after[1] && before[2] != after[2], "{before:?} {after:?}");
+    assert!(
+        before[0] != after[0] && before[1] == after[1] && before[2] != after[2],
+        "{before:?} {after:?}"
+    );
     let outcome = site.run("tasting fingerprint --entry no_such_function prog");
-    assert!(outcome.code == Some(1) && outcome.stderr_text().contains("no_such_function"), "{outcome:?}");
+    assert!(
+        outcome.code == Some(1) && outcome.stderr_text().contains("no_such_function"),
+        "{outcome:?}"
+    );
 }
 
 #[test]
 fn help_and_version() {
     for words in ["--help", "fingerprint --help", "show --help", "--version"] {
         let mut command = std::process::Command::new(TASTING);
-        let outcome = succeed(command.args(words.split(' '))).unwrap_or_else(|error| panic!("{error}"));
+        let outcome =
+            succeed(command.args(words.split(' '))).unwrap_or_else(|error| panic!("{error}"));
         assert!(!outcome.stdout.is_empty() && outcome.stderr.is_empty(), "{words}: {outcome:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! The store under many processes, some of them killed; on a full disk; in a read-only folder; with 10,000 tests in it.
+//! The store under many processes, some of them killed; on a full disk; in a read-only folder; with
+//! 10,000 tests in it.
 //!
 //! The other processes are this test binary again, told by an environment variable to be a worker.
 
@@ -8,15 +9,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use tasting::model::{
-    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin, Outcome, Place,
-    Verdict,
+    Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin,
+    Outcome, Place, Verdict,
 };
 use tasting::store::{FileStore, Journal, Memo, Options, Results, Store};
 
 /// How a worker is told what to do: `MODE FROM COUNT FOLDER`.
 const ORDER: &str = "TASTING_TEST_STORE_WORKER";
 
-/// How many tests the entries belong to, and how many dependency sets each test has: few, so that workers meet.
+/// How many tests the entries belong to, and how many dependency sets each test has: few, so that
+/// workers meet.
 const TESTS: u64 = 97;
 const SHAPES: u64 = 12;
 
@@ -30,13 +32,17 @@ fn key_of(entry: u64) -> Hash {
 
 fn dependency_set_of(entry: u64) -> DependencySet {
     let number = entry / TESTS % SHAPES;
-    let place = |at| Place { base: Base::Root, path: format!("data/of-shape-{number}/file-{at}").into_bytes() };
+    let place = |at| Place {
+        base: Base::Root,
+        path: format!("data/of-shape-{number}/file-{at}").into_bytes(),
+    };
     let dependency = |at| Dependency::on(DependencyKind::File, place(at));
     DependencySet { dependencies: (0..40).map(dependency).collect() }
 }
 
 fn outcome_of(entry: u64) -> Outcome {
-    let lines = (0..10 + entry % 200).map(|line| format!("{entry}/{line}: {}\n", key_of(entry ^ line)));
+    let lines =
+        (0..10 + entry % 200).map(|line| format!("{entry}/{line}: {}\n", key_of(entry ^ line)));
     Outcome {
         exit: Exit::Code((entry % 3) as i32),
         stdout: lines.collect::<String>().into_bytes(),
@@ -97,7 +103,9 @@ fn worker() {
 /// Stores entries, tells of each, and looks meanwhile at those of others.
 fn write_and_tell(store: &FileStore, from: u64, count: u64) {
     for entry in from..from + count {
-        store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+        store
+            .put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry))
+            .unwrap();
         println!("\nstored {entry}");
         store.log(&decision_of(entry)).unwrap();
         println!("\nlogged {entry}");
@@ -109,11 +117,17 @@ fn write_and_tell(store: &FileStore, from: u64, count: u64) {
 
 fn write_until_nothing_fits(store: &FileStore, count: u64) {
     let put = |entry: &u64| {
-        store.put(test_of(*entry), &dependency_set_of(*entry), key_of(*entry), &outcome_of(*entry)).is_ok()
+        store
+            .put(test_of(*entry), &dependency_set_of(*entry), key_of(*entry), &outcome_of(*entry))
+            .is_ok()
     };
     let stored: Vec<u64> = (0..count).filter(put).collect();
     let logged = (0..count).filter(|entry| store.log(&decision_of(*entry)).is_ok()).count();
-    assert!(!stored.is_empty() && (stored.len() as u64) < count, "{} of {count} stored", stored.len());
+    assert!(
+        !stored.is_empty() && (stored.len() as u64) < count,
+        "{} of {count} stored",
+        stored.len()
+    );
     assert!(stored.iter().all(|entry| is_whole(store, *entry)));
     for entry in 0..count {
         let found = store.outcome(key_of(entry)).unwrap_or(None);
@@ -127,7 +141,11 @@ fn write_until_nothing_fits(store: &FileStore, count: u64) {
 fn read_and_try_to_write(store: &FileStore, count: u64) {
     assert!((0..count).all(|entry| is_whole(store, entry)));
     let entry = count;
-    assert!(store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).is_err());
+    assert!(
+        store
+            .put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry))
+            .is_err()
+    );
     assert!(store.log(&decision_of(entry)).is_err() && store.zero_stats().is_err());
     assert!(store.drop_outcome(key_of(0)).is_err());
     store.used(test_of(0), &dependency_set_of(0), key_of(0));
@@ -159,7 +177,8 @@ fn told(output: &[u8], word: &str) -> Vec<u64> {
 #[ignore = "takes a minute"]
 fn of_64_processes_some_killed_nothing_is_lost_that_was_reported_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let spawn = |number: u64| worker_process(&[], "write", number * 20, 20, folder.path()).spawn().unwrap();
+    let spawn =
+        |number: u64| worker_process(&[], "write", number * 20, 20, folder.path()).spawn().unwrap();
     let mut workers: Vec<Child> = (0..64).map(spawn).collect();
     for worker in workers.iter_mut().step_by(2) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
@@ -170,7 +189,11 @@ fn of_64_processes_some_killed_nothing_is_lost_that_was_reported_stored() {
     for worker in workers {
         let output = worker.wait_with_output().unwrap();
         let ended_by_itself = output.status.code();
-        assert!(ended_by_itself.is_none_or(|code| code == 0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            ended_by_itself.is_none_or(|code| code == 0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         killed += usize::from(ended_by_itself.is_none());
         stored.extend(told(&output.stdout, "stored"));
         logged += told(&output.stdout, "logged").len();
@@ -193,7 +216,10 @@ fn a_file_that_cannot_grow_is_not_stored() {
 
 /// Runs a worker after `mount` in a namespace of its own; false where this is not allowed.
 fn with_mount(mount: &str, mode: &str, count: u64, folder: &Path) -> bool {
-    let allowed = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
+    let allowed = Command::new("unshare")
+        .args(["-rm", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !allowed {
         eprintln!("not tested: mounting is not possible here");
         return false;
@@ -216,7 +242,9 @@ fn a_read_only_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = FileStore::new(folder.path(), Options::default());
     (0..5).for_each(|entry| {
-        store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+        store
+            .put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry))
+            .unwrap();
     });
     store.log(&decision_of(0)).unwrap();
     let mount = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\"";
@@ -231,7 +259,14 @@ fn two_stores_in_one_process_and_threads_agree() {
             let store = FileStore::new(folder.path(), Options::default());
             scope.spawn(move || {
                 for entry in (thread * 10)..(thread * 10 + 30) {
-                    store.put(test_of(entry), &dependency_set_of(entry), key_of(entry), &outcome_of(entry)).unwrap();
+                    store
+                        .put(
+                            test_of(entry),
+                            &dependency_set_of(entry),
+                            key_of(entry),
+                            &outcome_of(entry),
+                        )
+                        .unwrap();
                 }
             });
         }
@@ -244,7 +279,9 @@ fn two_stores_in_one_process_and_threads_agree() {
 fn filled(folder: &Path, tests: u64) -> FileStore {
     let store = FileStore::new(folder, Options::default());
     for number in 0..tests {
-        store.put(key_of(number), &dependency_set_of(number), key_of(number), &outcome_of(1)).unwrap();
+        store
+            .put(key_of(number), &dependency_set_of(number), key_of(number), &outcome_of(1))
+            .unwrap();
     }
     store
 }
@@ -263,8 +300,9 @@ fn ten_thousand_tests_do_not_slow_a_look_up() {
     let folder = tempfile::tempdir().unwrap();
     let few = filled(&folder.path().join("few"), 10);
     let many = filled(&folder.path().join("many"), 10_000);
-    let (mut of_few, mut of_many): (Vec<_>, Vec<_>) =
-        (0..2000).map(|round| (look_up_time(&few, round % 10), look_up_time(&many, round * 37 % 10_000))).unzip();
+    let (mut of_few, mut of_many): (Vec<_>, Vec<_>) = (0..2000)
+        .map(|round| (look_up_time(&few, round % 10), look_up_time(&many, round * 37 % 10_000)))
+        .unzip();
     of_few.sort_unstable();
     of_many.sort_unstable();
     let (few, many) = (of_few[1000], of_many[1000]);

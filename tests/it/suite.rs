@@ -1,5 +1,5 @@
-//! `tasting suite` and `tasting select`: the same tests, ends and exit status as the harness gives without them, and the same
-//! decisions as `tasting run` makes in the harness.
+//! `tasting suite` and `tasting select`: the same tests, ends and exit status as the harness gives
+//! without them, and the same decisions as `tasting run` makes in the harness.
 
 mod automake;
 mod cargo;
@@ -31,7 +31,8 @@ fn json(outcome: &Outcome) -> Value {
 fn field(suite: &Value, name: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let tests = suite["tests"].as_array().expect("a list of tests");
-    let mut fields: Vec<_> = tests.iter().map(|test| (text(&test["name"]), text(&test[name]))).collect();
+    let mut fields: Vec<_> =
+        tests.iter().map(|test| (text(&test["name"]), text(&test[name]))).collect();
     fields.sort();
     fields
 }

@@ -25,7 +25,10 @@ pub struct Workshop {
 
 impl Workshop {
     pub fn new() -> Workshop {
-        let folder = tempfile::Builder::new().prefix("tasting-it-").tempdir().expect("a temporary folder can be made");
+        let folder = tempfile::Builder::new()
+            .prefix("tasting-it-")
+            .tempdir()
+            .expect("a temporary folder can be made");
         let path = folder.path().to_owned();
         if std::env::var_os("TASTING_KEEP").is_some() {
             eprintln!("kept: {}", folder.keep().display());
@@ -41,7 +44,8 @@ impl Workshop {
     /// Writes a file, and the folders above it, and gives back its path.
     pub fn write(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders can be made");
+        std::fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+            .expect("folders can be made");
         std::fs::write(&path, content).expect("a file can be written");
         path
     }
@@ -56,25 +60,34 @@ impl Workshop {
     }
 }
 
-/// Writes an executable file, and the folders above it. A process of its own does so: a child that another test starts meanwhile would
-/// have the file open for writing until its own program begins, and such a file cannot be executed (ETXTBSY).
+/// Writes an executable file, and the folders above it. A process of its own does so: a child that
+/// another test starts meanwhile would have the file open for writing until its own program begins,
+/// and such a file cannot be executed (ETXTBSY).
 pub fn write_executable(path: &Path, content: impl AsRef<[u8]>) {
-    std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders can be made");
+    std::fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+        .expect("folders can be made");
     let mut command = Command::new("sh");
     command.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path).stdin(Stdio::piped());
     let mut child = command.spawn().expect("there is a shell");
     let mut input = child.stdin.take().expect("its input is a pipe");
     input.write_all(content.as_ref()).expect("the shell reads its input");
     drop(input);
-    assert!(child.wait().expect("a child can be waited for").success(), "{} cannot be written", path.display());
+    assert!(
+        child.wait().expect("a child can be waited for").success(),
+        "{} cannot be written",
+        path.display()
+    );
 }
 
-/// Takes away what the caller's environment could change in a build, and fixes the language of messages.
+/// Takes away what the caller's environment could change in a build, and fixes the language of
+/// messages.
 pub fn plain_environment(command: &mut Command) {
     let ours = |name: &OsStr| {
         let name = name.to_string_lossy();
         let of_make = ["MAKELEVEL", "MAKEFLAGS", "MFLAGS", "CFLAGS", "LDFLAGS"];
-        name.starts_with("TASTING_") || name.starts_with("CCACHE_") || of_make.contains(&name.as_ref())
+        name.starts_with("TASTING_")
+            || name.starts_with("CCACHE_")
+            || of_make.contains(&name.as_ref())
     };
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
@@ -93,7 +106,8 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn of(command: &mut Command) -> Outcome {
-        let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        let output =
+            command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         Outcome {
             code: output.status.code(),
             signal: output.status.signal(),
@@ -117,7 +131,13 @@ impl Outcome {
 
 impl fmt::Debug for Outcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "status {:?}, signal {:?}, stdout {:?}", self.code, self.signal, self.stdout_text())?;
+        write!(
+            out,
+            "status {:?}, signal {:?}, stdout {:?}",
+            self.code,
+            self.signal,
+            self.stdout_text()
+        )?;
         write!(out, ", stderr {:?}", self.stderr_text())
     }
 }
@@ -143,22 +163,27 @@ pub fn fingerprint(command: &mut Command, binary: &Path) -> Result<String, Strin
     let text = outcome.stdout_text();
     let line = text.strip_suffix('\n').unwrap_or(&text);
     match line.split_once("  ") {
-        Some((hash, path)) if is_fingerprint(hash) && Path::new(path) == binary => Ok(hash.to_owned()),
+        Some((hash, path)) if is_fingerprint(hash) && Path::new(path) == binary => {
+            Ok(hash.to_owned())
+        }
         _ => Err(format!("not a line of fingerprint and path: {text:?}")),
     }
 }
 
 fn is_fingerprint(text: &str) -> bool {
-    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    text.len() == 32
+        && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// What every machine has that can build us, and so what quick tests may use: a C compiler, make, and what Debian takes for granted.
+/// What every machine has that can build us, and so what quick tests may use: a C compiler, make,
+/// and what Debian takes for granted.
 const EVERYWHERE: [&str; 17] = [
-    "cc", "gcc", "c++", "g++", "gcov", "ld.bfd", "nm", "objcopy", "strip", "make", "git", "perl", "python3", "script",
-    "setarch", "setpriv", "setsid",
+    "cc", "gcc", "c++", "g++", "gcov", "ld.bfd", "nm", "objcopy", "strip", "make", "git", "perl",
+    "python3", "script", "setarch", "setpriv", "setsid",
 ];
 
-/// Whether all tests run (`make test`), and not only the quick ones, which need nothing that has to be installed.
+/// Whether all tests run (`make test`), and not only the quick ones, which need nothing that has to
+/// be installed.
 pub fn all_tests_run() -> bool {
     std::env::args().any(|word| ["--include-ignored", "--ignored"].contains(&word.as_str()))
 }
@@ -166,8 +191,13 @@ pub fn all_tests_run() -> bool {
 /// The place of a tool on PATH.
 pub fn tool(name: &str) -> PathBuf {
     let is_allowed = EVERYWHERE.contains(&name) || all_tests_run();
-    assert!(is_allowed, "a test that needs `{name}` has to be marked: #[ignore = \"needs {name}\"]");
-    which::which(name).unwrap_or_else(|_| panic!("`{name}` is missing: scripts/install-test-tools.sh installs it"))
+    assert!(
+        is_allowed,
+        "a test that needs `{name}` has to be marked: #[ignore = \"needs {name}\"]"
+    );
+    which::which(name).unwrap_or_else(|_| {
+        panic!("`{name}` is missing: scripts/install-test-tools.sh installs it")
+    })
 }
 
 /// Makes sure of several tools.
@@ -181,7 +211,8 @@ pub fn tools(names: &[&str]) {
 pub fn shims() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shims-{}", std::process::id()));
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shims-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for the shims can be made");
         let links = [
             ("tasting", TASTING),

@@ -1,4 +1,5 @@
-//! AArch64: breakpoints, what a handler finds in its context, system calls, and what compilers expect to be there.
+//! AArch64: breakpoints, what a handler finds in its context, system calls, and what compilers
+//! expect to be there.
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;
@@ -15,7 +16,8 @@ pub const PASSED: usize = 0;
 pub const COUNTER: usize = 440;
 const LINK: usize = 424;
 /// `ret`, with or without `bti c`.
-pub const NOTHING: [&[u8]; 2] = [&[0xc0, 0x03, 0x5f, 0xd6], &[0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6]];
+pub const NOTHING: [&[u8]; 2] =
+    [&[0xc0, 0x03, 0x5f, 0xd6], &[0x5f, 0x24, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6]];
 
 /// Makes changed code known to the processor.
 pub unsafe fn changed(at: usize, size: usize) {
@@ -52,15 +54,18 @@ pub fn area(_module: &Module) -> (usize, usize) {
 
 pub unsafe fn take_off(_module: &Module) {}
 
-/// Puts the code of a function in the place of breakpoints, from its end to its front: others may be about to execute it. Any
-/// number of threads and processes may do so, for they write the same.
+/// Puts the code of a function in the place of breakpoints, from its end to its front: others may
+/// be about to execute it. Any number of threads and processes may do so, for they write the same.
 pub unsafe fn put_back(image: *mut u8, original: *const u8, size: usize) {
     let mut left = size / size_of::<Code>();
     // SAFETY: both are as long as the function.
     unsafe {
         while left > 0 {
             left -= 1;
-            image.cast::<Code>().add(left).write_volatile(original.cast::<Code>().add(left).read_unaligned());
+            image
+                .cast::<Code>()
+                .add(left)
+                .write_volatile(original.cast::<Code>().add(left).read_unaligned());
         }
     }
 }
@@ -70,9 +75,12 @@ pub unsafe fn hook_loader(at: usize) -> bool {
     const READ_WRITE_EXECUTE: usize = 7;
     // SAFETY: the loader's code is there, and nobody else is in it yet.
     unsafe {
-        let is_there = |code: &&[u8]| (0..code.len()).all(|index| *((at + index) as *const u8) == code[index]);
+        let is_there =
+            |code: &&[u8]| (0..code.len()).all(|index| *((at + index) as *const u8) == code[index]);
         let page = at & !(PAGE - 1);
-        if !NOTHING.iter().any(is_there) || syscall(call::MPROTECT, [page, PAGE, READ_WRITE_EXECUTE, 0, 0, 0]) != 0 {
+        if !NOTHING.iter().any(is_there)
+            || syscall(call::MPROTECT, [page, PAGE, READ_WRITE_EXECUTE, 0, 0, 0]) != 0
+        {
             return false;
         }
         CHANGES.store(at, Ordering::Release);

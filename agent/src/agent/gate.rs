@@ -1,15 +1,19 @@
-//! Gates: what stands at the fronts of functions that are entered by calls, so that noting them takes no signal and little stack.
+//! Gates: what stands at the fronts of functions that are entered by calls, so that noting them
+//! takes no signal and little stack.
 //!
-//! A front is `e8 cc cc cc cc`, a call. Whoever enters the function behind its first byte meets a breakpoint at once. The call leads to a
-//! place that lies a fixed distance below: so below each module there is a *landing area* as long as its code, in which every
-//! place leads to the gate. Below programs that are not position-independent there is no room; theirs lies above, the front is
-//! `e8 cc cc cc 60`, and the last byte is an instruction that there is not, which is met by SIGILL. An area consists of chunks. The first page of a chunk is
-//! the process's own: it ends with a jump to the gate, with the module. The others are shared by all processes, and jump there. The watcher puts
-//! calls only where they land before a jump, and not in the middle of one (`observe/image.rs`).
+//! A front is `e8 cc cc cc cc`, a call. Whoever enters the function behind its first byte meets a
+//! breakpoint at once. The call leads to a place that lies a fixed distance below: so below each
+//! module there is a *landing area* as long as its code, in which every place leads to the gate.
+//! Below programs that are not position-independent there is no room; theirs lies above, the front
+//! is `e8 cc cc cc 60`, and the last byte is an instruction that there is not, which is met by
+//! SIGILL. An area consists of chunks. The first page of a chunk is the process's own: it ends with
+//! a jump to the gate, with the module. The others are shared by all processes, and jump there. The
+//! watcher puts calls only where they land before a jump, and not in the middle of one
+//! (`observe/image.rs`).
 //!
-//! The gate changes no register, for compilers know which ones a function of theirs leaves alone, and needs 64 bytes of stack. Then
-//! the function starts anew, with its own code. The shorter way out by `ret` would be fit for nothing but the return address
-//! that the call left.
+//! The gate changes no register, for compilers know which ones a function of theirs leaves alone,
+//! and needs 64 bytes of stack. Then the function starts anew, with its own code. The shorter way
+//! out by `ret` would be fit for nothing but the return address that the call left.
 
 use super::modules::Module;
 use super::processor::{call, syscall};
@@ -20,11 +24,13 @@ use crate::protocol::{CHUNK, Head, JUMP, PAGE};
 use core::arch::{asm, global_asm};
 use core::mem::offset_of;
 
-// `tasting_restore` puts a function's code back, from its end to its front: others may be about to execute it. In: the image, the code as it
-// was, the size. A call of the gate that is part of one aligned word is replaced at once; another by way of a breakpoint, and with time for
-// those who have fetched half of it. Any number of threads and processes may do so, for they write the same.
+// `tasting_restore` puts a function's code back, from its end to its front: others may be about to
+// execute it. In: the image, the code as it was, the size. A call of the gate that is part of one
+// aligned word is replaced at once; another by way of a breakpoint, and with time for those who
+// have fetched half of it. Any number of threads and processes may do so, for they write the same.
 //
-// `tasting_gate` is reached with the module in rax, whose value is on the stack, above it the end of the call at the function's front.
+// `tasting_gate` is reached with the module in rax, whose value is on the stack, above it the end
+// of the call at the function's front.
 global_asm!(
     ".local tasting_restore, tasting_gate",
     "tasting_restore:",
@@ -107,7 +113,8 @@ pub unsafe fn put_back(image: *mut u8, original: *const u8, size: usize) {
     unsafe { tasting_restore(image, original, size) }
 }
 
-/// The processor checks that functions return to where they were called: then nothing can be called in a function's place.
+/// The processor checks that functions return to where they were called: then nothing can be called
+/// in a function's place.
 pub fn is_possible() -> bool {
     let shadow: usize;
     // SAFETY: it reads a register; processors that do not know the instruction leave the zero.
@@ -125,7 +132,8 @@ pub fn area(module: &Module) -> (usize, usize) {
 /// Maps the landing area of a module. `false` if something else is there.
 ///
 /// # Safety
-/// The module's range and region have to be those of its code, and `code` the file that the watcher gave with the region.
+/// The module's range and region have to be those of its code, and `code` the file that the watcher
+/// gave with the region.
 pub unsafe fn land(module: *const Module, code: usize) -> bool {
     const READ_EXECUTE: usize = 5;
     const SHARED_NOREPLACE: usize = 0x10_0001;
@@ -138,7 +146,8 @@ pub unsafe fn land(module: *const Module, code: usize) -> bool {
         }
         for at in (0..length).step_by(CHUNK) {
             let (place, size) = (start.wrapping_add(at), CHUNK.min(length - at));
-            let mapped = syscall(call::MMAP, [place, size, READ_EXECUTE, SHARED_NOREPLACE, code, landing]);
+            let mapped =
+                syscall(call::MMAP, [place, size, READ_EXECUTE, SHARED_NOREPLACE, code, landing]);
             if mapped != place as isize {
                 if mapped > 0 {
                     unmap(mapped as usize, size);
@@ -175,7 +184,8 @@ unsafe fn put_jump(module: *const Module, page: usize) -> bool {
     const READ_EXECUTE: usize = 5;
     const PRIVATE_ANONYMOUS_FIXED: usize = 0x32;
     const NOP: u8 = 0x90;
-    // SAFETY: the page is one that was mapped just now, and is replaced by one that can be written to.
+    // SAFETY: the page is one that was mapped just now, and is replaced by one that can be written
+    // to.
     unsafe {
         let place = [page, PAGE, READ_WRITE, PRIVATE_ANONYMOUS_FIXED, usize::MAX, 0];
         if syscall(call::MMAP, place) != page as isize {

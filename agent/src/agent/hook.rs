@@ -1,5 +1,6 @@
-//! The hook in the function that the dynamic loader calls for debuggers when the list of modules changes: a jump, which takes no signal.
-//! The function does nothing. The loader knows that it leaves all registers alone.
+//! The hook in the function that the dynamic loader calls for debuggers when the list of modules
+//! changes: a jump, which takes no signal. The function does nothing. The loader knows that it
+//! leaves all registers alone.
 
 use super::loader::{CONSISTENT, debug};
 use super::modules::meet;
@@ -44,10 +45,13 @@ pub unsafe fn hook_loader(at: usize) -> bool {
     unsafe extern "C" {
         fn tasting_hook();
     }
-    // SAFETY: the loader's code is there, with what fills it up to the next function. Nobody else is in it.
+    // SAFETY: the loader's code is there, with what fills it up to the next function. Nobody else
+    // is in it.
     unsafe {
         let code = core::slice::from_raw_parts(at as *const u8, JUMP + 3);
-        let Some(nothing) = NOTHING.iter().find(|nothing| code.starts_with(nothing)) else { return false };
+        let Some(nothing) = NOTHING.iter().find(|nothing| code.starts_with(nothing)) else {
+            return false;
+        };
         let distance = (tasting_hook as *const () as isize).wrapping_sub_unsigned(at + JUMP);
         let Ok(distance) = i32::try_from(distance) else { return false };
         let page = at & !(PAGE - 1);
@@ -65,7 +69,8 @@ pub unsafe fn hook_loader(at: usize) -> bool {
     }
 }
 
-/// Whether code up to the end of the jump is what assemblers and linkers fill gaps with: breakpoints, or instructions that do nothing.
+/// Whether code up to the end of the jump is what assemblers and linkers fill gaps with:
+/// breakpoints, or instructions that do nothing.
 fn is_filled(code: &[u8]) -> bool {
     let gap = code.len().saturating_sub(3);
     match code.first() {

@@ -1,5 +1,5 @@
-//! The functions of the C library with which a program could handle SIGTRAP itself, or change code. They do what they do without us;
-//! before that, the agent gives back what would be in the way.
+//! The functions of the C library with which a program could handle SIGTRAP itself, or change code.
+//! They do what they do without us; before that, the agent gives back what would be in the way.
 
 use super::release::{is_landing, release_everything, release_range};
 use super::signals::is_ours;
@@ -37,7 +37,8 @@ fn maps(at: usize, size: usize, flags: c_int) {
 /// Functions that call the next one of their name after something else was done.
 macro_rules! interpose {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty: $before:expr;)*) => {$(
-        /// The function of the C library. Fails where there is none, as for a caller who cannot have linked it.
+        /// The function of the C library. Fails where there is none, as for a caller who cannot
+        /// have linked it.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> $result {
             static FOUND: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
@@ -73,7 +74,8 @@ interpose! {
     sigaction(signal: c_int, new: *const u64, old: *mut u64) -> c_int: handles(signal);
 }
 
-/// What is done before a call of `syscall`. In: the number and arguments of a system call. Out: the next function of that name.
+/// What is done before a call of `syscall`. In: the number and arguments of a system call. Out: the
+/// next function of that name.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn before_syscall(words: &[usize; 6]) -> usize {
     use super::processor::call;
@@ -95,7 +97,8 @@ extern "C" fn fails() -> c_int {
     -1
 }
 
-/// The function of the C library, which is jumped to: it takes any number of arguments, so nothing may be left on the stack.
+/// The function of the C library, which is jumped to: it takes any number of arguments, so nothing
+/// may be left on the stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 #[unsafe(no_mangle)]

@@ -1,9 +1,11 @@
 //! Leads the watched calls of the C library and of the dynamic loader past the filter.
 //!
-//! A call that the filter stops can be interrupted by a signal before the watcher takes it up: a `stat` then fails with EINTR,
-//! which it never does by itself. So the places where these libraries make such calls (`mov $number, %eax; syscall`) are replaced
-//! by jumps to code of ours. It asks the watcher, again if it is interrupted, and then makes the call itself from the *call
-//! page*, whose calls the filter lets through. What is not led (other libraries, static programs) is stopped as ever.
+//! A call that the filter stops can be interrupted by a signal before the watcher takes it up: a
+//! `stat` then fails with EINTR, which it never does by itself. So the places where these libraries
+//! make such calls (`mov $number, %eax; syscall`) are replaced by jumps to code of ours. It asks
+//! the watcher, again if it is interrupted, and then makes the call itself from the *call page*,
+//! whose calls the filter lets through. What is not led (other libraries, static programs) is
+//! stopped as ever.
 
 use super::known;
 use super::loader::{LinkMap, debug};
@@ -12,8 +14,8 @@ use super::region::{self, Given};
 use super::system::unmap;
 use crate::looks::SHARED;
 use crate::protocol::{
-    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE, Library, PAGE,
-    RegionAnswer, Site,
+    self, ASK, BOARD, BOARD_MAGIC, BOARD_REQUEST, BREAKPOINT, Board, BoardAnswer, CALL, CLONE,
+    Library, PAGE, RegionAnswer, Site,
 };
 use core::arch::{asm, global_asm};
 use core::ptr::{addr_of_mut, null};
@@ -42,13 +44,14 @@ static mut IS_READY: bool = false;
 /// Where the constants of a led library lie.
 static mut CONSTANTS: [usize; 2] = [0, 0];
 
-// Sites come here, with the place to return to in rcx, where `syscall` would leave it. Below the stack pointer there may be something:
-// the red zone. Compilers expect nothing but rax, rcx and r11 to change.
+// Sites come here, with the place to return to in rcx, where `syscall` would leave it. Below the
+// stack pointer there may be something: the red zone. Compilers expect nothing but rax, rcx and r11
+// to change.
 global_asm!(
     ".local tasting_lead, tasting_lead_loader",
     "tasting_lead_loader: mov r11d, 1; jmp 2f",
-    // Attributes asked for by a descriptor alone, which is not from outside: nobody need know of that. The C library has an empty path of its
-    // own then, which is there to be read.
+    // Attributes asked for by a descriptor alone, which is not from outside: nobody need know of
+    // that. The C library has an empty path of its own then, which is there to be read.
     "tasting_lead: cmp eax, {fstatat}; jne 4f",
     "cmp r10d, {empty_path}; jne 4f",
     "cmp edi, 64; jae 4f",
@@ -72,7 +75,8 @@ global_asm!(
     "lea rsp, [rsp + 128]",
     "cmp rax, {granted}; je 3f",
     "jmp rcx",
-    // The new thread has no stack to return by. Nobody expects anything in a register of an argument that the call does not have.
+    // The new thread has no stack to return by. Nobody expects anything in a register of an
+    // argument that the call does not have.
     "3: mov r9, rcx; mov eax, {clone}",
     "mov r11, [rip + {page}]; add r11, {place}; jmp r11",
     led = sym led,
@@ -166,7 +170,8 @@ unsafe fn ask(number: usize, arguments: &[usize; 6], is_loader: usize) -> isize 
 const FCHDIR: usize = 81;
 
 const FCNTL: usize = 72;
-/// What `fcntl` is told to have signals sent: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
+/// What `fcntl` is told to have signals sent: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE,
+/// F_NOTIFY.
 const SIGNALLING: [u32; 5] = [10, 15, 8, 1024, 1026];
 
 /// Calls about descriptors, some of which may be from outside.
@@ -177,7 +182,8 @@ fn is_beyond_knowledge(number: usize, arguments: &[usize; 6]) -> bool {
     DESCRIPTORS.contains(&number) && arguments[0] as u32 >= u64::BITS
 }
 
-/// Signal handlers count only if they interrupt calls, and descriptors only if they are from outside.
+/// Signal handlers count only if they interrupt calls, and descriptors only if they are from
+/// outside.
 unsafe fn needs_no_question(number: usize, arguments: &[usize; 6]) -> bool {
     const SA_RESTART: usize = 0x1000_0000;
     const SIG_IGN: usize = 1;
@@ -221,11 +227,13 @@ pub unsafe fn from_page(place: usize, number: usize, arguments: &[usize; 6]) -> 
 /// Makes a call of the agent's own, of which the watcher need not know.
 pub unsafe fn unwatched(number: usize, arguments: [usize; 6]) -> isize {
     // SAFETY: as the caller promises for the call.
-    unsafe { if IS_READY { from_page(CALL, number, &arguments) } else { syscall(number, arguments) } }
+    unsafe {
+        if IS_READY { from_page(CALL, number, &arguments) } else { syscall(number, arguments) }
+    }
 }
 
-/// Asks for the board, and replaces the sites of the libraries that it tells of. Gives what there is for the program; `None` if
-/// functions are not to be watched here.
+/// Asks for the board, and replaces the sites of the libraries that it tells of. Gives what there
+/// is for the program; `None` if functions are not to be watched here.
 pub unsafe fn lead() -> Option<Given> {
     // SAFETY: it runs before everything else in the process; the board is mapped, and the stubs are
     // ours.
@@ -245,7 +253,8 @@ pub unsafe fn lead() -> Option<Given> {
             syscall(call::CLOSE, [patched, 0, 0, 0, 0, 0]);
         }
         const READ_EXECUTE: usize = 5;
-        if used != 0 && syscall(call::MPROTECT, [stubs as usize, PAGE, READ_EXECUTE, 0, 0, 0]) == 0 {
+        if used != 0 && syscall(call::MPROTECT, [stubs as usize, PAGE, READ_EXECUTE, 0, 0, 0]) == 0
+        {
             let mut first = 0;
             each_library(board, |link, library| first = replace_sites(link, library, stubs, first));
         }
@@ -274,9 +283,11 @@ unsafe fn request() -> Asked {
     // SAFETY: the kernel chooses where, and what is mapped is a board as the watcher has written
     // it, or has another magic number.
     unsafe {
-        let answer = syscall(call::OPENAT, [AT_FDCWD, BOARD_REQUEST.as_ptr() as usize, O_PATH, 0, 0, 0]);
+        let answer =
+            syscall(call::OPENAT, [AT_FDCWD, BOARD_REQUEST.as_ptr() as usize, O_PATH, 0, 0, 0]);
         let Some(answer) = BoardAnswer::unpack(answer as i64) else { return NONE };
-        let (file, patched) = (answer.board as usize, answer.patched.map(|patched| patched as usize));
+        let (file, patched) =
+            (answer.board as usize, answer.patched.map(|patched| patched as usize));
         let given = take_region(&answer);
         // The table of known looks is behind the board, and both stay.
         let mapped = syscall(call::MMAP, [0, BOARD + SHARED, READ, MAP_SHARED, file, PAGE]);
@@ -284,8 +295,9 @@ unsafe fn request() -> Asked {
         if mapped > 0 {
             FOREIGN = (*board).foreign;
         }
-        let is_ready =
-            mapped > 0 && (*board).magic == BOARD_MAGIC && open_call_page((*board).call_page as usize, file as isize);
+        let is_ready = mapped > 0
+            && (*board).magic == BOARD_MAGIC
+            && open_call_page((*board).call_page as usize, file as isize);
         IS_READY = is_ready;
         if is_ready {
             known::open(mapped as usize + BOARD, file, PAGE + BOARD);
@@ -310,7 +322,9 @@ unsafe fn take_region(answer: &BoardAnswer) -> Option<Given> {
     // SAFETY: the descriptors were given to us alone.
     unsafe {
         match (region, code) {
-            (Some(region), Some(code)) => Some(region::take(RegionAnswer { region, code, is_alone })),
+            (Some(region), Some(code)) => {
+                Some(region::take(RegionAnswer { region, code, is_alone }))
+            }
             (Some(file), None) | (None, Some(file)) => {
                 syscall(call::CLOSE, [file as usize, 0, 0, 0, 0, 0]);
                 None
@@ -326,7 +340,8 @@ unsafe fn open_call_page(page: usize, file: isize) -> bool {
     const PRIVATE_NOREPLACE: usize = 0x10_0002;
     // SAFETY: what else lies at the page's place is not replaced.
     unsafe {
-        let mapped = syscall(call::MMAP, [page, PAGE, READ_EXECUTE, PRIVATE_NOREPLACE, file as usize, 0]);
+        let mapped =
+            syscall(call::MMAP, [page, PAGE, READ_EXECUTE, PRIVATE_NOREPLACE, file as usize, 0]);
         if mapped > 0 && mapped as usize != page {
             unmap(mapped as usize, PAGE);
         }
@@ -375,7 +390,8 @@ unsafe fn is_it(link: *const LinkMap, library: *const Library) -> bool {
             end = end.add(1);
         }
         let length = end as usize - last as usize;
-        let is_named = length < 32 && (0..=length).all(|index| *last.add(index) == (*library).name[index]);
+        let is_named =
+            length < 32 && (0..=length).all(|index| *last.add(index) == (*library).name[index]);
         let is_as_said = || {
             (0..(*library).sites as usize).all(|index| {
                 let site = sites(library).add(index);
@@ -384,19 +400,24 @@ unsafe fn is_it(link: *const LinkMap, library: *const Library) -> bool {
                     && at.add(5).cast::<[u8; 2]>().read() == SYSCALL
             })
         };
-        is_named && has_code((*link).base, library) && (has_id((*link).base, library) || is_as_said())
+        is_named
+            && has_code((*link).base, library)
+            && (has_id((*link).base, library) || is_as_said())
     }
 }
 
-/// Whether a module is the very library that there is a copy of. Its code need not be looked at then.
+/// Whether a module is the very library that there is a copy of. Its code need not be looked at
+/// then.
 unsafe fn has_id(base: usize, library: *const Library) -> bool {
     // SAFETY: only of a library that has a copy is it known where its build ID is.
     unsafe {
-        (*library).pointer != 0 && ((base + (*library).build as usize) as *const [u8; 20]).read() == (*library).id
+        (*library).pointer != 0
+            && ((base + (*library).build as usize) as *const [u8; 20]).read() == (*library).id
     }
 }
 
-/// Maps the code of the library's copy in the place of its own. The jumps in it lead to where the pointer says.
+/// Maps the code of the library's copy in the place of its own. The jumps in it lead to where the
+/// pointer says.
 unsafe fn show_copy(link: *const LinkMap, library: *const Library, copy: usize) -> bool {
     const READ_EXECUTE: usize = 5;
     const PRIVATE_FIXED: usize = 0x12;
@@ -408,8 +429,10 @@ unsafe fn show_copy(link: *const LinkMap, library: *const Library, copy: usize) 
             return false;
         }
         CONSTANTS = constants(base, library);
-        ((base + (*library).pointer as usize) as *mut usize).write(tasting_lead as *const () as usize);
-        let (start, length) = (base + (*library).start as usize, ((*library).length as usize).next_multiple_of(PAGE));
+        ((base + (*library).pointer as usize) as *mut usize)
+            .write(tasting_lead as *const () as usize);
+        let (start, length) =
+            (base + (*library).start as usize, ((*library).length as usize).next_multiple_of(PAGE));
         let place = [start, length, READ_EXECUTE, PRIVATE_FIXED, copy, (*library).file as usize];
         let is_shown = syscall(call::MMAP, place) == start as isize;
         if is_shown {
@@ -458,7 +481,12 @@ unsafe fn constants(base: usize, library: *const Library) -> [usize; 2] {
 }
 
 /// Writes the code that the sites of a library jump to. Gives how many there are.
-unsafe fn write_stubs(link: *const LinkMap, library: *const Library, stubs: *mut u8, used: usize) -> usize {
+unsafe fn write_stubs(
+    link: *const LinkMap,
+    library: *const Library,
+    stubs: *mut u8,
+    used: usize,
+) -> usize {
     // SAFETY: there is room for the stubs, and the sites are the library's code.
     unsafe {
         let count = (*library).sites as usize;
@@ -468,8 +496,11 @@ unsafe fn write_stubs(link: *const LinkMap, library: *const Library, stubs: *mut
         if (*library).is_loader == 0 {
             CONSTANTS = constants((*link).base, library);
         }
-        let target =
-            if (*library).is_loader != 0 { tasting_lead_loader as *const () } else { tasting_lead as *const () };
+        let target = if (*library).is_loader != 0 {
+            tasting_lead_loader as *const ()
+        } else {
+            tasting_lead as *const ()
+        };
         for index in 0..count {
             let stub = stubs.add((used + index) * STUB);
             let site = (*link).base + (*sites(library).add(index)).place as usize;
@@ -477,7 +508,9 @@ unsafe fn write_stubs(link: *const LinkMap, library: *const Library, stubs: *mut
             stub.add(2).cast::<usize>().write_unaligned(site + SITE);
             stub.add(10).cast::<[u8; 5]>().write(*(site as *const [u8; 5]));
             stub.add(15).write(JUMP);
-            stub.add(16).cast::<i32>().write_unaligned((target as isize - (stub as isize + STUB as isize)) as i32);
+            stub.add(16)
+                .cast::<i32>()
+                .write_unaligned((target as isize - (stub as isize + STUB as isize)) as i32);
         }
         used + count
     }
@@ -491,15 +524,24 @@ unsafe fn is_near(base: usize, library: *const Library, stubs: *const u8) -> boo
     base.abs_diff(stubs as usize) < FARTHEST && end.abs_diff(stubs as usize) < FARTHEST
 }
 
-/// Puts jumps in the place of a library's sites. Whoever would jump to the `syscall` itself meets a breakpoint.
-unsafe fn replace_sites(link: *const LinkMap, library: *const Library, stubs: *mut u8, first: usize) -> usize {
+/// Puts jumps in the place of a library's sites. Whoever would jump to the `syscall` itself meets a
+/// breakpoint.
+unsafe fn replace_sites(
+    link: *const LinkMap,
+    library: *const Library,
+    stubs: *mut u8,
+    first: usize,
+) -> usize {
     const READ_EXECUTE: usize = 5;
     const READ_WRITE_EXECUTE: usize = 7;
     // SAFETY: it runs before there are other threads, and no thread is in the code that is
     // replaced; what it jumps to is written.
     unsafe {
         let count = (*library).sites as usize;
-        if (*link).base == SHOWN || (first + count) * STUB > PAGE || !is_near((*link).base, library, stubs) {
+        if (*link).base == SHOWN
+            || (first + count) * STUB > PAGE
+            || !is_near((*link).base, library, stubs)
+        {
             return first;
         }
         let start = ((*link).base + (*library).start as usize) & !(PAGE - 1);

@@ -13,8 +13,8 @@ unsafe extern "C" {
     static _r_debug: Debug;
 }
 
-/// What the loader shows; null where there is no such loader. The compiler takes the address of a variable for one that is never
-/// null, so it must not know that it is one.
+/// What the loader shows; null where there is no such loader. The compiler takes the address of a
+/// variable for one that is never null, so it must not know that it is one.
 #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read behind the pointer")]
 pub fn debug() -> *const Debug {
     let mut address = addr_of!(_r_debug);
@@ -48,7 +48,8 @@ pub struct LinkMap {
     pub next: *const LinkMap,
 }
 
-/// The function that the loader calls when the list of modules changes, if there is a breakpoint in it.
+/// The function that the loader calls when the list of modules changes, if there is a breakpoint in
+/// it.
 pub static CHANGES: AtomicUsize = AtomicUsize::new(0);
 
 /// Meets the libraries that the loader opens from now on.

@@ -1,17 +1,21 @@
-//! The agent: a tiny library that is preloaded into the programs of a test. It notes which functions are executed.
+//! The agent: a tiny library that is preloaded into the programs of a test. It notes which
+//! functions are executed.
 //!
-//! For each module of the process it asks the watcher for a *region* of shared memory: where its functions lie, a byte for
-//! each that is to be set when it is executed, and an *image* of the module's code in which every byte of every function is
-//! a breakpoint. It maps the image in the place of the code. Whatever a function is entered by, and wherever, its byte is set,
-//! and its code is put into the image. So code that was not noted was not executed: it was not there. Functions have a call of the
-//! *gate* at their front (`gate.rs`), which takes no signal; those that cannot have one are not traced, and count as executed. Who enters a
-//! function past its front, which compilers never do, meets the handler of SIGTRAP (`signals.rs`). Programs that handle SIGTRAP themselves get
-//! their own code back (`release.rs`). AArch64 has no gates: there breakpoints do it all, and everything is given back where the signal is
-//! blocked (`masks.rs`). All processes of a test share the image, which outlives them: what one has executed costs the next one nothing, and nothing
-//! is lost however a process ends.
+//! For each module of the process it asks the watcher for a *region* of shared memory: where its
+//! functions lie, a byte for each that is to be set when it is executed, and an *image* of the
+//! module's code in which every byte of every function is a breakpoint. It maps the image in the
+//! place of the code. Whatever a function is entered by, and wherever, its byte is set, and its
+//! code is put into the image. So code that was not noted was not executed: it was not there.
+//! Functions have a call of the *gate* at their front (`gate.rs`), which takes no signal; those
+//! that cannot have one are not traced, and count as executed. Who enters a function past its
+//! front, which compilers never do, meets the handler of SIGTRAP (`signals.rs`). Programs that
+//! handle SIGTRAP themselves get their own code back (`release.rs`). AArch64 has no gates: there
+//! breakpoints do it all, and everything is given back where the signal is blocked (`masks.rs`).
+//! All processes of a test share the image, which outlives them: what one has executed costs the
+//! next one nothing, and nothing is lost however a process ends.
 //!
-//! Libraries that are opened later are met in the function that the dynamic loader calls for debuggers, between mapping a
-//! library and running its constructors.
+//! Libraries that are opened later are met in the function that the dynamic loader calls for
+//! debuggers, between mapping a library and running its constructors.
 //!
 //! Built by `build.rs` into a shared library without dependencies, not even on the C library. It is
 //! initialised before all other modules (`-z initfirst`), so that constructors are seen too.
@@ -74,7 +78,8 @@ extern "C" fn start() {
         let given = region::request(core::ptr::null());
         let program = (*debug()).modules;
         if given.region.is_null() {
-            // Nobody watches, or the program is not one that can be traced: neither are its libraries.
+            // Nobody watches, or the program is not one that can be traced: neither are its
+            // libraries.
             return;
         }
         if !is_possible() || !handle_traps(Head::has_illegal_fronts(given.region)) {

@@ -11,7 +11,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 const MOST_MODULES: usize = 1024;
 
-/// A module that was met. The range is empty for those that are not traced, and for those that were closed.
+/// A module that was met. The range is empty for those that are not traced, and for those that were
+/// closed.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Module {
@@ -24,13 +25,16 @@ pub struct Module {
     pub original: *const u8,
 }
 
-const NO_MODULE: Module = Module { link: null(), base: 0, start: 0, end: 0, region: null_mut(), original: null() };
+const NO_MODULE: Module =
+    Module { link: null(), base: 0, start: 0, end: 0, region: null_mut(), original: null() };
 
-/// Each module has its own place in the list as long as the process lives, so that handlers can read it at any time.
+/// Each module has its own place in the list as long as the process lives, so that handlers can
+/// read it at any time.
 pub static mut MODULES: [Module; MOST_MODULES] = [NO_MODULE; MOST_MODULES];
 pub static MODULE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes the list of modules fit the loader's. Asks about the new ones, if there is something to be had.
+/// Makes the list of modules fit the loader's. Asks about the new ones, if there is something to be
+/// had.
 pub unsafe fn meet(asks: bool) {
     // SAFETY: the loader's list is complete whenever this is called, and it is locked.
     unsafe {
@@ -75,7 +79,8 @@ unsafe fn is_listed(sought: *const LinkMap) -> bool {
 unsafe fn is_met(link: *const LinkMap) -> bool {
     let modules = addr_of!(MODULES).cast::<Module>();
     // SAFETY: modules keep their places in the list.
-    (0..MODULE_COUNT.load(Ordering::Acquire)).any(|number| unsafe { (*modules.add(number)).link == link })
+    (0..MODULE_COUNT.load(Ordering::Acquire))
+        .any(|number| unsafe { (*modules.add(number)).link == link })
 }
 
 unsafe fn fail(module: *const Module) {
@@ -119,7 +124,8 @@ pub unsafe fn add(link: *const LinkMap, given: &Given) {
         }
         let module = addr_of_mut!(MODULES).cast::<Module>().add(number);
         *module = Module { link, base: (*link).base, region, ..NO_MODULE };
-        let is_traced = !region.is_null() && IS_ARMED.load(Ordering::Acquire) && prepare(module, given.code);
+        let is_traced =
+            !region.is_null() && IS_ARMED.load(Ordering::Acquire) && prepare(module, given.code);
         MODULE_COUNT.store(number + 1, Ordering::Release);
         let is_shown = is_traced && show(module, given.code);
         if !region.is_null() && !is_shown {
@@ -128,7 +134,8 @@ pub unsafe fn add(link: *const LinkMap, given: &Given) {
     }
 }
 
-/// Puts the code of a module aside, where functions are taken from when they are executed, and prepares for the calls of the gate.
+/// Puts the code of a module aside, where functions are taken from when they are executed, and
+/// prepares for the calls of the gate.
 unsafe fn prepare(module: *mut Module, code: usize) -> bool {
     const MAYMOVE_DONTUNMAP: usize = 5;
     const MAYMOVE_FIXED: usize = 3;
@@ -168,7 +175,8 @@ unsafe fn show(module: *const Module, code: usize) -> bool {
     // SAFETY: the range is that of code that was put aside.
     unsafe {
         let Module { start, end, region, .. } = *module;
-        let place = [start, end - start, READ_EXECUTE, SHARED_FIXED, code, (*region).image as usize];
+        let place =
+            [start, end - start, READ_EXECUTE, SHARED_FIXED, code, (*region).image as usize];
         syscall(call::MMAP, place) == start as isize
     }
 }

@@ -25,7 +25,8 @@ impl Head {
         unsafe { Head::sizes(region).add((*region).count as usize).cast_mut().cast() }
     }
 
-    /// Whether the landing area lies above the code, so that the last byte of fronts is an illegal instruction.
+    /// Whether the landing area lies above the code, so that the last byte of fronts is an illegal
+    /// instruction.
     pub(super) unsafe fn has_illegal_fronts(region: *mut Head) -> bool {
         // SAFETY: the head is mapped.
         unsafe { (*region).landing != 0 && ((*region).distance as i64) > 0 }
@@ -34,7 +35,9 @@ impl Head {
     /// The place and size of a function, by its number.
     pub(super) unsafe fn function(region: *mut Head, number: usize) -> (usize, usize) {
         // SAFETY: the number is less than the region's count.
-        unsafe { (*Head::places(region).add(number) as usize, *Head::sizes(region).add(number) as usize) }
+        unsafe {
+            (*Head::places(region).add(number) as usize, *Head::sizes(region).add(number) as usize)
+        }
     }
 
     /// How long the region is.
@@ -48,7 +51,8 @@ impl Head {
 pub struct Given {
     /// Null if there is nothing.
     pub region: *mut Head,
-    /// The file of the region once more, only to be read: nobody can write to code that is mapped from it.
+    /// The file of the region once more, only to be read: nobody can write to code that is mapped
+    /// from it.
     pub code: usize,
     /// None of the libraries that the loader has opened so far has a region.
     pub is_alone: bool,
@@ -66,7 +70,8 @@ impl Given {
     }
 }
 
-/// Asks the watcher about a module, or about the program if it has no name. It seems to open a file, and gets two.
+/// Asks the watcher about a module, or about the program if it has no name. It seems to open a
+/// file, and gets two.
 pub unsafe fn request(name: *const c_char) -> Given {
     const AT_FDCWD: usize = -100isize as usize;
     const O_PATH: usize = 0o10000000;

@@ -1,7 +1,8 @@
-//! Giving back: where a program could notice the agent, it gets what it would have without. What is then executed unseen counts as executed.
+//! Giving back: where a program could notice the agent, it gets what it would have without. What is
+//! then executed unseen counts as executed.
 //!
-//! Two degrees: all functions, for programs that handle SIGTRAP themselves; pages of its own for a module, where the program changes its
-//! code, or for all, where a debugger comes.
+//! Two degrees: all functions, for programs that handle SIGTRAP themselves; pages of its own for a
+//! module, where the program changes its code, or for all, where a debugger comes.
 
 use super::IS_ARMED;
 use super::modules::{MODULE_COUNT, MODULES, Module};
@@ -14,7 +15,8 @@ use core::sync::atomic::Ordering;
 
 fn for_each_module(act: unsafe fn(*mut Module)) {
     for number in 0..MODULE_COUNT.load(Ordering::Acquire) {
-        // SAFETY: modules keep their places in the list; those that are not traced have an empty range.
+        // SAFETY: modules keep their places in the list; those that are not traced have an empty
+        // range.
         unsafe {
             let module = addr_of_mut!(MODULES).cast::<Module>().add(number);
             if (*module).end > (*module).start {
@@ -40,7 +42,8 @@ pub fn release_everything() {
 /// # Safety
 /// The module has to have a region, and its code has to be put aside.
 unsafe fn restore(module: *mut Module) {
-    // SAFETY: as the caller promises; numbers, places and sizes are those of the region, and lie within image and code.
+    // SAFETY: as the caller promises; numbers, places and sizes are those of the region, and lie
+    // within image and code.
     unsafe {
         let Module { base, start, region, original, .. } = *module;
         (*region).failed = 1;
@@ -58,7 +61,8 @@ unsafe fn restore(module: *mut Module) {
     }
 }
 
-/// Gives a module pages of its own code, which the program may change. All of the module counts as executed. `false` if it cannot be done.
+/// Gives a module pages of its own code, which the program may change. All of the module counts as
+/// executed. `false` if it cannot be done.
 ///
 /// # Safety
 /// The module has to have been shown.
@@ -67,8 +71,8 @@ pub unsafe fn release_module(module: *mut Module) -> bool {
     const READ_EXECUTE: usize = 5;
     const PRIVATE_ANONYMOUS: usize = 0x22;
     const MAYMOVE_FIXED: usize = 3;
-    // SAFETY: the new pages are ours until they are moved, at once, to where the same code lies now. What the gate needs of the module
-    // stays: other threads may be there.
+    // SAFETY: the new pages are ours until they are moved, at once, to where the same code lies
+    // now. What the gate needs of the module stays: other threads may be there.
     unsafe {
         let Module { start, end, region, original, .. } = *module;
         (*region).failed = 1;
@@ -80,7 +84,8 @@ pub unsafe fn release_module(module: *mut Module) -> bool {
         (copy as *mut u8).copy_from_nonoverlapping(original, length);
         changed(copy as usize, length);
         let is_moved = syscall(call::MPROTECT, [copy as usize, length, READ_EXECUTE, 0, 0, 0]) == 0
-            && syscall(call::MREMAP, [copy as usize, length, length, MAYMOVE_FIXED, start, 0]) == start as isize;
+            && syscall(call::MREMAP, [copy as usize, length, length, MAYMOVE_FIXED, start, 0])
+                == start as isize;
         if !is_moved {
             unmap(copy as usize, length);
             return false;
@@ -90,7 +95,8 @@ pub unsafe fn release_module(module: *mut Module) -> bool {
     }
 }
 
-/// Gives all modules pages of their own, which debuggers can write to. The program comes last: by it the watcher sees that it is done.
+/// Gives all modules pages of their own, which debuggers can write to. The program comes last: by
+/// it the watcher sees that it is done.
 pub fn release_to_debugger() {
     IS_ARMED.store(false, Ordering::Release);
     for number in (0..MODULE_COUNT.load(Ordering::Acquire)).rev() {

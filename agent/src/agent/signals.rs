@@ -1,8 +1,11 @@
-//! SIGTRAP: the handler that notes functions which are entered past their gates, or have none (AArch64). SIGILL is handled where the fronts of functions end with an illegal instruction.
+//! SIGTRAP: the handler that notes functions which are entered past their gates, or have none
+//! (AArch64). SIGILL is handled where the fronts of functions end with an illegal instruction.
 
 use super::loader::{CHANGES, CONSISTENT, debug};
 use super::modules::{MODULE_COUNT, MODULES, Module, meet};
-use super::processor::{COUNTER, Code, NEEDS_SIGNALS, PASSED, call, changed, leave, put_back, syscall, unwatched};
+use super::processor::{
+    COUNTER, Code, NEEDS_SIGNALS, PASSED, call, changed, leave, put_back, syscall, unwatched,
+};
 use super::region::find;
 use super::release::{release_module, release_to_debugger};
 use crate::protocol::{BREAKPOINT, FRONT_ABOVE, Head, SHOW_CODE};
@@ -45,9 +48,11 @@ pub fn is_ours(signal: c_int) -> bool {
 fn set_action(signal: c_int, handler: usize, flags: u64) -> bool {
     let restorer = tasting_return as *const () as usize;
     let action = KernelAction { handler, flags: flags | SA_RESTORER, restorer, mask: !TRAP };
-    // SAFETY: the kernel reads a struct that lives through the call. These signals never interrupt calls: the watcher has no use for
-    // knowing of their handlers.
-    unsafe { unwatched(call::SIGACTION, [signal as usize, addr_of!(action) as usize, 0, 8, 0, 0]) == 0 }
+    // SAFETY: the kernel reads a struct that lives through the call. These signals never interrupt
+    // calls: the watcher has no use for knowing of their handlers.
+    unsafe {
+        unwatched(call::SIGACTION, [signal as usize, addr_of!(action) as usize, 0, 8, 0, 0]) == 0
+    }
 }
 
 /// Whether a signal's action is the default one, and whether the signal is let through.
@@ -56,13 +61,17 @@ fn state(signal: c_int) -> (bool, bool) {
     let mut blocked = u64::MAX;
     // SAFETY: the kernel writes to two locals that live through the calls.
     unsafe {
-        syscall(call::SIGACTION, [signal as usize, null::<u8>() as usize, addr_of_mut!(action) as usize, 8, 0, 0]);
+        syscall(
+            call::SIGACTION,
+            [signal as usize, null::<u8>() as usize, addr_of_mut!(action) as usize, 8, 0, 0],
+        );
         syscall(call::SIGPROCMASK, [0, 0, addr_of_mut!(blocked) as usize, 8, 0, 0]);
     }
     (action.handler == SIG_DFL, blocked & 1 << (signal - 1) == 0)
 }
 
-/// Installs the handler. Where the signal is ignored or blocked, by whoever started us, it stays so, and gates do without.
+/// Installs the handler. Where the signal is ignored or blocked, by whoever started us, it stays
+/// so, and gates do without.
 pub fn handle_traps(has_illegal_fronts: bool) -> bool {
     const FLAGS: u64 = SA_SIGINFO | SA_NODEFER | SA_RESTART;
     let handler = trapped as *const () as usize;
@@ -72,7 +81,8 @@ pub fn handle_traps(has_illegal_fronts: bool) -> bool {
     }
     let is_handled = is_default && set_action(SIGTRAP, handler, FLAGS);
     IS_HANDLING.store(is_handled, Ordering::Release);
-    let is_handled_too = has_illegal_fronts && state(SIGILL).0 && set_action(SIGILL, handler, FLAGS);
+    let is_handled_too =
+        has_illegal_fronts && state(SIGILL).0 && set_action(SIGILL, handler, FLAGS);
     IS_HANDLING_ILLEGAL.store(is_handled_too, Ordering::Release);
     is_handled || !is_default
 }
@@ -122,12 +132,14 @@ unsafe extern "C" fn trapped(signal: c_int, information: *const c_int, context: 
     }
 }
 
-/// Notes that a function is executed, and puts its code back. `false` if there is none, or a breakpoint of the program's own.
+/// Notes that a function is executed, and puts its code back. `false` if there is none, or a
+/// breakpoint of the program's own.
 unsafe fn note(at: usize) -> bool {
     let count = MODULE_COUNT.load(Ordering::Acquire);
     let modules = addr_of_mut!(MODULES).cast::<Module>();
     for number in 0..count {
-        // SAFETY: modules keep their places in the list; what a region says of places and sizes was checked when it was made.
+        // SAFETY: modules keep their places in the list; what a region says of places and sizes was
+        // checked when it was made.
         unsafe {
             let module = modules.add(number);
             let end = addr_of!((*module).end).read_volatile();
@@ -143,20 +155,24 @@ unsafe fn note(at: usize) -> bool {
             changed(base + place, size);
             let code = original.add(at - start).cast::<Code>().read_unaligned();
             // If it does not come back, the program has put other pages in the place of the image.
-            return code != BREAKPOINT && ((at as *const Code).read_volatile() == code || release_module(module));
+            return code != BREAKPOINT
+                && ((at as *const Code).read_volatile() == code || release_module(module));
         }
     }
     false
 }
 
-/// Whether what lies at a place is the last byte of a front that is there no more when the function has been executed.
+/// Whether what lies at a place is the last byte of a front that is there no more when the function
+/// has been executed.
 fn is_end_of_front(at: usize) -> bool {
     let modules = addr_of!(MODULES).cast::<Module>();
     (0..MODULE_COUNT.load(Ordering::Acquire)).any(|number| {
         // SAFETY: modules keep their places in the list, and what is read is in a module's code.
         unsafe {
             let Module { start, end, .. } = *modules.add(number);
-            at >= start + 4 && at < end && ((at - 4) as *const [u8; 5]).read_volatile() == FRONT_ABOVE
+            at >= start + 4
+                && at < end
+                && ((at - 4) as *const [u8; 5]).read_volatile() == FRONT_ABOVE
         }
     })
 }

@@ -1,7 +1,8 @@
-//! The functions that the agent stands before: those of the same name in the libraries behind it. `dlsym` would find them too, but
-//! not every C library has it, and it takes locks and memory.
+//! The functions that the agent stands before: those of the same name in the libraries behind it.
+//! `dlsym` would find them too, but not every C library has it, and it takes locks and memory.
 //!
-//! In: a name. Out: the address of the next function of that name, in the order in which the loader has mapped the libraries.
+//! In: a name. Out: the address of the next function of that name, in the order in which the loader
+//! has mapped the libraries.
 
 use super::loader::{LinkMap, debug};
 use core::ffi::c_void;
@@ -37,7 +38,8 @@ struct Tables {
 
 /// The function of this name in the first module behind our own that has one; 0 if there is none.
 pub fn next(name: &[u8]) -> usize {
-    // SAFETY: the list is the loader's, which adds modules to its end and takes none of the first ones away.
+    // SAFETY: the list is the loader's, which adds modules to its end and takes none of the first
+    // ones away.
     unsafe {
         if debug().is_null() {
             return 0;
@@ -66,11 +68,13 @@ impl Tables {
         // SAFETY: a dynamic section is a list of pairs that ends with a zero.
         unsafe {
             let base = (*link).base;
-            let mut tables = Tables { base, names: null(), symbols: null(), hashes: null(), versions: null() };
+            let mut tables =
+                Tables { base, names: null(), symbols: null(), hashes: null(), versions: null() };
             let mut entry = (*link).dynamic.cast::<[usize; 2]>();
             while !entry.is_null() && (*entry)[0] != 0 {
                 let [tag, value] = *entry;
-                // Loaders put addresses in the place of offsets, unless the section cannot be written to.
+                // Loaders put addresses in the place of offsets, unless the section cannot be
+                // written to.
                 let address = if value < base { base + value } else { value };
                 match tag {
                     STRTAB => tables.names = address as *const u8,
@@ -90,8 +94,11 @@ impl Tables {
         if self.hashes.is_null() || self.symbols.is_null() || self.names.is_null() {
             return 0;
         }
-        let hash = name.iter().fold(5381u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
-        // SAFETY: the table has four numbers, a filter, the first symbol of each bucket, and the hash of each symbol, of which the last of a bucket is odd.
+        let hash = name
+            .iter()
+            .fold(5381u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        // SAFETY: the table has four numbers, a filter, the first symbol of each bucket, and the
+        // hash of each symbol, of which the last of a bucket is odd.
         unsafe {
             let [buckets, first, filter] = [0, 1, 2].map(|index| *self.hashes.add(index) as usize);
             if buckets == 0 {
@@ -123,7 +130,8 @@ impl Tables {
             let symbol = &*self.symbols.add(index);
             let text = self.names.add(symbol.name as usize);
             let is_old = !self.versions.is_null() && *self.versions.add(index) & HIDDEN != 0;
-            let is_named = (0..name.len()).all(|at| *text.add(at) == name[at]) && *text.add(name.len()) == 0;
+            let is_named =
+                (0..name.len()).all(|at| *text.add(at) == name[at]) && *text.add(name.len()) == 0;
             is_named && !is_old && symbol.section != 0 && symbol.info & 0xf == FUNCTION
         }
     }

@@ -1,5 +1,6 @@
-//! What depends on where things lie, or on what the optimiser does: registries in the order of addresses, tables in sections that
-//! are walked from one member to the next, lines that are told, constants that are known after inlining, contraction.
+//! What depends on where things lie, or on what the optimiser does: registries in the order of
+//! addresses, tables in sections that are walked from one member to the next, lines that are told,
+//! constants that are known after inlining, contraction.
 
 use super::c::Draft;
 use super::c_features::{Feature, other};
@@ -66,8 +67,9 @@ fn functions_by_address(draft: &mut Draft, dice: &mut Dice, unit: usize) {
         if linkage.is_empty() {
             draft.declare_only(&name);
         }
-        draft.units[unit] +=
-            &format!("{linkage}unsigned {name}(unsigned a, unsigned b) {{ return a * {number}u + b; }}\n");
+        draft.units[unit] += &format!(
+            "{linkage}unsigned {name}(unsigned a, unsigned b) {{ return a * {number}u + b; }}\n"
+        );
         names.push(name);
     }
     let name = draft.name("handlers");
@@ -116,8 +118,9 @@ fn told_lines(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 /// Whether an argument is a constant is known after inlining, or never.
 fn known_constant(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (ask, name) = (draft.name("known"), draft.name("asks"));
-    let body: String =
-        (0..dice.between(0, 6)).map(|_| format!("    note(\"{ask}\", x + {});\n", dice.below(99))).collect();
+    let body: String = (0..dice.between(0, 6))
+        .map(|_| format!("    note(\"{ask}\", x + {});\n", dice.below(99)))
+        .collect();
     draft.units[unit] += &format!(
         "static unsigned {ask}(unsigned x)\n{{\n{body}    return __builtin_constant_p(x) ? x + {}u : x * 3u;\n}}\nunsigned {name}(unsigned a, unsigned b) {{ return {ask}({}) + a * b; }}\n\n",
         dice.below(99),

@@ -1,5 +1,6 @@
-//! Programs in C: several units full of small functions that call each other over files, most of them reached from `main`,
-//! most of those executed; and features of the compiler and linker in between.
+//! Programs in C: several units full of small functions that call each other over files, most of
+//! them reached from `main`, most of those executed; and features of the compiler and linker in
+//! between.
 
 use super::expression::{self, Scope};
 use super::{address_features, c_features};
@@ -53,7 +54,12 @@ impl Draft {
         }
         self.main.clear();
         let argument = Some(char::from(b'a' + self.tests.len() as u8).to_string());
-        self.tests.push(Test { argument, entry: Some(entry), mark, alike: std::mem::take(&mut self.functions) });
+        self.tests.push(Test {
+            argument,
+            entry: Some(entry),
+            mark,
+            alike: std::mem::take(&mut self.functions),
+        });
     }
 
     /// Makes a function known to all units, which do not call it of their own accord.
@@ -114,32 +120,51 @@ impl Draft {
     /// A static function.
     fn helper(&mut self, dice: &mut Dice, unit: usize) -> String {
         let name = self.name("helper");
-        let mut scope =
-            Scope { read: vec!["p".to_owned(), "q".to_owned()], written: vec!["p".to_owned()], callees: &[], calls: 0 };
+        let mut scope = Scope {
+            read: vec!["p".to_owned(), "q".to_owned()],
+            written: vec!["p".to_owned()],
+            callees: &[],
+            calls: 0,
+        };
         let body = expression::statements(dice, &mut scope, 1, "    ");
         let result = expression::expression(dice, &mut scope, 2);
-        self.units[unit] +=
-            &format!("static unsigned {name}(unsigned p, unsigned q)\n{{\n{body}    return {result} + p;\n}}\n\n");
+        self.units[unit] += &format!(
+            "static unsigned {name}(unsigned p, unsigned q)\n{{\n{body}    return {result} + p;\n}}\n\n"
+        );
         name
     }
 
     /// The unit with `main`, and the rest of the program.
-    pub fn finish(mut self, dice: &mut Dice, sort: &'static str, language: Language, flags: &[&str]) -> Program {
-        let (linkage, ending) = if language == Language::Cxx { ("extern \"C\" ", "cc") } else { ("", "c") };
-        // Called through a pointer that nobody can see through: inside of `main` a test would be a part of all others, and its
-        // mutations would change what they execute.
+    pub fn finish(
+        mut self,
+        dice: &mut Dice,
+        sort: &'static str,
+        language: Language,
+        flags: &[&str],
+    ) -> Program {
+        let (linkage, ending) =
+            if language == Language::Cxx { ("extern \"C\" ", "cc") } else { ("", "c") };
+        // Called through a pointer that nobody can see through: inside of `main` a test would be a
+        // part of all others, and its mutations would change what they execute.
         let mut main = format!(
             "unsigned lab_fuel = 100000;\n{linkage}void note(const char *what, unsigned value)\n{{\n    TICK;\n    printf(\"%s %u\\n\", what, value);\n}}\n\nint main(int count, char **words)\n{{\n    int (*volatile test)(int) = 0;\n    switch (count > 1 ? words[1][0] : 0) {{\n"
         );
         for Test { argument, entry, .. } in &self.tests {
-            let (argument, entry) = (argument.as_deref().unwrap_or_default(), entry.as_deref().unwrap_or_default());
+            let (argument, entry) =
+                (argument.as_deref().unwrap_or_default(), entry.as_deref().unwrap_or_default());
             main += &format!("    case '{argument}': test = {entry}; break;\n");
         }
         main += "    }\n    return test ? test(count) : 9;\n}\n";
         self.finished[0].push(Segment { owner: None, text: main });
         let places = super::places(dice, self.finished.len());
         let unit = |(index, (mut segments, place)): (usize, (Vec<Segment>, Place))| {
-            segments.insert(0, Segment { owner: None, text: "#include \"lab.h\"\n#include \"knobs.h\"\n".to_owned() });
+            segments.insert(
+                0,
+                Segment {
+                    owner: None,
+                    text: "#include \"lab.h\"\n#include \"knobs.h\"\n".to_owned(),
+                },
+            );
             Unit { name: format!("u{index}.{ending}"), segments, place }
         };
         Program {

@@ -1,5 +1,6 @@
-//! What compilers and linkers do besides compiling functions: tables, weak choices, constructors, threads' variables, sets,
-//! aliases and the like. Each puts something into a unit and lets `main` use it.
+//! What compilers and linkers do besides compiling functions: tables, weak choices, constructors,
+//! threads' variables, sets, aliases and the like. Each puts something into a unit and lets `main`
+//! use it.
 
 use super::c::Draft;
 use super::expression::constant;
@@ -37,8 +38,16 @@ pub const ALL: [Feature; 26] = [
 ];
 
 /// Those that C++ has too.
-pub const IN_CXX: [Feature; 8] =
-    [table_of_functions, clique, weak_default, weak_twice, constructor, static_local, zeroed_twins, text];
+pub const IN_CXX: [Feature; 8] = [
+    table_of_functions,
+    clique,
+    weak_default,
+    weak_twice,
+    constructor,
+    static_local,
+    zeroed_twins,
+    text,
+];
 
 /// Another unit than this one.
 pub fn other(draft: &Draft, dice: &mut Dice, unit: usize) -> usize {
@@ -83,7 +92,13 @@ fn table_of_items(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (table, name, count) = (draft.name("items"), draft.name("weigh"), dice.between(2, 5));
     let rows: Vec<String> = (0..count)
         .map(|_| {
-            format!("{{{}, {}, {}, \"label{}\"}}", dice.below(500), dice.below(90), dice.below(200), dice.below(50))
+            format!(
+                "{{{}, {}, {}, \"label{}\"}}",
+                dice.below(500),
+                dice.below(90),
+                dice.below(200),
+                dice.below(50)
+            )
         })
         .collect();
     let constness = dice.pick(&["static const ", "static ", "const ", ""]);
@@ -137,8 +152,10 @@ fn weak_default(draft: &mut Draft, dice: &mut Dice, unit: usize) {
         dice.below(99)
     );
     if dice.percent(60) {
-        draft.units[strong] +=
-            &format!("unsigned {name}(unsigned a, unsigned b) {{ return a ^ b + {}u; }}\n", dice.below(99));
+        draft.units[strong] += &format!(
+            "unsigned {name}(unsigned a, unsigned b) {{ return a ^ b + {}u; }}\n",
+            dice.below(99)
+        );
     }
     draft.declare(&name);
     draft.call(dice, &name);
@@ -165,10 +182,13 @@ fn weak_missing(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (name, asking) = (draft.name("maybe"), draft.name("ask"));
     if dice.percent(50) {
         let home = other(draft, dice, unit);
-        draft.units[home] +=
-            &format!("unsigned {name}(unsigned a, unsigned b) {{ return a - b * {}u; }}\n", dice.below(99));
+        draft.units[home] += &format!(
+            "unsigned {name}(unsigned a, unsigned b) {{ return a - b * {}u; }}\n",
+            dice.below(99)
+        );
     }
-    draft.declarations += &format!("__attribute__((weak)) unsigned {name}(unsigned a, unsigned b);\n");
+    draft.declarations +=
+        &format!("__attribute__((weak)) unsigned {name}(unsigned a, unsigned b);\n");
     draft.units[unit] += &format!(
         "unsigned {asking}(unsigned a, unsigned b) {{ return {name} ? {name}(a, b) : a + {}; }}\n",
         dice.below(99)
@@ -183,7 +203,8 @@ fn constructor(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     draft.declarations += &format!("extern unsigned {order};\n");
     for home in [unit, other(draft, dice, unit)] {
         let (name, number) = (draft.name("first"), dice.between(2, 40));
-        let priority = if dice.percent(40) { format!("({})", dice.between(200, 210)) } else { String::new() };
+        let priority =
+            if dice.percent(40) { format!("({})", dice.between(200, 210)) } else { String::new() };
         draft.units[home] += &format!(
             "__attribute__((constructor{priority})) static void {name}(void) {{ {order} = {order} * {number}u + {}; }}\n",
             dice.below(9)
@@ -232,7 +253,8 @@ fn static_local(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 
 /// Two things of the same content: which one is used counts.
 fn zeroed_twins(draft: &mut Draft, dice: &mut Dice, unit: usize) {
-    let (one, two, up, name) = (draft.name("twin"), draft.name("twin"), draft.name("up"), draft.name("twins"));
+    let (one, two, up, name) =
+        (draft.name("twin"), draft.name("twin"), draft.name("up"), draft.name("twins"));
     let storage = dice.pick(&["static ", ""]);
     draft.units[unit] += &format!(
         "{storage}unsigned {one}, {two};\nstatic void {up}(unsigned *which, unsigned by) {{ *which += by; }}\nunsigned {name}(unsigned a, unsigned b)\n{{\n    {up}(&{one}, a);\n    {up}(&{two}, b + {});\n    {one}++;\n    return {one} * 7u + {two};\n}}\n\n",
@@ -244,7 +266,8 @@ fn zeroed_twins(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 
 fn text(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (list, name) = (draft.name("words"), draft.name("say"));
-    let words: Vec<String> = (0..3).map(|_| format!("\"word{} of {}\"", dice.below(9), dice.below(30))).collect();
+    let words: Vec<String> =
+        (0..3).map(|_| format!("\"word{} of {}\"", dice.below(9), dice.below(30))).collect();
     draft.units[unit] += &format!(
         "static const char *{list}[] = {{{}, TITLE}};\nstatic char {list}_own[] = \"own text {}\";\nunsigned {name}(unsigned a, unsigned b)\n{{\n    const char *word = {list}[a % 4u];\n    unsigned sum = b;\n    for (unsigned i = 0; word[i]; i++) {{\n        TICK;\n        sum = MIX(sum, (unsigned)word[i]);\n    }}\n    {list}_own[b % 6u] += 1;\n    printf(\"say %s, %s {}\\n\", word, {list}_own);\n    return sum;\n}}\n\n",
         words.join(", "),
@@ -270,14 +293,17 @@ fn floats(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     draft.call(dice, &name);
 }
 
-/// Members of a section of the programmer's own, from two units, found between its start and its end.
+/// Members of a section of the programmer's own, from two units, found between its start and its
+/// end.
 fn set(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let set = draft.name("set");
     for home in [unit, other(draft, dice, unit)] {
         for _ in 0..dice.between(1, 2) {
             let member = draft.name("member");
-            draft.units[home] +=
-                &format!("__attribute__((section(\"{set}\"), used)) static unsigned {member} = {};\n", dice.below(999));
+            draft.units[home] += &format!(
+                "__attribute__((section(\"{set}\"), used)) static unsigned {member} = {};\n",
+                dice.below(999)
+            );
         }
     }
     // Whoever walks over the set is in one module with the members; a library has a set of its own.
@@ -385,8 +411,10 @@ fn signal_handler(draft: &mut Draft, dice: &mut Dice, unit: usize) {
 fn child(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let (work, name) = (draft.name("work"), draft.name("fork"));
     let home = other(draft, dice, unit);
-    draft.units[home] +=
-        &format!("unsigned {work}(unsigned a, unsigned b) {{ return MIX(a, b * {}u) % 200u; }}\n", dice.between(2, 99));
+    draft.units[home] += &format!(
+        "unsigned {work}(unsigned a, unsigned b) {{ return MIX(a, b * {}u) % 200u; }}\n",
+        dice.between(2, 99)
+    );
     draft.declare(&work);
     draft.units[unit] += &format!(
         "unsigned {name}(unsigned a, unsigned b)\n{{\n    int status = 0;\n    int child = fork();\n    if (child == 0) _exit((int)({work}(a, b) & 127u));\n    waitpid(child, &status, 0);\n    return (unsigned)status + a * {}u;\n}}\n\n",
@@ -394,7 +422,8 @@ fn child(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     );
     // A program that calls itself by chance would fork for ever; only the test calls it.
     draft.declare_only(&name);
-    draft.main += &format!("    note(\"{name}\", {name}({}, {}));\n", dice.below(99), dice.below(99));
+    draft.main +=
+        &format!("    note(\"{name}\", {name}({}, {}));\n", dice.below(99), dice.below(99));
 }
 
 fn thread(draft: &mut Draft, dice: &mut Dice, unit: usize) {
@@ -405,5 +434,6 @@ fn thread(draft: &mut Draft, dice: &mut Dice, unit: usize) {
         dice.between(2, 9)
     );
     draft.declare_only(&name);
-    draft.main += &format!("    note(\"{name}\", {name}({}, {}));\n", dice.below(99), dice.below(99));
+    draft.main +=
+        &format!("    note(\"{name}\", {name}({}, {}));\n", dice.below(99), dice.below(99));
 }

@@ -1,5 +1,5 @@
-//! Programs of csmith, which makes one file with everything static: split over several files, with a header of all that they
-//! share.
+//! Programs of csmith, which makes one file with everything static: split over several files, with
+//! a header of all that they share.
 
 use crate::dice::Dice;
 use crate::process;
@@ -22,10 +22,12 @@ const OPTIONS: [&str; 11] = [
     "3",
 ];
 
-/// A split program; `None` if csmith is not there, takes too long, or writes what is not understood.
+/// A split program; `None` if csmith is not there, takes too long, or writes what is not
+/// understood.
 pub fn program(dice: &mut Dice, scratch: &Path) -> Option<Program> {
     // Programs that do next to nothing teach nothing.
-    let parts = (0..5).find_map(|_| parts(dice, scratch).filter(|parts| parts.functions.len() >= 2))?;
+    let parts =
+        (0..5).find_map(|_| parts(dice, scratch).filter(|parts| parts.functions.len() >= 2))?;
     Some(split(dice, parts))
 }
 
@@ -33,7 +35,9 @@ fn parts(dice: &mut Dice, scratch: &Path) -> Option<Parts> {
     let seed = dice.number() % 1_000_000_000;
     let mut command = Command::new("csmith");
     command.args(OPTIONS).arg("--seed").arg(seed.to_string()).current_dir(scratch);
-    let made = process::run(&mut command, scratch, Duration::from_secs(10)).ok().filter(process::Ended::is_good)?;
+    let made = process::run(&mut command, scratch, Duration::from_secs(10))
+        .ok()
+        .filter(process::Ended::is_good)?;
     Parts::of(&made.text())
 }
 
@@ -53,7 +57,9 @@ impl Parts {
         let mut parts = Parts::default();
         let mut lines = text.lines().peekable();
         while let Some(line) = lines.next() {
-            let own = line.strip_prefix("static ").map(|line| line.strip_prefix("inline ").unwrap_or(line));
+            let own = line
+                .strip_prefix("static ")
+                .map(|line| line.strip_prefix("inline ").unwrap_or(line));
             match own {
                 None if line.starts_with("int main") => {
                     parts.main = body(line, &mut lines);
@@ -64,13 +70,19 @@ impl Parts {
                 Some(line) if lines.peek().is_some_and(|next| next.trim_end() == "{") => {
                     parts.functions.push(body(line, &mut lines));
                 }
-                Some(line) if line.contains("func_") && line.trim_end().ends_with(");") && !line.contains('=') => {
+                Some(line)
+                    if line.contains("func_")
+                        && line.trim_end().ends_with(");")
+                        && !line.contains('=') =>
+                {
                     parts.prototypes.push(line.to_owned());
                 }
                 Some(line) => parts.variables.push(line.to_owned()),
             }
         }
-        (!parts.main.is_empty() && parts.variables.iter().all(|line| line.trim_end().ends_with(';'))).then_some(parts)
+        (!parts.main.is_empty()
+            && parts.variables.iter().all(|line| line.trim_end().ends_with(';')))
+        .then_some(parts)
     }
 }
 

@@ -1,5 +1,6 @@
-//! What only C++ has: virtual functions and bases, exceptions, lambdas, templates, inline variables, initialisation at the
-//! start of the program. What headers define is in several units, and the linker takes one of them.
+//! What only C++ has: virtual functions and bases, exceptions, lambdas, templates, inline
+//! variables, initialisation at the start of the program. What headers define is in several units,
+//! and the linker takes one of them.
 
 use super::c::Draft;
 use super::c_features::{Feature, other};
@@ -141,7 +142,8 @@ fn templates(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     }
 }
 
-/// Two units define the same inline function differently, which nobody may do and many do: the first one is taken.
+/// Two units define the same inline function differently, which nobody may do and many do: the
+/// first one is taken.
 fn comdat_choice(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     let chosen = draft.name("chosen");
     for home in [unit, other(draft, dice, unit)] {
@@ -200,8 +202,9 @@ fn initialisers(draft: &mut Draft, dice: &mut Dice, unit: usize) {
     // Only this test is to hear of the ends: a mutation counts once.
     draft.main += &format!("    {order}_armed = 1;\n");
     let name = draft.name("started");
-    draft.units[elsewhere] +=
-        &format!("unsigned {name}(unsigned a, unsigned b) {{ return {order}_sum * a + {order}_late + b; }}\n");
+    draft.units[elsewhere] += &format!(
+        "unsigned {name}(unsigned a, unsigned b) {{ return {order}_sum * a + {order}_late + b; }}\n"
+    );
     draft.declare(&name);
     draft.call(dice, &name);
 }

@@ -1,11 +1,13 @@
-//! Random expressions and statements over unsigned numbers, in the part of C that C++ shares. Divisors are never zero and
-//! shifts never too wide, so that the program as it is made is a sound one; mutations may change that.
+//! Random expressions and statements over unsigned numbers, in the part of C that C++ shares.
+//! Divisors are never zero and shifts never too wide, so that the program as it is made is a sound
+//! one; mutations may change that.
 
 use crate::dice::Dice;
 
 const OPERATORS: [&str; 6] = ["+", "-", "*", "^", "|", "&"];
 const COMPARISONS: [&str; 6] = ["<", "<=", ">", ">=", "==", "!="];
-const CASTS: [&str; 6] = ["unsigned char", "short", "signed char", "unsigned short", "int", "unsigned"];
+const CASTS: [&str; 6] =
+    ["unsigned char", "short", "signed char", "unsigned short", "int", "unsigned"];
 
 /// What statements may use.
 pub struct Scope<'s> {
@@ -45,16 +47,28 @@ pub fn expression(dice: &mut Dice, scope: &mut Scope, depth: usize) -> String {
             expression(dice, scope, depth - 1),
             expression(dice, scope, depth - 1)
         ),
-        6 => format!("MIX({}, {})", expression(dice, scope, depth - 1), expression(dice, scope, depth - 1)),
+        6 => format!(
+            "MIX({}, {})",
+            expression(dice, scope, depth - 1),
+            expression(dice, scope, depth - 1)
+        ),
         7 if scope.calls > 0 && !scope.callees.is_empty() => {
             scope.calls -= 1;
             let callee = dice.pick(scope.callees).clone();
-            format!("{callee}({}, {})", expression(dice, scope, depth - 1), expression(dice, scope, depth - 1))
+            format!(
+                "{callee}({}, {})",
+                expression(dice, scope, depth - 1),
+                expression(dice, scope, depth - 1)
+            )
         }
         8 => format!("lab_turn({}, {})", expression(dice, scope, depth - 1), dice.between(1, 31)),
         _ => {
             let operator = dice.pick(&OPERATORS);
-            format!("({} {operator} {})", expression(dice, scope, depth - 1), expression(dice, scope, depth - 1))
+            format!(
+                "({} {operator} {})",
+                expression(dice, scope, depth - 1),
+                expression(dice, scope, depth - 1)
+            )
         }
     }
 }
@@ -84,7 +98,10 @@ fn statement(dice: &mut Dice, scope: &mut Scope, indent: &str) -> String {
         3 | 4 => format!("{indent}{target} = {};\n", expression(dice, scope, 3)),
         5 => {
             let (then, other) = (statement(dice, scope, &deeper), statement(dice, scope, &deeper));
-            format!("{indent}if ({}) {{\n{then}{indent}}} else {{\n{other}{indent}}}\n", condition(dice, scope))
+            format!(
+                "{indent}if ({}) {{\n{then}{indent}}} else {{\n{other}{indent}}}\n",
+                condition(dice, scope)
+            )
         }
         6 => {
             let (variable, end) = (format!("i{}", indent.len()), dice.between(2, 6));
@@ -116,11 +133,13 @@ fn switch(dice: &mut Dice, scope: &mut Scope, indent: &str) -> String {
     let mut text = format!("{indent}switch ({} % {}u) {{\n", expression(dice, scope, 1), cases + 1);
     for case in 0..cases {
         let target = dice.pick(&scope.written).clone();
-        text += &format!("{indent}case {case}:\n{deeper}{target} += {};\n", expression(dice, scope, 1));
+        text +=
+            &format!("{indent}case {case}:\n{deeper}{target} += {};\n", expression(dice, scope, 1));
         if dice.percent(80) {
             text += &format!("{deeper}break;\n");
         }
     }
-    text += &format!("{indent}default:\n{deeper}note(\"other\", {});\n{indent}}}\n", scope.written[0]);
+    text +=
+        &format!("{indent}default:\n{deeper}note(\"other\", {});\n{indent}}}\n", scope.written[0]);
     text
 }

@@ -22,8 +22,8 @@ pub struct Token {
 }
 
 const SIGNS: [&str; 26] = [
-    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "|=",
-    "&=", "++", "--", "->", "::", "##", ".*", "?:",
+    "<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=",
+    "%=", "^=", "|=", "&=", "++", "--", "->", "::", "##", ".*", "?:",
 ];
 
 /// The tokens of a text; comments and spaces lie between them.
@@ -66,7 +66,10 @@ pub fn tokens(text: &str) -> Vec<Token> {
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-                at += sign.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |sign| sign.len());
+                at += sign.map_or_else(
+                    || rest.chars().next().map_or(1, char::len_utf8),
+                    |sign| sign.len(),
+                );
                 Kind::Sign
             }
         };
@@ -97,7 +100,8 @@ mod tests {
     #[test]
     fn tokens_are_what_a_reader_would_say() {
         let text = "#include \"a.h\"\nint f(int a) { /* no */ return a<<=1u ? 'x' : \"q\\\"r\"[0]; } // end";
-        let found: Vec<&str> = tokens(text).iter().map(|token| &text[token.range.clone()]).collect();
+        let found: Vec<&str> =
+            tokens(text).iter().map(|token| &text[token.range.clone()]).collect();
         let expected = [
             "#include \"a.h\"",
             "int",
@@ -122,6 +126,9 @@ mod tests {
             "}",
         ];
         assert_eq!(found, expected);
-        assert_eq!(tokens("a { b } c").iter().map(|token| token.depth).collect::<Vec<_>>(), [0, 0, 1, 0, 0]);
+        assert_eq!(
+            tokens("a { b } c").iter().map(|token| token.depth).collect::<Vec<_>>(),
+            [0, 0, 1, 0, 0]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Mutations: one random small change of a program's text, of the order of its link, or of the options it is built with.
+//! Mutations: one random small change of a program's text, of the order of its link, or of the
+//! options it is built with.
 
 mod layout_sites;
 pub mod lexer;
@@ -113,7 +114,9 @@ pub fn step(dice: &mut Dice, program: &Program) -> Option<Step> {
 fn mutation(dice: &mut Dice, program: &Program, owner: usize) -> Option<Mutation> {
     let mut places = Vec::new();
     for (unit, segments) in program.units.iter().map(|unit| &unit.segments).enumerate() {
-        for (segment, content) in segments.iter().enumerate().filter(|(_, content)| content.owner == Some(owner)) {
+        for (segment, content) in
+            segments.iter().enumerate().filter(|(_, content)| content.owner == Some(owner))
+        {
             places.extend(std::iter::repeat_n((unit, segment), content.text.len().div_ceil(64)));
         }
     }
@@ -158,7 +161,8 @@ fn order(dice: &mut Dice, program: &Program) -> Option<Step> {
     if dice.percent(50) {
         let (one, other) = (dice.below(order.len()), dice.below(order.len()));
         order.swap(one, other);
-        return (order != given).then_some(Step::Whole { kind: "objects exchanged", change: Change::Order(order) });
+        return (order != given)
+            .then_some(Step::Whole { kind: "objects exchanged", change: Change::Order(order) });
     }
     dice.shuffle(&mut order);
     (order != given).then_some(Step::Whole { kind: "link order", change: Change::Order(order) })
@@ -197,18 +201,29 @@ fn compiler_options(dice: &mut Dice, program: &Program) -> Step {
     if dice.percent(20) {
         return Step::Whole { kind: "wrapper", change: Change::Wrapper(flags) };
     }
-    Step::Whole { kind: "option", change: Change::Options { index: dice.below(program.units.len()), flags } }
+    Step::Whole {
+        kind: "option",
+        change: Change::Options { index: dice.below(program.units.len()), flags },
+    }
 }
 
 fn link_options(dice: &mut Dice, program: &Program) -> Step {
-    let mut choices: Vec<Vec<String>> =
-        ["-Wl,-z,now", "-Wl,-z,norelro", "-rdynamic", "-Wl,-Bsymbolic", "-s", "-no-pie", "-Wl,--gc-sections"]
-            .map(|option| vec![option.to_owned()])
-            .to_vec();
+    let mut choices: Vec<Vec<String>> = [
+        "-Wl,-z,now",
+        "-Wl,-z,norelro",
+        "-rdynamic",
+        "-Wl,-Bsymbolic",
+        "-s",
+        "-no-pie",
+        "-Wl,--gc-sections",
+    ]
+    .map(|option| vec![option.to_owned()])
+    .to_vec();
     let alike = &dice.pick(&program.tests).alike;
     if alike.len() > 1 {
         let [one, other] = [dice.pick(alike), dice.pick(alike)];
-        choices.push(vec![format!("-Wl,--wrap={one}"), format!("-Wl,--defsym=__wrap_{one}={other}")]);
+        choices
+            .push(vec![format!("-Wl,--wrap={one}"), format!("-Wl,--defsym=__wrap_{one}={other}")]);
         choices.push(vec![format!("-Wl,--defsym={one}={other}")]);
     }
     if program.has(Place::Library) {

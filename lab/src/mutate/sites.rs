@@ -13,13 +13,23 @@ pub struct Source<'s> {
     alike: &'s [String],
 }
 
-const TYPE_WORDS: [&str; 9] = ["unsigned", "int", "short", "char", "long", "float", "double", "signed", "auto"];
-const NUMBER_TYPES: [&str; 8] =
-    ["unsigned char", "short", "signed char", "unsigned short", "int", "unsigned", "long", "unsigned long"];
+const TYPE_WORDS: [&str; 9] =
+    ["unsigned", "int", "short", "char", "long", "float", "double", "signed", "auto"];
+const NUMBER_TYPES: [&str; 8] = [
+    "unsigned char",
+    "short",
+    "signed char",
+    "unsigned short",
+    "int",
+    "unsigned",
+    "long",
+    "unsigned long",
+];
 /// What a statement that can be left out does not start with.
 const KEPT: [&str; 22] = [
-    "return", "case", "default", "break", "goto", "if", "else", "for", "while", "do", "switch", "static", "struct",
-    "const", "union", "throw", "try", "catch", "using", "typedef", "extern", "TICK",
+    "return", "case", "default", "break", "goto", "if", "else", "for", "while", "do", "switch",
+    "static", "struct", "const", "union", "throw", "try", "catch", "using", "typedef", "extern",
+    "TICK",
 ];
 
 impl<'s> Source<'s> {
@@ -117,14 +127,17 @@ impl<'s> Source<'s> {
         let mut found = Vec::new();
         let mut at = 0;
         while at < self.tokens.len() {
-            let is_start = at > 0 && [";", "{", "}", ":"].contains(&self.word(at - 1)) && self.tokens[at].depth > 0;
+            let is_start = at > 0
+                && [";", "{", "}", ":"].contains(&self.word(at - 1))
+                && self.tokens[at].depth > 0;
             let first = self.word(at);
             let fits = is_start
                 && self.tokens[at].kind == Kind::Word
                 && !KEPT.contains(&first)
                 && !TYPE_WORDS.contains(&first);
             if fits
-                && let Some(end) = (at..self.tokens.len()).find(|end| [";", "{", "}", ":"].contains(&self.word(*end)))
+                && let Some(end) = (at..self.tokens.len())
+                    .find(|end| [";", "{", "}", ":"].contains(&self.word(*end)))
             {
                 if self.word(end) == ";" {
                     found.push(self.tokens[at].range.start..self.tokens[end].range.end);
@@ -208,7 +221,10 @@ pub fn comparisons(source: &Source, _: &mut Dice) -> Vec<Edits> {
 
 /// Another number than this one, written in the same way.
 fn other_number(text: &str, dice: &mut Dice) -> Option<String> {
-    let (digits, radix) = text.strip_prefix("0x").or(text.strip_prefix("0X")).map_or((text, 10), |digits| (digits, 16));
+    let (digits, radix) = text
+        .strip_prefix("0x")
+        .or(text.strip_prefix("0X"))
+        .map_or((text, 10), |digits| (digits, 16));
     if radix == 10 && text.contains('.') {
         let (number, suffix) = text.strip_suffix('f').map_or((text, ""), |number| (number, "f"));
         let value: f64 = number.parse().ok()?;
@@ -216,23 +232,33 @@ fn other_number(text: &str, dice: &mut Dice) -> Option<String> {
     }
     let suffix_at = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
     let value = u64::from_str_radix(&digits[..suffix_at], radix).ok()?;
-    let others = [value.wrapping_add(1), value.saturating_sub(1), value ^ 2, 0, value.saturating_mul(2), value ^ 64];
+    let others = [
+        value.wrapping_add(1),
+        value.saturating_sub(1),
+        value ^ 2,
+        0,
+        value.saturating_mul(2),
+        value ^ 64,
+    ];
     let other = *dice.pick(&others);
     let suffix = &digits[suffix_at..];
-    (other != value).then(|| if radix == 16 { format!("0x{other:x}{suffix}") } else { format!("{other}{suffix}") })
+    (other != value).then(|| {
+        if radix == 16 { format!("0x{other:x}{suffix}") } else { format!("{other}{suffix}") }
+    })
 }
 
 pub fn constants(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let inside = source.of_kind(Kind::Number).filter(|at| source.tokens[*at].depth > 0).collect::<Vec<_>>();
+    let inside =
+        source.of_kind(Kind::Number).filter(|at| source.tokens[*at].depth > 0).collect::<Vec<_>>();
     numbers(source, dice, inside)
 }
 
 /// Numbers of variables, and of what stands in braces behind them.
 pub fn initialisers(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let is_value = |at: &usize| {
-        let start = (0..*at)
-            .rev()
-            .find(|before| source.tokens[*before].depth == 0 && [";", "}", ")"].contains(&source.word(*before)));
+        let start = (0..*at).rev().find(|before| {
+            source.tokens[*before].depth == 0 && [";", "}", ")"].contains(&source.word(*before))
+        });
         let start = start.map_or(0, |before| before + 1);
         (start..*at).any(|before| source.tokens[before].depth == 0 && source.word(before) == "=")
     };
@@ -241,7 +267,10 @@ pub fn initialisers(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 }
 
 fn numbers(source: &Source, dice: &mut Dice, places: Vec<usize>) -> Vec<Edits> {
-    places.into_iter().filter_map(|at| Some(source.replace(at, other_number(source.word(at), dice)?))).collect()
+    places
+        .into_iter()
+        .filter_map(|at| Some(source.replace(at, other_number(source.word(at), dice)?)))
+        .collect()
 }
 
 pub fn strings(source: &Source, dice: &mut Dice) -> Vec<Edits> {
@@ -250,7 +279,8 @@ pub fn strings(source: &Source, dice: &mut Dice) -> Vec<Edits> {
         let text = source.word(at);
         let letters: Vec<usize> = (2..text.len().saturating_sub(1))
             .filter(|place| {
-                text.as_bytes()[*place].is_ascii_alphanumeric() && !b"%\\".contains(&text.as_bytes()[place - 1])
+                text.as_bytes()[*place].is_ascii_alphanumeric()
+                    && !b"%\\".contains(&text.as_bytes()[place - 1])
             })
             .collect();
         if letters.is_empty() || !text.starts_with('"') {
@@ -267,14 +297,20 @@ pub fn strings(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        if source.word(at) != "(" || source.tokens[at - 1].kind == Kind::Word && source.word(at - 1) != "return" {
+        if source.word(at) != "("
+            || source.tokens[at - 1].kind == Kind::Word && source.word(at - 1) != "return"
+        {
             continue;
         }
         let Some(close) = source.closing(at) else { continue };
-        if close > at + 1 && (at + 1..close).all(|inside| TYPE_WORDS.contains(&source.word(inside))) {
+        if close > at + 1 && (at + 1..close).all(|inside| TYPE_WORDS.contains(&source.word(inside)))
+        {
             let range = source.tokens[at].range.end..source.tokens[close].range.start;
             found.push(vec![(range, dice.pick(&NUMBER_TYPES).to_string())]);
-            found.push(vec![(source.tokens[at].range.start..source.tokens[close].range.end, String::new())]);
+            found.push(vec![(
+                source.tokens[at].range.start..source.tokens[close].range.end,
+                String::new(),
+            )]);
         }
     }
     found
@@ -283,8 +319,8 @@ pub fn casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn added_casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        let is_place =
-            ["return", "=", "+", "^", "*", "("].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
+        let is_place = ["return", "=", "+", "^", "*", "("].contains(&source.word(at - 1))
+            && source.tokens[at].depth > 0;
         let is_value = source.tokens[at].kind == Kind::Word
             && !TYPE_WORDS.contains(&source.word(at))
             && !KEPT.contains(&source.word(at));
@@ -300,9 +336,12 @@ pub fn added_casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn types(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
-        let is_start = [";", "{", "}", "static"].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
+        let is_start =
+            [";", "{", "}", "static"].contains(&source.word(at - 1)) && source.tokens[at].depth > 0;
         if is_start && TYPE_WORDS.contains(&source.word(at)) {
-            let end = (at..source.tokens.len()).find(|end| !TYPE_WORDS.contains(&source.word(*end))).unwrap_or(at + 1);
+            let end = (at..source.tokens.len())
+                .find(|end| !TYPE_WORDS.contains(&source.word(*end)))
+                .unwrap_or(at + 1);
             let range = source.tokens[at].range.start..source.tokens[end - 1].range.end;
             found.push(vec![(range, dice.pick(&NUMBER_TYPES).to_string())]);
         }
@@ -316,24 +355,29 @@ pub fn deleted_statements(source: &Source, _: &mut Dice) -> Vec<Edits> {
 
 pub fn swapped_statements(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let statements = source.statements();
-    let neighbours = statements.windows(2).filter(|pair| source.text[pair[0].end..pair[1].start].trim().is_empty());
+    let neighbours = statements
+        .windows(2)
+        .filter(|pair| source.text[pair[0].end..pair[1].start].trim().is_empty());
     neighbours.map(|pair| swapped(source, &pair[0], &pair[1])).collect()
 }
 
 fn swapped(source: &Source, one: &std::ops::Range<usize>, other: &std::ops::Range<usize>) -> Edits {
-    vec![(one.clone(), source.text[other.clone()].to_owned()), (other.clone(), source.text[one.clone()].to_owned())]
+    vec![
+        (one.clone(), source.text[other.clone()].to_owned()),
+        (other.clone(), source.text[one.clone()].to_owned()),
+    ]
 }
 
 pub fn swapped_arguments(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let opens =
-        (1..source.tokens.len()).filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == Kind::Word);
+    let opens = (1..source.tokens.len())
+        .filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == Kind::Word);
     neighbours(source, opens.collect())
 }
 
 /// Entries of lists in braces.
 pub fn swapped_entries(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let opens =
-        (1..source.tokens.len()).filter(|at| source.word(*at) == "{" && ["=", ",", "{"].contains(&source.word(at - 1)));
+    let opens = (1..source.tokens.len())
+        .filter(|at| source.word(*at) == "{" && ["=", ",", "{"].contains(&source.word(at - 1)));
     neighbours(source, opens.collect())
 }
 
@@ -350,8 +394,13 @@ pub fn other_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut candidates: BTreeSet<&str> = source.defined().into_iter().collect();
     candidates.extend(source.alike.iter().map(String::as_str));
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    let is_use = |at: &usize| source.tokens[*at].depth > 0 && candidates.contains(&source.word(*at));
-    source.of_kind(Kind::Word).filter(is_use).map(|at| source.replace(at, *dice.pick(&candidates))).collect()
+    let is_use =
+        |at: &usize| source.tokens[*at].depth > 0 && candidates.contains(&source.word(*at));
+    source
+        .of_kind(Kind::Word)
+        .filter(is_use)
+        .map(|at| source.replace(at, *dice.pick(&candidates)))
+        .collect()
 }
 
 pub fn exchanged_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
@@ -365,8 +414,11 @@ pub fn exchanged_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 
 /// Static functions: nobody else knows their names.
 pub fn renamed_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let own: Vec<&str> =
-        source.defined().into_iter().filter(|name| !source.alike.iter().any(|known| known == name)).collect();
+    let own: Vec<&str> = source
+        .defined()
+        .into_iter()
+        .filter(|name| !source.alike.iter().any(|known| known == name))
+        .collect();
     if own.is_empty() {
         return Vec::new();
     }
@@ -374,8 +426,17 @@ pub fn renamed_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     vec![source.renamed(name, &format!("{name}_renamed"), false)]
 }
 
-const ATTRIBUTES: [&str; 9] =
-    ["noinline", "cold", "weak", "used", "aligned(64)", "always_inline", "hot", "visibility(\"hidden\")", "flatten"];
+const ATTRIBUTES: [&str; 9] = [
+    "noinline",
+    "cold",
+    "weak",
+    "used",
+    "aligned(64)",
+    "always_inline",
+    "hot",
+    "visibility(\"hidden\")",
+    "flatten",
+];
 
 pub fn attributes(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
@@ -385,12 +446,18 @@ pub fn attributes(source: &Source, dice: &mut Dice) -> Vec<Edits> {
             && source.tokens[at].kind == Kind::Word;
         if begins {
             let start = source.tokens[at].range.start;
-            found.push(vec![(start..start, format!("__attribute__(({})) ", dice.pick(&ATTRIBUTES)))]);
+            found.push(vec![(
+                start..start,
+                format!("__attribute__(({})) ", dice.pick(&ATTRIBUTES)),
+            )]);
         }
         if source.word(at) == "__attribute__"
             && let Some(close) = source.closing(at + 1)
         {
-            found.push(vec![(source.tokens[at].range.start..source.tokens[close].range.end, String::new())]);
+            found.push(vec![(
+                source.tokens[at].range.start..source.tokens[close].range.end,
+                String::new(),
+            )]);
         }
     }
     found
@@ -403,7 +470,11 @@ pub fn qualifiers(source: &Source, _: &mut Dice) -> Vec<Edits> {
             "static" | "const" | "inline" | "volatile" | "noexcept" | "virtual" | "override" => {
                 found.push(source.replace(at, ""))
             }
-            "unsigned" if source.tokens[at].depth > 0 && at > 0 && [";", "{", "}"].contains(&source.word(at - 1)) => {
+            "unsigned"
+                if source.tokens[at].depth > 0
+                    && at > 0
+                    && [";", "{", "}"].contains(&source.word(at - 1)) =>
+            {
                 found.push(source.replace(at, "volatile unsigned"));
                 // Others start with what is not known before the program runs.
                 if source.word(at + 2) == "[" {
@@ -437,8 +508,9 @@ pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
             found.extend(other.map(|other| vec![(range, other)]));
         }
     }
-    let enumerators =
-        source.of_kind(Kind::Number).filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
+    let enumerators = source
+        .of_kind(Kind::Number)
+        .filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
     let places = enumerators.filter(|at| [",", "}"].contains(&source.word(at + 1))).collect();
     found.extend(numbers(source, dice, places));
     found
@@ -456,10 +528,15 @@ pub fn includes(source: &Source, _: &mut Dice) -> Vec<Edits> {
 pub fn returns(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in source.of_kind(Kind::Word).filter(|at| source.word(*at) == "return") {
-        let Some(end) = (at..source.tokens.len()).find(|end| source.word(*end) == ";") else { continue };
+        let Some(end) = (at..source.tokens.len()).find(|end| source.word(*end) == ";") else {
+            continue;
+        };
         if end > at + 1 {
             let range = source.tokens[at + 1].range.start..source.tokens[end - 1].range.end;
-            found.push(vec![(range.clone(), format!("({}) + {}", &source.text[range.clone()], dice.between(1, 9)))]);
+            found.push(vec![(
+                range.clone(),
+                format!("({}) + {}", &source.text[range.clone()], dice.between(1, 9)),
+            )]);
             found.push(vec![(range, dice.below(99).to_string())]);
         }
     }
@@ -469,9 +546,11 @@ pub fn returns(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 /// A variable in the place of another.
 pub fn other_variables(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let is_variable = |at: &usize| {
-        let (before, behind) = (at.checked_sub(1).map_or("", |before| source.word(before)), source.word(at + 1));
+        let (before, behind) =
+            (at.checked_sub(1).map_or("", |before| source.word(before)), source.word(at + 1));
         source.tokens[*at].depth > 0
-            && ["=", "+=", "^=", ";", ")", "+", "*", ",", "[", "++", "^", "&", "%"].contains(&behind)
+            && ["=", "+=", "^=", ";", ")", "+", "*", ",", "[", "++", "^", "&", "%"]
+                .contains(&behind)
             && !TYPE_WORDS.contains(&source.word(*at))
             && !KEPT.contains(&source.word(*at))
             && ![".", "->", "goto", "struct", "unsigned"].contains(&before)
@@ -482,7 +561,11 @@ pub fn other_variables(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     }
     // A neighbour is likely to be in the same scope.
     let other = |index: usize, dice: &mut Dice| places[(index + dice.between(1, 6)) % places.len()];
-    places.iter().enumerate().map(|(index, at)| source.replace(*at, source.word(other(index, dice)))).collect()
+    places
+        .iter()
+        .enumerate()
+        .map(|(index, at)| source.replace(*at, source.word(other(index, dice))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -494,13 +577,19 @@ mod tests {
 
     fn all(find: fn(&Source, &mut Dice) -> Vec<Edits>) -> Vec<String> {
         let alike = ["h".to_owned(), "g".to_owned()];
-        find(&Source::new(TEXT, &alike), &mut Dice::new(3, "sites")).iter().map(|edits| apply(TEXT, edits)).collect()
+        find(&Source::new(TEXT, &alike), &mut Dice::new(3, "sites"))
+            .iter()
+            .map(|edits| apply(TEXT, edits))
+            .collect()
     }
 
     #[track_caller]
     fn has(find: fn(&Source, &mut Dice) -> Vec<Edits>, expected: &str) {
         let found = all(find);
-        assert!(found.iter().any(|text| text.contains(expected)), "{expected} is in none of {found:#?}");
+        assert!(
+            found.iter().any(|text| text.contains(expected)),
+            "{expected} is in none of {found:#?}"
+        );
     }
 
     #[test]
@@ -522,7 +611,11 @@ mod tests {
 
     #[test]
     fn numbers_are_changed_where_they_are_meant() {
-        assert!(all(initialisers).iter().all(|text| text.contains("a + 1;") && !text.contains("{1, 2}")));
+        assert!(
+            all(initialisers)
+                .iter()
+                .all(|text| text.contains("a + 1;") && !text.contains("{1, 2}"))
+        );
         assert!(all(constants).iter().all(|text| text.contains("TEN 10")));
         assert!(all(macros).iter().all(|text| !text.contains("TEN 10")));
     }

@@ -64,13 +64,18 @@ impl Change {
                 tree.write(&inside(path), text, mode);
             }
             Change::Append(path, text) => {
-                if let Some(Kind::File(bytes)) = tree.nodes.get_mut(&inside(path)).map(|node| &mut node.kind) {
+                if let Some(Kind::File(bytes)) =
+                    tree.nodes.get_mut(&inside(path)).map(|node| &mut node.kind)
+                {
                     *bytes = [bytes, text.as_bytes()].concat().into();
                 }
             }
             Change::Remove(path) => tree.remove(&inside(path)),
             Change::Mode(path, mode) => {
-                if let Some(node) = tree.nodes.get_mut(&inside(path)).filter(|node| matches!(node.kind, Kind::File(_)))
+                if let Some(node) = tree
+                    .nodes
+                    .get_mut(&inside(path))
+                    .filter(|node| matches!(node.kind, Kind::File(_)))
                 {
                     node.mode = *mode;
                 }
@@ -81,17 +86,27 @@ impl Change {
                 }
             }
             Change::Attribute(path, value) => {
-                if let Some(node) = tree.nodes.get_mut(&inside(path)).filter(|node| matches!(node.kind, Kind::File(_)))
+                if let Some(node) = tree
+                    .nodes
+                    .get_mut(&inside(path))
+                    .filter(|node| matches!(node.kind, Kind::File(_)))
                 {
                     node.attributes.clear();
-                    node.attributes.extend(value.map(|value| ("user.lab".to_owned(), value.as_bytes().to_vec())));
+                    node.attributes.extend(
+                        value.map(|value| ("user.lab".to_owned(), value.as_bytes().to_vec())),
+                    );
                 }
             }
-            Change::Point(path, target) => replace(tree, path, Kind::Link((*target).to_owned()), 0o777),
+            Change::Point(path, target) => {
+                replace(tree, path, Kind::Link((*target).to_owned()), 0o777)
+            }
             Change::ToFolder(path) => replace(tree, path, Kind::Folder, 0o755),
             Change::ToLink(path) => {
-                if let Some(node) =
-                    tree.nodes.get(&inside(path)).filter(|node| matches!(node.kind, Kind::File(_))).cloned()
+                if let Some(node) = tree
+                    .nodes
+                    .get(&inside(path))
+                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .cloned()
                 {
                     let name = path.replace('/', "-");
                     tree.remove(&inside(path));
@@ -102,7 +117,11 @@ impl Change {
             }
             Change::Twin(path) => {
                 let twin = inside(&format!("{path}.zz"));
-                let node = tree.nodes.get(&inside(path)).filter(|node| matches!(node.kind, Kind::File(_))).cloned();
+                let node = tree
+                    .nodes
+                    .get(&inside(path))
+                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .cloned();
                 if let Some(mut node) = node.filter(|_| !tree.nodes.contains_key(&twin)) {
                     node.kind = Kind::Twin(inside(path));
                     tree.nodes.insert(twin, node);
@@ -156,9 +175,10 @@ fn of_use(dice: &mut Dice, used: &Use) -> Change {
         }
         Use::File(path) => file(dice, path),
         Use::Folder(path) => folder(dice, path),
-        Use::Link(path) => {
-            Change::Point(path.clone(), dice.word(&["in/a", "in/b", "dir", "emptydir", "in/none", "chain"]))
-        }
+        Use::Link(path) => Change::Point(
+            path.clone(),
+            dice.word(&["in/a", "in/b", "dir", "emptydir", "in/none", "chain"]),
+        ),
         Use::Absent(path) => match dice.below(4) {
             0 => Change::ToFolder(path.clone()),
             1 => Change::Point(path.clone(), "in/a"),
@@ -201,7 +221,10 @@ fn folder(dice: &mut Dice, path: &str) -> Change {
         1 => Change::ToFolder(format!("{path}/new-folder")),
         2 => Change::Point(format!("{path}/new-link"), "nowhere"),
         3 => Change::Remove(path.to_owned()),
-        _ => Change::Write(format!("{path}/{}", dice.pick(&["new.txt", ".hidden", "zzz"])), world::content(dice)),
+        _ => Change::Write(
+            format!("{path}/{}", dice.pick(&["new.txt", ".hidden", "zzz"])),
+            world::content(dice),
+        ),
     }
 }
 
@@ -212,25 +235,40 @@ fn of_feature(dice: &mut Dice, step: &Step) -> Option<Change> {
             0 => Change::Write("in/stdin".to_owned(), world::content(dice)),
             _ => Change::Input(world::input(dice)),
         },
-        Feature::Terminals => Change::Output(*dice.pick(&[Output::Terminal, Output::Files, Output::Pipe])),
-        Feature::Sockets => Change::Port(dice.percent(70)),
-        Feature::Limits => {
-            Change::Limit(dice.word(&["", "ulimit -n 200", "ulimit -n 64", "ulimit -s 4096", "ulimit -c 0"]))
+        Feature::Terminals => {
+            Change::Output(*dice.pick(&[Output::Terminal, Output::Files, Output::Pipe]))
         }
+        Feature::Sockets => Change::Port(dice.percent(70)),
+        Feature::Limits => Change::Limit(dice.word(&[
+            "",
+            "ulimit -n 200",
+            "ulimit -n 64",
+            "ulimit -s 4096",
+            "ulimit -c 0",
+        ])),
         Feature::Attributes => match dice.below(3) {
             0 => Change::Umask(dice.word(&["", "umask 077", "umask 002"])),
-            1 => Change::Attribute(dice.pick(FILES).to_string(), *dice.pick(&[None, Some("one"), Some("two")])),
+            1 => Change::Attribute(
+                dice.pick(FILES).to_string(),
+                *dice.pick(&[None, Some("one"), Some("two")]),
+            ),
             _ => Change::Mode(dice.pick(FILES).to_string(), *dice.pick(&[0o755, 0o644])),
         },
         Feature::Descriptors => match dice.below(3) {
             0 => Change::Write("in/c".to_owned(), world::content(dice)),
             _ => Change::Inherited(dice.word(&["", "7<in/c", "7<in/a", "5<in/b"])),
         },
-        Feature::Signals => {
-            Change::Ignored(dice.word(&["", "trap '' USR1", "trap '' TERM INT", "trap '' CHLD", "trap '' TRAP"]))
-        }
+        Feature::Signals => Change::Ignored(dice.word(&[
+            "",
+            "trap '' USR1",
+            "trap '' TERM INT",
+            "trap '' CHLD",
+            "trap '' TRAP",
+        ])),
         Feature::Environment => match dice.below(4) {
-            0 => Change::Arguments(dice.pick(&[vec![], vec!["argument"], vec!["other", "two"]]).clone()),
+            0 => Change::Arguments(
+                dice.pick(&[vec![], vec!["argument"], vec!["other", "two"]]).clone(),
+            ),
             1 => Change::Project(dice.word(&["p", "q", "much-longer-name"])),
             _ => {
                 let name = dice.pick(VARIABLES);
@@ -239,7 +277,9 @@ fn of_feature(dice: &mut Dice, step: &Step) -> Option<Change> {
         },
         Feature::Traced if step.text.contains("bin/user") => Change::Library(dice.below(2)),
         Feature::Traced => Change::Traced(dice.below(2)),
-        Feature::Folders if step.text.contains("wd") => Change::Project(dice.word(&["p", "q", "much-longer-name"])),
+        Feature::Folders if step.text.contains("wd") => {
+            Change::Project(dice.word(&["p", "q", "much-longer-name"]))
+        }
         _ => return None,
     })
 }
@@ -263,7 +303,12 @@ fn anything(dice: &mut Dice) -> Change {
         7 => Change::Program(dice.pick(PROGRAMS).to_string(), dice.below(4)),
         8 => Change::Project(dice.word(&["p", "q"])),
         9 => Change::Input(world::input(dice)),
-        10 => Change::Output(*dice.pick(&[Output::Files, Output::Merged, Output::Pipe, Output::Terminal])),
+        10 => Change::Output(*dice.pick(&[
+            Output::Files,
+            Output::Merged,
+            Output::Pipe,
+            Output::Terminal,
+        ])),
         _ => Change::Write("unrelated".to_owned(), world::content(dice)),
     }
 }

@@ -11,7 +11,8 @@ pub struct Counts {
     pub tests: u64,
     /// Comparisons after a change from outside.
     pub scenarios: u64,
-    /// … in which the change made the plain run end otherwise, print something else or leave other files.
+    /// … in which the change made the plain run end otherwise, print something else or leave other
+    /// files.
     pub changing: u64,
     /// Comparisons of first runs and of runs again without a change.
     pub unchanged: u64,
@@ -22,8 +23,8 @@ pub struct Counts {
     pub wrong: u64,
     /// An executed test that differs from the plain run.
     pub disturbed: u64,
-    /// Executed tests that ended as they do plainly and printed or left something else, of which Tasting said that their calls
-    /// can be interrupted, and which it did not keep.
+    /// Executed tests that ended as they do plainly and printed or left something else, of which
+    /// Tasting said that their calls can be interrupted, and which it did not keep.
     pub doubtful: u64,
     /// Tests and scenarios that differ from themselves when they are run plainly.
     pub unsteady: u64,
@@ -46,7 +47,9 @@ impl Counts {
             let sum = self.features.entry(*feature).or_default();
             *sum = (sum.0 + scenarios, sum.1 + reused, sum.2 + failed);
         }
-        for (mine, others) in [(&mut self.reasons, &other.reasons), (&mut self.failures, &other.failures)] {
+        for (mine, others) in
+            [(&mut self.reasons, &other.reasons), (&mut self.failures, &other.failures)]
+        {
             others.iter().for_each(|(name, count)| *mine.entry(name.clone()).or_default() += count);
         }
     }
@@ -67,7 +70,10 @@ impl Counts {
         line("reused without a change", self.reused_unchanged.to_string());
         line("unsteady: they differ from themselves (not counted)", self.unsteady.to_string());
         let minutes = self.seconds as f64 / 60.0;
-        line("minutes, scenarios a minute", format!("{minutes:.1}, {:.0}", self.scenarios as f64 / minutes.max(0.01)));
+        line(
+            "minutes, scenarios a minute",
+            format!("{minutes:.1}, {:.0}", self.scenarios as f64 / minutes.max(0.01)),
+        );
         for (feature, (scenarios, reused, failed)) in &self.features {
             line(
                 &format!("  {feature:?}: scenarios, reused, failed").to_lowercase(),

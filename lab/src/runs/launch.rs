@@ -1,4 +1,5 @@
-//! Running the tests of a scenario, plainly or under Tasting, in the same place and in the same way; and what can be seen of it.
+//! Running the tests of a scenario, plainly or under Tasting, in the same place and in the same
+//! way; and what can be seen of it.
 
 use super::steps::Language;
 use super::tree::Tree;
@@ -30,7 +31,8 @@ pub struct Test {
     pub command: Vec<String>,
 }
 
-/// What can be seen of a run: how each test ended and what it wrote, and what is left in the folder.
+/// What can be seen of a run: how each test ended and what it wrote, and what is left in the
+/// folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub ended: Vec<Ended>,
@@ -48,13 +50,17 @@ impl Seen {
         let mut lines = Vec::new();
         for (number, (plain, other)) in self.ended.iter().zip(&given.ended).enumerate() {
             if plain.end != other.end {
-                lines.push(format!("test {number} ends with {:?}; given {:?}", plain.end, other.end));
+                lines.push(format!(
+                    "test {number} ends with {:?}; given {:?}",
+                    plain.end, other.end
+                ));
             }
             for (name, plain, other) in
                 [("stdout", &plain.stdout, &other.stdout), ("stderr", &plain.stderr, &other.stderr)]
             {
                 if plain != other {
-                    let [plain, other] = [plain, other].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                    let [plain, other] =
+                        [plain, other].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
                     lines.push(format!("test {number} {name}: plainly {plain:?}; given {other:?}"));
                 }
             }
@@ -110,7 +116,8 @@ impl Place {
         self.run(world, tests, &["taskset", "-c", "0"])
     }
 
-    /// Runs the tests under Tasting, all at once; and says of each whether it was reused, and why not.
+    /// Runs the tests under Tasting, all at once; and says of each whether it was reused, and why
+    /// not.
     pub fn run_tasting(
         &mut self,
         world: &World,
@@ -122,7 +129,8 @@ impl Place {
             let _ = fs::remove_dir_all(part.path().join("log"));
         }
         let tasting = self.tasting.display().to_string();
-        let words: Vec<&str> = [tasting.as_str(), "run"].iter().chain(options).chain(&["--"]).copied().collect();
+        let words: Vec<&str> =
+            [tasting.as_str(), "run"].iter().chain(options).chain(&["--"]).copied().collect();
         let seen = self.run(world, tests, &words)?;
         let store = FileStore::new(&self.store, Options::default());
         Ok((seen, store.decisions(8).unwrap_or_default()))
@@ -136,7 +144,8 @@ impl Place {
         for (number, test) in tests.iter().enumerate() {
             children.push(process::spawn(&mut self.command(&world.launch, number, test, before))?);
         }
-        let ended = children.into_iter().enumerate().map(|(number, child)| self.finish(number, child));
+        let ended =
+            children.into_iter().enumerate().map(|(number, child)| self.finish(number, child));
         let ended = ended.collect::<io::Result<Vec<Ended>>>()?;
         drop(held);
         let tree = Tree::take(&self.folder)?;
@@ -149,33 +158,46 @@ impl Place {
         Ok(seen)
     }
 
-    /// Listens on the worker's port, and on a socket without a file. What a test has left there ends in a moment.
+    /// Listens on the worker's port, and on a socket without a file. What a test has left there
+    /// ends in a moment.
     fn hold(&self) -> io::Result<(TcpListener, UnixListener)> {
         let name = SocketAddr::from_abstract_name(format!("lab-{}", self.port))?;
-        let listen =
-            || -> io::Result<_> { Ok((TcpListener::bind(("127.0.0.1", self.port))?, UnixListener::bind_addr(&name)?)) };
+        let listen = || -> io::Result<_> {
+            Ok((TcpListener::bind(("127.0.0.1", self.port))?, UnixListener::bind_addr(&name)?))
+        };
         for _ in 0..100 {
             match listen() {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => thread::sleep(Duration::from_millis(50)),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    thread::sleep(Duration::from_millis(50))
+                }
                 held => return held,
             }
         }
-        listen().map_err(|error| io::Error::other(format!("port {} stays busy: {error}", self.port)))
+        listen()
+            .map_err(|error| io::Error::other(format!("port {} stays busy: {error}", self.port)))
     }
 
     fn command(&self, launch: &Launch, number: usize, test: &Test, before: &[&str]) -> Command {
-        let words = before.iter().map(|word| (*word).to_owned()).chain(test.command.iter().cloned());
-        let words: Vec<String> = words.chain(launch.arguments.iter().map(|word| (*word).to_owned())).collect();
-        // The shell opens the files: one that this process has open as well would not be the test's alone.
-        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.outputs.join(format!("{name}-{number}")));
-        let [to_stdout, to_stderr] = [&stdout, &stderr].map(|path| quoted(&path.display().to_string()));
+        let words =
+            before.iter().map(|word| (*word).to_owned()).chain(test.command.iter().cloned());
+        let words: Vec<String> =
+            words.chain(launch.arguments.iter().map(|word| (*word).to_owned())).collect();
+        // The shell opens the files: one that this process has open as well would not be the test's
+        // alone.
+        let [stdout, stderr] =
+            ["stdout", "stderr"].map(|name| self.outputs.join(format!("{name}-{number}")));
+        let [to_stdout, to_stderr] =
+            [&stdout, &stderr].map(|path| quoted(&path.display().to_string()));
         let mut command = if needs_bash(launch) {
             let mut shell = Command::new("/bin/bash");
-            shell.args(["-c", &script(launch, &words, &format!("exec >{to_stdout} 2>{to_stderr}"))]);
+            shell
+                .args(["-c", &script(launch, &words, &format!("exec >{to_stdout} 2>{to_stderr}"))]);
             shell
         } else {
             let mut shell = Command::new("/bin/dash");
-            shell.args(["-c", &format!("exec \"$@\" >{to_stdout} 2>{to_stderr}"), "dash"]).args(&words);
+            shell
+                .args(["-c", &format!("exec \"$@\" >{to_stdout} 2>{to_stderr}"), "dash"])
+                .args(&words);
             shell
         };
         command.env_clear().current_dir(self.folder.join(launch.project));
@@ -208,16 +230,21 @@ pub fn is_reused(decisions: &[Decision], test: &Test) -> bool {
 /// Most tests can be started by a small shell, which is faster.
 fn needs_bash(launch: &Launch) -> bool {
     let lines = [launch.limit, launch.umask, launch.ignored, launch.inherited];
-    lines.iter().any(|line| !line.is_empty()) || launch.input != Input::Nothing || launch.output != Output::Files
+    lines.iter().any(|line| !line.is_empty())
+        || launch.input != Input::Nothing
+        || launch.output != Output::Files
 }
 
-/// The script that starts a test: limits, descriptors, streams. What writes to a pipe has no part in the output.
+/// The script that starts a test: limits, descriptors, streams. What writes to a pipe has no part
+/// in the output.
 fn script(launch: &Launch, words: &[String], output: &str) -> String {
     // Bash would give scripts another name for themselves.
     let words = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     let words = format!("env {words}");
-    let mut lines: Vec<String> =
-        [launch.limit, launch.umask, launch.ignored].iter().map(|line| (*line).to_owned()).collect();
+    let mut lines: Vec<String> = [launch.limit, launch.umask, launch.ignored]
+        .iter()
+        .map(|line| (*line).to_owned())
+        .collect();
     if !launch.inherited.is_empty() {
         lines.push(format!("exec {}", launch.inherited));
     }

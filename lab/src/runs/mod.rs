@@ -1,7 +1,9 @@
-//! The laboratory for the run side: random tests, plainly and under `tasting run`, with changes from outside in between.
+//! The laboratory for the run side: random tests, plainly and under `tasting run`, with changes
+//! from outside in between.
 //!
-//! `steps` (tables of what tests do) → `scenario` (tests, `world`, `change`s) → `trial` (the oracle), over `launch` (both ways of running) and
-//! `tree` (a folder in memory) → `counts`, evidence. `toolbox` builds the C programs.
+//! `steps` (tables of what tests do) → `scenario` (tests, `world`, `change`s) → `trial` (the
+//! oracle), over `launch` (both ways of running) and `tree` (a folder in memory) → `counts`,
+//! evidence. `toolbox` builds the C programs.
 
 mod change;
 mod counts;
@@ -57,7 +59,9 @@ pub struct Plan {
 
 /// All features, less those that are not wanted.
 pub fn features(only: &[Feature], without: &[Feature]) -> Vec<Feature> {
-    let is_wanted = |feature: &Feature| (only.is_empty() || only.contains(feature)) && !without.contains(feature);
+    let is_wanted = |feature: &Feature| {
+        (only.is_empty() || only.contains(feature)) && !without.contains(feature)
+    };
     Feature::value_variants().iter().copied().filter(is_wanted).collect()
 }
 
@@ -73,13 +77,19 @@ struct State {
 struct Shared {
     state: State,
     next: u64,
-    /// Lines of steps that are known to fail by themselves: they are counted, and not looked into again.
+    /// Lines of steps that are known to fail by themselves: they are counted, and not looked into
+    /// again.
     known: HashSet<(bool, &'static str)>,
     kept: usize,
 }
 
 /// Plays scenarios until the time is over.
-pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration) -> anyhow::Result<(Counts, Vec<String>)> {
+pub fn run(
+    plan: &Plan,
+    state_file: &Path,
+    workers: usize,
+    time: Duration,
+) -> anyhow::Result<(Counts, Vec<String>)> {
     let toolbox = Toolbox::build(&plan.tools, &plan.toolbox)?;
     let start = Instant::now();
     let state = read(state_file, plan);
@@ -92,7 +102,8 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration) -> an
         let folder = plan.scratch.join(format!("worker-{worker}"));
         let are_times_compared = plan.features.contains(&Feature::Times);
         let in_memory = plan.stores.join(format!("worker-{worker}"));
-        let mut place = Place::new(&folder, &in_memory, &plan.tools.tasting, port, are_times_compared)?;
+        let mut place =
+            Place::new(&folder, &in_memory, &plan.tools.tasting, port, are_times_compared)?;
         let maker = Maker { toolbox: &toolbox, features: &plan.features, port, own: None };
         while start.elapsed() < time && !failed.load(Ordering::Relaxed) {
             let number = {
@@ -116,13 +127,16 @@ pub fn run(plan: &Plan, state_file: &Path, workers: usize, time: Duration) -> an
                 write(state_file, state)?;
             }
             let Counts { scenarios, reused, wrong, disturbed, .. } = state.counts;
-            progress.tell(&format!("{scenarios} scenarios, {reused} reused, {wrong} wrong, {disturbed} disturbed"));
+            progress.tell(&format!(
+                "{scenarios} scenarios, {reused} reused, {wrong} wrong, {disturbed} disturbed"
+            ));
         }
         Ok(())
     };
     let outcome: anyhow::Result<Vec<()>> = std::thread::scope(|scope| {
         let work = &work;
-        let threads: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        let threads: Vec<_> =
+            (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect()
     });
     progress.end();
@@ -146,13 +160,16 @@ fn play(
     let is_wrong = failure.fault == Fault::WrongReuse;
     {
         let shared = shared.lock().expect("no worker panics while it counts");
-        if let Some(step) = scenario.steps().find(|step| shared.known.contains(&(is_wrong, step.line))) {
+        if let Some(step) =
+            scenario.steps().find(|step| shared.known.contains(&(is_wrong, step.line)))
+        {
             *counts.failures.entry(name(is_wrong, &[step.line])).or_default() += 1;
             return Ok(counts);
         }
     }
     let smaller = if plan.blind { None } else { trial.shrink(scenario)? };
-    let (smallest, last) = smaller.as_ref().map_or((scenario, &failure), |(smallest, last)| (smallest, last));
+    let (smallest, last) =
+        smaller.as_ref().map_or((scenario, &failure), |(smallest, last)| (smallest, last));
     let lines: Vec<&'static str> = smallest.steps().map(|step| step.line).collect();
     *counts.failures.entry(name(is_wrong, &lines)).or_default() += 1;
     let mut shared = shared.lock().expect("no worker panics while it counts");
@@ -171,11 +188,18 @@ fn name(is_wrong: bool, lines: &[&str]) -> String {
 }
 
 /// Keeps a failure: the tests, the changes, both results.
-fn keep(plan: &Plan, number: u64, scenario: &Scenario, failure: &Failure, is_smallest: bool) -> anyhow::Result<()> {
+fn keep(
+    plan: &Plan,
+    number: u64,
+    scenario: &Scenario,
+    failure: &Failure,
+    is_smallest: bool,
+) -> anyhow::Result<()> {
     let sort = if failure.fault == Fault::WrongReuse { "wrong-reuse" } else { "verdict-changed" };
     let folder = plan.failures.join(format!("{sort}-{}-{number}", plan.seed));
     fs::create_dir_all(&folder)?;
-    let mut text = format!("{sort}: seed {}, number {number}, in round {}\n", plan.seed, failure.round);
+    let mut text =
+        format!("{sort}: seed {}, number {number}, in round {}\n", plan.seed, failure.round);
     if !is_smallest {
         text += "It did not happen again with an empty store.\n";
     }

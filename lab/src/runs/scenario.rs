@@ -1,4 +1,5 @@
-//! A scenario: one or two random tests, the world in which they start, and rounds of changes from outside.
+//! A scenario: one or two random tests, the world in which they start, and rounds of changes from
+//! outside.
 
 use super::change::Change;
 use super::launch::Test;
@@ -69,7 +70,8 @@ impl Scenario {
         let test = |plan: &Plan| {
             let mut test = plan.test.clone();
             if test.language == Language::C {
-                test.command.extend(steps::text(Language::C, &plan.steps).split(' ').map(str::to_owned));
+                test.command
+                    .extend(steps::text(Language::C, &plan.steps).split(' ').map(str::to_owned));
             }
             test
         };
@@ -131,9 +133,13 @@ impl Scenario {
             text += "\n";
         }
         let launch = &self.world.launch;
-        text += &format!("== called as\n{launch:?}\nfailures are reused: {}\n", self.reuses_failures);
+        text +=
+            &format!("== called as\n{launch:?}\nfailures are reused: {}\n", self.reuses_failures);
         for round in &self.rounds {
-            text += &format!("== then, from {}\n", if round.goes_on { "what was left" } else { "the state before" });
+            text += &format!(
+                "== then, from {}\n",
+                if round.goes_on { "what was left" } else { "the state before" }
+            );
             round.changes.iter().for_each(|change| text += &format!("{change:?}\n"));
         }
         text
@@ -144,7 +150,10 @@ fn one_of_two(dice: &mut Dice, maker: &Maker, own: &'static str, name: &str) -> 
     let maker = Maker { own: Some(own), ..*maker };
     let steps = (0..dice.between(1, 3)).map(|_| maker.parallel_step(dice)).collect();
     let name = format!("{name}{own}");
-    Plan { test: Test { command: vec![format!("./{name}")], name, language: Language::Dash }, steps }
+    Plan {
+        test: Test { command: vec![format!("./{name}")], name, language: Language::Dash },
+        steps,
+    }
 }
 
 fn alone(dice: &mut Dice, maker: &Maker, name: String) -> Option<Plan> {
@@ -155,12 +164,18 @@ fn alone(dice: &mut Dice, maker: &Maker, name: String) -> Option<Plan> {
         57..=71 => Language::Perl,
         _ => Language::C,
     };
-    let steps = (0..dice.between(1, 5)).map(|_| maker.step(dice, language)).collect::<Option<Vec<Step>>>()?;
+    let steps = (0..dice.between(1, 5))
+        .map(|_| maker.step(dice, language))
+        .collect::<Option<Vec<Step>>>()?;
     let path = format!("./{name}");
     let command = match (language, dice.below(10)) {
         (Language::C, 0..=3) => vec!["bin/tool".to_owned()],
-        (Language::C, 4) if maker.features.contains(&Feature::Sanitizers) => vec![maker.toolbox.sanitized(dice)],
-        (Language::C, 5 | 6) if maker.features.contains(&Feature::Libcs) => vec![maker.toolbox.libc(dice)],
+        (Language::C, 4) if maker.features.contains(&Feature::Sanitizers) => {
+            vec![maker.toolbox.sanitized(dice)]
+        }
+        (Language::C, 5 | 6) if maker.features.contains(&Feature::Libcs) => {
+            vec![maker.toolbox.libc(dice)]
+        }
         (Language::C, _) => vec![maker.toolbox.any(dice)],
         (Language::Dash, 0..=2) => vec!["sh".to_owned(), name.clone()],
         (Language::Perl, 0..=2) => vec!["perl".to_owned(), name.clone()],
@@ -171,7 +186,10 @@ fn alone(dice: &mut Dice, maker: &Maker, name: String) -> Option<Plan> {
 
 fn round(dice: &mut Dice, steps: &[&Step]) -> Round {
     let count = if dice.percent(75) { 1 } else { 2 };
-    Round { goes_on: dice.percent(35), changes: (0..count).map(|_| Change::new(dice, steps)).collect() }
+    Round {
+        goes_on: dice.percent(35),
+        changes: (0..count).map(|_| Change::new(dice, steps)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -189,8 +207,15 @@ mod tests {
     /// Texts of many tests in a language, with every line of its table in it.
     fn scenarios(count: u64) -> Vec<Scenario> {
         let toolbox = toolbox();
-        let maker = Maker { toolbox: &toolbox, features: Feature::value_variants(), port: 24_000, own: None };
-        (0..count).map(|number| Scenario::new(1, number, &maker).expect("there are steps")).collect()
+        let maker = Maker {
+            toolbox: &toolbox,
+            features: Feature::value_variants(),
+            port: 24_000,
+            own: None,
+        };
+        (0..count)
+            .map(|number| Scenario::new(1, number, &maker).expect("there are steps"))
+            .collect()
     }
 
     #[test]
@@ -205,9 +230,10 @@ mod tests {
     fn names_in_braces_are_filled() {
         for scenario in scenarios(300) {
             for step in scenario.steps() {
-                for name in
-                    ["{file}", "{dir}", "{link}", "{out}", "{new}", "{word}", "{tool}", "{exe}", "{own}", "{keep}"]
-                {
+                for name in [
+                    "{file}", "{dir}", "{link}", "{out}", "{new}", "{word}", "{tool}", "{exe}",
+                    "{own}", "{keep}",
+                ] {
                     assert!(!step.text.contains(name), "{}", step.text);
                 }
             }
@@ -229,7 +255,9 @@ mod tests {
                     Language::C => continue,
                 };
                 match plan.test.language {
-                    Language::Python => command.args(["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"]),
+                    Language::Python => {
+                        command.args(["-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())"])
+                    }
                     Language::Perl => command.arg("-c"),
                     _ => command.arg("-n"),
                 };
@@ -242,7 +270,8 @@ mod tests {
     #[test]
     fn smaller_scenarios_have_a_part_less() {
         let size = |scenario: &Scenario| {
-            scenario.steps().count() + scenario.rounds.iter().map(|round| 1 + round.changes.len()).sum::<usize>()
+            scenario.steps().count()
+                + scenario.rounds.iter().map(|round| 1 + round.changes.len()).sum::<usize>()
         };
         for scenario in scenarios(20) {
             assert!(scenario.smaller().iter().all(|less| size(less) < size(&scenario)));

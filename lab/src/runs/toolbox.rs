@@ -1,4 +1,5 @@
-//! The C programs of random tests, built once for a hunt: with the shims in two versions, static, for musl, with sanitizers.
+//! The C programs of random tests, built once for a hunt: with the shims in two versions, static,
+//! for musl, with sanitizers.
 
 use crate::dice::Dice;
 use crate::setup::Tools;
@@ -74,7 +75,8 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Builds the programs in folders below `folder`, or takes what an earlier hunt with the same tools has built there.
+    /// Builds the programs in folders below `folder`, or takes what an earlier hunt with the same
+    /// tools has built there.
     pub fn build(tools: &Tools, folder: &Path) -> anyhow::Result<Toolbox> {
         let plain = prepared(folder, &format!("{SOURCES:?} {BUILDS:?}"), build_plain)?;
         let mut left_out = Vec::new();
@@ -85,7 +87,10 @@ impl Toolbox {
                 _ => left_out.push(format!("no programs by {name}: it is not installed in full")),
             }
         }
-        anyhow::ensure!(built.iter().any(|(sort, _)| *sort == Sort::Plain), "no C compiler works here");
+        anyhow::ensure!(
+            built.iter().any(|(sort, _)| *sort == Sort::Plain),
+            "no C compiler works here"
+        );
         let shim = fs::metadata(&tools.cc)?;
         let made_by = format!("{SOURCES:?} {PART} {USER} {} {:?}", shim.len(), shim.modified()?);
         let folder = prepared(folder, &made_by, |folder| build_traced(tools, folder))?;
@@ -96,7 +101,8 @@ impl Toolbox {
         let bwrap = "bwrap --dev-bind / / --";
         let sandbox = works(bwrap);
         if !sandbox {
-            left_out.push("no tests in bubblewrap: it is not installed, or may not be used".to_owned());
+            left_out
+                .push("no tests in bubblewrap: it is not installed, or may not be used".to_owned());
         }
         let sandbox_words = if sandbox { bwrap } else { "env" }.to_owned();
         Ok(Toolbox { built, traced, library, user, sandbox: sandbox_words, left_out })
@@ -108,7 +114,14 @@ impl Toolbox {
         let built = vec![(Sort::Plain, PathBuf::from(program))];
         let [one, two, three] = [traced; 3].map(Traced::clone);
         let (both, sandbox) = ([one, two], "env".to_owned());
-        Toolbox { built, traced: both.clone(), library: both, user: three, sandbox, left_out: Vec::new() }
+        Toolbox {
+            built,
+            traced: both.clone(),
+            library: both,
+            user: three,
+            sandbox,
+            left_out: Vec::new(),
+        }
     }
 
     fn pick(&self, dice: &mut Dice, sort: Sort) -> String {
@@ -131,9 +144,13 @@ impl Toolbox {
     }
 }
 
-/// The folder of what is made of these sources and by these tools. It is made under another name first: hunts that start at the
-/// same time do not get in each other's way.
-fn prepared(folder: &Path, made_of: &str, build: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<PathBuf> {
+/// The folder of what is made of these sources and by these tools. It is made under another name
+/// first: hunts that start at the same time do not get in each other's way.
+fn prepared(
+    folder: &Path,
+    made_of: &str,
+    build: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<PathBuf> {
     let finished = folder.join(format!("{:016x}", xxh3_64(made_of.as_bytes())));
     if finished.exists() {
         return Ok(finished);
@@ -160,7 +177,8 @@ fn build_plain(folder: &Path) -> anyhow::Result<()> {
 
 fn build_traced(tools: &Tools, folder: &Path) -> anyhow::Result<()> {
     for version in ["1", "2"] {
-        let (program, version) = (folder.join(format!("traced-{version}")), format!("-DVERSION={version}"));
+        let (program, version) =
+            (folder.join(format!("traced-{version}")), format!("-DVERSION={version}"));
         let is_there = compile(&tools.cc, &["-O1", &version], folder, &program)?;
         anyhow::ensure!(is_there, "the shims cannot build the toolbox");
     }
@@ -175,8 +193,15 @@ fn works(command: &str) -> bool {
 
 fn compile(compiler: &Path, options: &[&str], folder: &Path, program: &Path) -> io::Result<bool> {
     let mut command = Command::new(compiler);
-    command.current_dir(folder).env("TASTING_DIR", folder.join("store")).args(options).arg("-o").arg(program);
-    command.args(SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"))).arg("-pthread");
+    command
+        .current_dir(folder)
+        .env("TASTING_DIR", folder.join("store"))
+        .args(options)
+        .arg("-o")
+        .arg(program);
+    command
+        .args(SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c")))
+        .arg("-pthread");
     command.stdout(Stdio::null()).stderr(Stdio::null());
     match command.status() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -186,7 +211,8 @@ fn compile(compiler: &Path, options: &[&str], folder: &Path, program: &Path) -> 
 
 /// Reads a program or library, with its manifest.
 fn read(program: &Path) -> anyhow::Result<Traced> {
-    let manifest = program.with_file_name(format!("{}.tasting", program.file_name().unwrap_or_default().display()));
+    let manifest = program
+        .with_file_name(format!("{}.tasting", program.file_name().unwrap_or_default().display()));
     Ok(Traced { manifest: fs::read(manifest)?, program: fs::read(program)? })
 }
 
@@ -196,7 +222,11 @@ fn build_library(tools: &Tools, folder: &Path) -> anyhow::Result<()> {
     fs::write(folder.join("user.c"), USER)?;
     let shim = |words: &[&str]| -> anyhow::Result<()> {
         let mut command = Command::new(&tools.cc);
-        let status = command.current_dir(folder).env("TASTING_DIR", folder.join("store")).args(words).status()?;
+        let status = command
+            .current_dir(folder)
+            .env("TASTING_DIR", folder.join("store"))
+            .args(words)
+            .status()?;
         anyhow::ensure!(status.success(), "the shims cannot build the library of the toolbox");
         Ok(())
     };

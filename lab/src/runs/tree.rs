@@ -1,11 +1,13 @@
-//! A folder with all that is in it, held in memory: taken from the disk, changed, put there again, compared.
+//! A folder with all that is in it, held in memory: taken from the disk, changed, put there again,
+//! compared.
 //!
-//! A test is run plainly and under Tasting in the same place, from the same tree; what it leaves behind are two trees.
+//! A test is run plainly and under Tasting in the same place, from the same tree; what it leaves
+//! behind are two trees.
 
 use crate::process;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chownat, lgetxattr, llistxattr,
-    lsetxattr, mknodat, utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, Timespec, Timestamps, Uid, XattrFlags, chownat, lgetxattr,
+    llistxattr, lsetxattr, mknodat, utimensat,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -65,7 +67,11 @@ impl Node {
             other => format!("{other:?}"),
         };
         let time = if self.time.0 < RECENT { self.time.0.to_string() } else { "recent".to_owned() };
-        let attributes = if self.attributes.is_empty() { String::new() } else { format!(" {:?}", self.attributes) };
+        let attributes = if self.attributes.is_empty() {
+            String::new()
+        } else {
+            format!(" {:?}", self.attributes)
+        };
         format!("{kind} mode {:o} owner {:?} time {time}{attributes}", self.mode, self.owner)
     }
 }
@@ -84,7 +90,12 @@ impl Tree {
         Ok(tree)
     }
 
-    fn add(&mut self, folder: &Path, name: &str, seen: &mut HashMap<u64, String>) -> io::Result<()> {
+    fn add(
+        &mut self,
+        folder: &Path,
+        name: &str,
+        seen: &mut HashMap<u64, String>,
+    ) -> io::Result<()> {
         let mut names: Vec<String> = fs::read_dir(folder.join(name))?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
             .collect::<io::Result<_>>()?;
@@ -102,14 +113,17 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes `folder`, in which there is `now`, hold this tree. What is the same already is left alone.
+    /// Makes `folder`, in which there is `now`, hold this tree. What is the same already is left
+    /// alone.
     pub fn put(&self, folder: &Path, now: &Tree) -> io::Result<()> {
-        let has_twins = |tree: &Tree| tree.nodes.values().any(|node| matches!(node.kind, Kind::Twin(_)));
+        let has_twins =
+            |tree: &Tree| tree.nodes.values().any(|node| matches!(node.kind, Kind::Twin(_)));
         let anew = has_twins(self) || has_twins(now);
         let is_kept = |name: &String, node: &Node| {
             let wanted = self.nodes.get(name);
             let same = wanted == Some(node) && !matches!(node.kind, Kind::Other(_));
-            wanted.is_some_and(|wanted| wanted.kind == Kind::Folder && node.kind == Kind::Folder) || same && !anew
+            wanted.is_some_and(|wanted| wanted.kind == Kind::Folder && node.kind == Kind::Folder)
+                || same && !anew
         };
         for (name, node) in now.nodes.iter().rev() {
             if !is_kept(name, node) {
@@ -140,7 +154,9 @@ impl Tree {
         let below = format!("{name}/");
         self.nodes.retain(|path, _| path != name && !path.starts_with(&below));
         let is_there = self.nodes.clone();
-        self.nodes.retain(|_, node| !matches!(&node.kind, Kind::Twin(first) if !is_there.contains_key(first)));
+        self.nodes.retain(
+            |_, node| !matches!(&node.kind, Kind::Twin(first) if !is_there.contains_key(first)),
+        );
     }
 
     /// A line for each path at which two trees differ.
@@ -150,7 +166,11 @@ impl Tree {
             match other.nodes.get(name) {
                 None => lines.push(format!("{name}: only plainly: {}", node.describe())),
                 Some(given) if !node.agrees(given, by_time) => {
-                    lines.push(format!("{name}: plainly {}; given {}", node.describe(), given.describe()));
+                    lines.push(format!(
+                        "{name}: plainly {}; given {}",
+                        node.describe(),
+                        given.describe()
+                    ));
                 }
                 Some(_) => {}
             }
@@ -170,7 +190,8 @@ fn node(path: &Path, name: &str, seen: &mut HashMap<u64, String>) -> io::Result<
     } else if sort.is_dir() {
         Kind::Folder
     } else if sort.is_file() {
-        let first = (metadata.nlink() > 1).then(|| seen.insert(metadata.ino(), name.to_owned())).flatten();
+        let first =
+            (metadata.nlink() > 1).then(|| seen.insert(metadata.ino(), name.to_owned())).flatten();
         match first {
             Some(first) => {
                 seen.insert(metadata.ino(), first.clone());

@@ -1,5 +1,6 @@
-//! The oracle over one scenario: its tests are run plainly and under Tasting from equal states, at first, again, and after
-//! each change from outside. What Tasting gives has to be what the plain run gives: status, output, files.
+//! The oracle over one scenario: its tests are run plainly and under Tasting from equal states, at
+//! first, again, and after each change from outside. What Tasting gives has to be what the plain
+//! run gives: status, output, files.
 
 use super::counts::Counts;
 use super::launch::{Place, Seen, Test, is_reused};
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 /// How often a test is run plainly before it is said to be steady.
 const REPEATS: usize = 8;
-/// What Tasting says of runs that it does not keep since handlers without SA_RESTART can interrupt calls that it stops.
+/// What Tasting says of runs that it does not keep since handlers without SA_RESTART can interrupt
+/// calls that it stops.
 const CAN_BE_INTERRUPTED: &str = "can interrupt watched calls";
 /// How long a failure is made smaller.
 const SHRINKING: Duration = Duration::from_secs(30);
@@ -23,7 +25,8 @@ pub enum Fault {
     WrongReuse,
     /// An executed test that differs from the plain run.
     Disturbed,
-    /// The same, where Tasting said that calls can be interrupted, and kept nothing; the status is that of the plain run.
+    /// The same, where Tasting said that calls can be interrupted, and kept nothing; the status is
+    /// that of the plain run.
     Doubtful,
 }
 
@@ -54,7 +57,11 @@ enum Stop {
 
 impl Trial<'_> {
     /// Plays a scenario to its end or to its first failure.
-    pub fn play(&mut self, scenario: &Scenario, counts: &mut Counts) -> io::Result<Option<Failure>> {
+    pub fn play(
+        &mut self,
+        scenario: &Scenario,
+        counts: &mut Counts,
+    ) -> io::Result<Option<Failure>> {
         counts.tests += 1;
         match self.rounds(scenario, counts)? {
             Ok(()) => Ok(None),
@@ -117,7 +124,8 @@ impl Trial<'_> {
         Ok(Ok(()))
     }
 
-    /// Runs the tests under Tasting, and holds what it gives against the plain run. Gives how many were reused.
+    /// Runs the tests under Tasting, and holds what it gives against the plain run. Gives how many
+    /// were reused.
     fn compare(
         &mut self,
         scenario: &Scenario,
@@ -145,20 +153,24 @@ impl Trial<'_> {
                 return Ok(Err(Stop::Unsteady));
             }
         }
-        let ends_as_plainly = plain.ended.iter().zip(&given.ended).all(|(plain, given)| plain.end == given.end);
+        let ends_as_plainly =
+            plain.ended.iter().zip(&given.ended).all(|(plain, given)| plain.end == given.end);
         let is_said = decisions.iter().any(|decision| decision.reason.contains(CAN_BE_INTERRUPTED));
         let fault = match count {
             0 if ends_as_plainly && is_said => Fault::Doubtful,
             0 => Fault::Disturbed,
             _ => Fault::WrongReuse,
         };
-        let decisions =
-            decisions.iter().map(|decision| format!("{:?}: {}", decision.decision, decision.reason)).collect();
+        let decisions = decisions
+            .iter()
+            .map(|decision| format!("{:?}: {}", decision.decision, decision.reason))
+            .collect();
         let failure = Failure { fault, round, lines, plain: plain.clone(), given, decisions };
         Ok(Err(Stop::Failed(Box::new(failure))))
     }
 
-    /// Takes parts away from a scenario that fails, as long as it fails in the same way. Each attempt has an empty store.
+    /// Takes parts away from a scenario that fails, as long as it fails in the same way. Each
+    /// attempt has an empty store.
     pub fn shrink(&mut self, scenario: &Scenario) -> io::Result<Option<(Scenario, Failure)>> {
         let start = Instant::now();
         let Some(failure) = self.fails(scenario)? else { return Ok(None) };
@@ -169,7 +181,8 @@ impl Trial<'_> {
                 if start.elapsed() > SHRINKING {
                     return Ok(Some((smallest, failure)));
                 }
-                if let Some(other) = self.fails(&less)?.filter(|other| other.fault == failure.fault) {
+                if let Some(other) = self.fails(&less)?.filter(|other| other.fault == failure.fault)
+                {
                     found = Some((less, other));
                     break;
                 }
@@ -181,7 +194,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether a scenario fails with an empty store; what fails only now and then gets a second chance.
+    /// Whether a scenario fails with an empty store; what fails only now and then gets a second
+    /// chance.
     fn fails(&mut self, scenario: &Scenario) -> io::Result<Option<Failure>> {
         for _ in 0..2 {
             self.place.forget()?;

@@ -1,4 +1,5 @@
-//! What a test finds when it starts: the files of its project, and how it is called. All of it can be changed from outside.
+//! What a test finds when it starts: the files of its project, and how it is called. All of it can
+//! be changed from outside.
 
 use super::steps::Step;
 use super::toolbox::Toolbox;
@@ -38,7 +39,8 @@ pub struct Launch {
     pub arguments: Vec<&'static str>,
     pub input: Input,
     pub output: Output,
-    /// Commands of the shell that starts the test: limits, umask, ignored signals, further descriptors.
+    /// Commands of the shell that starts the test: limits, umask, ignored signals, further
+    /// descriptors.
     pub umask: &'static str,
     pub limit: &'static str,
     pub ignored: &'static str,
@@ -75,7 +77,17 @@ fn tree(dice: &mut Dice, toolbox: &Toolbox) -> Tree {
     for folder in ["p", "h", "t", "p/in", "p/in/sub", "p/dir", "p/out", "p/bin", "p/emptydir"] {
         tree.set(folder, Kind::Folder, 0o755);
     }
-    for file in ["in/a", "in/b", "in/c", "in/sub/d", "dir/x1.txt", "dir/x2.txt", "dir/y", "in/stdin", "in/keep"] {
+    for file in [
+        "in/a",
+        "in/b",
+        "in/c",
+        "in/sub/d",
+        "dir/x1.txt",
+        "dir/x2.txt",
+        "dir/y",
+        "in/stdin",
+        "in/keep",
+    ] {
         tree.write(&inside(file), content(dice), 0o644);
     }
     tree.write("p/in/empty", "", 0o644);
@@ -88,7 +100,9 @@ fn tree(dice: &mut Dice, toolbox: &Toolbox) -> Tree {
     if dice.percent(20) {
         tree.write("h/.config", content(dice), 0o644);
     }
-    for (link, target) in [("link", "in/a"), ("chain", "link"), ("dangling", "in/none"), ("dirlink", "dir")] {
+    for (link, target) in
+        [("link", "in/a"), ("chain", "link"), ("dangling", "in/none"), ("dirlink", "dir")]
+    {
         tree.set(&inside(link), Kind::Link(target.to_owned()), 0o777);
     }
     tree.write("p/bin/prog", program(0), 0o755);
@@ -128,7 +142,9 @@ pub fn set_library(tree: &mut Tree, toolbox: &Toolbox, version: usize) {
 /// Some lines; few of them, so that two files are now and then the same.
 pub fn content(dice: &mut Dice) -> String {
     let lines = dice.below(4);
-    (0..lines).map(|_| format!("{} {}\n", dice.pick(&["abc", "line", "a", "xyz"]), dice.below(6))).collect()
+    (0..lines)
+        .map(|_| format!("{} {}\n", dice.pick(&["abc", "line", "a", "xyz"]), dice.below(6)))
+        .collect()
 }
 
 fn launch(dice: &mut Dice) -> Launch {
@@ -144,7 +160,13 @@ fn launch(dice: &mut Dice) -> Launch {
         variables,
         arguments: if dice.percent(20) { vec!["argument"] } else { Vec::new() },
         input: input(dice),
-        output: *dice.pick(&[Output::Files, Output::Files, Output::Files, Output::Merged, Output::Pipe]),
+        output: *dice.pick(&[
+            Output::Files,
+            Output::Files,
+            Output::Files,
+            Output::Merged,
+            Output::Pipe,
+        ]),
         umask: "",
         limit: "",
         ignored: "",

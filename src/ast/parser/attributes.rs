@@ -26,7 +26,9 @@ impl Parser<'_, '_> {
         loop {
             match self.kind() {
                 TokenKind::Attribute | TokenKind::Declspec => self.attribute(traits)?,
-                TokenKind::OpenBracket if self.kind_at(1) == TokenKind::OpenBracket => self.attribute(traits)?,
+                TokenKind::OpenBracket if self.kind_at(1) == TokenKind::OpenBracket => {
+                    self.attribute(traits)?
+                }
                 TokenKind::Extension => self.next(),
                 _ => return Ok(self.at > from),
             }
@@ -100,7 +102,11 @@ impl Parser<'_, '_> {
             _ => {}
         }
         traits.is_special |= !HARMLESS.contains(&plain);
-        if self.kind() == TokenKind::OpenParen { self.nested(|parser| parser.arguments(plain)) } else { Ok(()) }
+        if self.kind() == TokenKind::OpenParen {
+            self.nested(|parser| parser.arguments(plain))
+        } else {
+            Ok(())
+        }
     }
 
     /// `( … )` behind an attribute. Names in it are references where they are names of something.
@@ -111,15 +117,21 @@ impl Parser<'_, '_> {
             let token = self.token();
             match token.kind {
                 TokenKind::OpenParen | TokenKind::OpenBracket | TokenKind::OpenBrace => depth += 1,
-                TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace => depth -= 1,
+                TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace => {
+                    depth -= 1
+                }
                 TokenKind::Identifier if has_names => self.argument_name(token.name),
-                TokenKind::Struct | TokenKind::Union | TokenKind::Enum if self.kind_at(1) == TokenKind::Identifier => {
+                TokenKind::Struct | TokenKind::Union | TokenKind::Enum
+                    if self.kind_at(1) == TokenKind::Identifier =>
+                {
                     if let Some(entity) = self.scope.tag(self.token_at(1).name).as_entity() {
                         self.declarations.refer(entity);
                     }
                     self.next();
                 }
-                TokenKind::Text if matches!(attribute, "alias" | "ifunc" | "weakref") => self.symbol(),
+                TokenKind::Text if matches!(attribute, "alias" | "ifunc" | "weakref") => {
+                    self.symbol()
+                }
                 TokenKind::End | TokenKind::Semicolon => return self.unexpected(),
                 _ => {}
             }

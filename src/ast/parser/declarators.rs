@@ -66,7 +66,9 @@ impl Parser<'_, '_> {
                     self.attribute(&mut Default::default())?;
                     continue;
                 }
-                TokenKind::OpenBracket if is_pointer && self.kind_at(1) == TokenKind::OpenBracket => {
+                TokenKind::OpenBracket
+                    if is_pointer && self.kind_at(1) == TokenKind::OpenBracket =>
+                {
                     self.attribute(&mut Default::default())?;
                     continue;
                 }
@@ -78,8 +80,12 @@ impl Parser<'_, '_> {
 
     /// Whether the bracket here holds parameters rather than a declarator.
     fn begins_parameters(&self) -> bool {
-        let storage = matches!(self.kind_at(1), TokenKind::Register | TokenKind::Ellipsis | TokenKind::CloseParen);
-        // An attribute can begin either: it is a declarator's if `*` or a bracket follows, as in `(__cdecl *)`.
+        let storage = matches!(
+            self.kind_at(1),
+            TokenKind::Register | TokenKind::Ellipsis | TokenKind::CloseParen
+        );
+        // An attribute can begin either: it is a declarator's if `*` or a bracket follows, as in
+        // `(__cdecl *)`.
         let is_attribute = matches!(self.kind_at(1), TokenKind::Attribute | TokenKind::Declspec);
         storage || !is_attribute && self.is_type_start(1)
     }

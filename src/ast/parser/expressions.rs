@@ -1,7 +1,8 @@
 //! Expressions and initialisers, as far as they decide what names mean.
 //!
-//! An expression is walked through token by token. What has to be known is whether an operand has just ended: then `&&` is an
-//! operator, else it takes the address of a label; then `(` begins arguments, else it can hold a type.
+//! An expression is walked through token by token. What has to be known is whether an operand has
+//! just ended: then `&&` is an operator, else it takes the address of a label; then `(` begins
+//! arguments, else it can hold a type.
 
 use super::super::kinds::TokenKind;
 use super::super::scope::Binding;
@@ -50,7 +51,9 @@ impl Parser<'_, '_> {
                     self.next();
                     self.expect(TokenKind::Identifier)?;
                 }
-                TokenKind::OpenParen => is_operand = self.nested(|parser| parser.brackets(is_operand))?,
+                TokenKind::OpenParen => {
+                    is_operand = self.nested(|parser| parser.brackets(is_operand))?
+                }
                 TokenKind::OpenBracket if is_operand => {
                     self.next();
                     self.nested(Self::expression)?;
@@ -122,7 +125,9 @@ impl Parser<'_, '_> {
         self.body.has_effects |= kind == TokenKind::FunctionName;
         self.next();
         // Older compilers take the name of the function for a literal.
-        while kind != TokenKind::Number && matches!(self.kind(), TokenKind::Text | TokenKind::FunctionName) {
+        while kind != TokenKind::Number
+            && matches!(self.kind(), TokenKind::Text | TokenKind::FunctionName)
+        {
             self.body.has_effects |= self.kind() == TokenKind::FunctionName;
             self.next();
         }
@@ -153,7 +158,8 @@ impl Parser<'_, '_> {
             Binding::NONE if self.all.names.spelling(name) == b"__builtin_COLUMN" => {
                 return self.fail("a question for the column");
             }
-            // Compilers declare what is called without a declaration, and some know it by themselves.
+            // Compilers declare what is called without a declaration, and some know it by
+            // themselves.
             Binding::NONE => {
                 let entity = self.linked(name);
                 self.declarations.refer(entity);
@@ -187,7 +193,8 @@ impl Parser<'_, '_> {
         Ok(true)
     }
 
-    /// `( … )`: an expression, arguments, a cast, a compound literal or a statement expression. Whether it ends an operand.
+    /// `( … )`: an expression, arguments, a cast, a compound literal or a statement expression.
+    /// Whether it ends an operand.
     fn brackets(&mut self, is_call: bool) -> Result<bool> {
         self.next();
         if self.kind() == TokenKind::OpenBrace {
@@ -226,7 +233,10 @@ impl Parser<'_, '_> {
 
     /// C23's `(static const T){…}`.
     fn is_storage_of_literal(&self) -> bool {
-        matches!(self.meant(0), TokenKind::Static | TokenKind::Register | TokenKind::Constexpr | TokenKind::Thread)
+        matches!(
+            self.meant(0),
+            TokenKind::Static | TokenKind::Register | TokenKind::Constexpr | TokenKind::Thread
+        )
     }
 
     /// Behind `_Generic`.

@@ -30,8 +30,11 @@ impl Parser<'_, '_> {
 
     /// The pragmas up to here come into force.
     pub fn meet_pragmas(&mut self) {
-        while let Some(pragma) =
-            self.all.pragmas.get(self.pragmas_met).filter(|pragma| pragma.before as usize <= self.at)
+        while let Some(pragma) = self
+            .all
+            .pragmas
+            .get(self.pragmas_met)
+            .filter(|pragma| pragma.before as usize <= self.at)
         {
             self.pragmas.meet(pragma.text, (pragma.before as usize) < self.at);
             self.pragmas_met += 1;
@@ -55,7 +58,11 @@ impl Parser<'_, '_> {
         self.expression()?;
         self.expect(TokenKind::CloseParen)?;
         // Within structures the last semicolon may be missing.
-        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace { Ok(()) } else { self.unexpected() }
+        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace {
+            Ok(())
+        } else {
+            self.unexpected()
+        }
     }
 
     fn external_declaration(&mut self) -> Result<()> {
@@ -74,7 +81,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// One declarator with its initialiser or body. Whether it was a function's definition, which ends the declaration.
+    /// One declarator with its initialiser or body. Whether it was a function's definition, which
+    /// ends the declaration.
     fn external_declarator(&mut self, specifiers: &Specifiers) -> Result<bool> {
         let mark = self.declarations.begin(self.at);
         let mut traits = specifiers.traits;
@@ -84,7 +92,9 @@ impl Parser<'_, '_> {
         let Some(name) = declarator.name else { return self.unexpected() };
         self.attributes_and_label(&mut traits)?;
         let is_function = is_function(specifiers, &declarator);
-        if is_function && !specifiers.is_typedef && (self.kind() == TokenKind::OpenBrace || self.is_declaration_start())
+        if is_function
+            && !specifiers.is_typedef
+            && (self.kind() == TokenKind::OpenBrace || self.is_declaration_start())
         {
             self.function(specifiers, &declarator, name, traits, mark)?;
             return Ok(true);

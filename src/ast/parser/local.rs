@@ -34,7 +34,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// One declarator with its initialiser. Whether it was a nested function, which ends the declaration.
+    /// One declarator with its initialiser. Whether it was a nested function, which ends the
+    /// declaration.
     fn local_declarator(&mut self, specifiers: &Specifiers) -> Result<bool> {
         let mark = self.declarations.begin(self.at);
         let declarator = self.declarator(false)?;
@@ -50,7 +51,8 @@ impl Parser<'_, '_> {
             return Ok(true);
         }
         if specifiers.is_typedef {
-            let binding = if is_function { Binding::LOCAL_FUNCTION_TYPE } else { Binding::LOCAL_TYPE };
+            let binding =
+                if is_function { Binding::LOCAL_FUNCTION_TYPE } else { Binding::LOCAL_TYPE };
             self.bind(name, binding);
         } else if traits.is_extern || is_function && !specifiers.is_auto {
             self.linked_declaration(name, is_function, specifiers.part, own);

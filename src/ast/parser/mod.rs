@@ -1,8 +1,9 @@
 //! Tokens → what the unit declares, defines and uses.
 //!
-//! No tree is kept: the tokens of a definition, and what its names mean, say all that a tree would. So the grammar is
-//! followed only as far as it decides what a name means: whether it is a type, a member, a label, something local, or a
-//! reference to something at file scope. What does not fit is refused.
+//! No tree is kept: the tokens of a definition, and what its names mean, say all that a tree would.
+//! So the grammar is followed only as far as it decides what a name means: whether it is a type, a
+//! member, a label, something local, or a reference to something at file scope. What does not fit
+//! is refused.
 
 mod attributes;
 mod declarators;
@@ -127,7 +128,9 @@ impl<'a> Parser<'_, 'a> {
         let token = self.token();
         match token.kind {
             TokenKind::End => self.fail("the text ends within a declaration"),
-            _ => self.fail(format!("`{}` is not expected here", readable(self.all.spelling(&token)))),
+            _ => {
+                self.fail(format!("`{}` is not expected here", readable(self.all.spelling(&token))))
+            }
         }
     }
 
@@ -152,7 +155,9 @@ impl<'a> Parser<'_, 'a> {
     fn meant(&self, ahead: usize) -> TokenKind {
         let token = self.token_at(ahead);
         match token.kind {
-            TokenKind::Identifier => self.scope.ordinary(token.name).as_word().unwrap_or(TokenKind::Identifier),
+            TokenKind::Identifier => {
+                self.scope.ordinary(token.name).as_word().unwrap_or(TokenKind::Identifier)
+            }
             kind => kind,
         }
     }
@@ -209,11 +214,15 @@ impl<'a> Parser<'_, 'a> {
             | TokenKind::StaticAssert => true,
             TokenKind::OpenBracket => self.kind_at(1) == TokenKind::OpenBracket,
             TokenKind::Extension => {
-                let past = (1..).find(|&ahead| self.kind_at(ahead) != TokenKind::Extension).unwrap_or(1);
+                let past =
+                    (1..).find(|&ahead| self.kind_at(ahead) != TokenKind::Extension).unwrap_or(1);
                 self.is_type_start(past)
                     || matches!(
                         self.kind_at(past),
-                        TokenKind::Static | TokenKind::Extern | TokenKind::Typedef | TokenKind::Inline
+                        TokenKind::Static
+                            | TokenKind::Extern
+                            | TokenKind::Typedef
+                            | TokenKind::Inline
                     )
             }
             _ => self.is_type_start(0),
@@ -238,7 +247,10 @@ impl<'a> Parser<'_, 'a> {
         let has_pragmas = |part: Part| all.pragmas_within(part.tokens).next().is_some();
         let (one_tokens, other_tokens) = (tokens(one), tokens(other));
         one_tokens.len() == other_tokens.len()
-            && one_tokens.iter().zip(other_tokens).all(|(one, other)| all.spelling(one) == all.spelling(other))
+            && one_tokens
+                .iter()
+                .zip(other_tokens)
+                .all(|(one, other)| all.spelling(one) == all.spelling(other))
             && !has_pragmas(one)
             && !has_pragmas(other)
     }

@@ -119,13 +119,16 @@ impl Parser<'_, '_> {
     /// `( type )` or `( expression )`.
     pub fn type_or_expression(&mut self) -> Result<()> {
         self.expect(TokenKind::OpenParen)?;
-        self.nested(|parser| if parser.is_type_start(0) { parser.type_name() } else { parser.expression() })?;
+        self.nested(|parser| {
+            if parser.is_type_start(0) { parser.type_name() } else { parser.expression() }
+        })?;
         self.expect(TokenKind::CloseParen)
     }
 
     /// Behind `typeof`.
     fn type_of(&mut self) -> Result<TypeIs> {
-        let names_one = self.kind_at(1) == TokenKind::Identifier && self.kind_at(2) == TokenKind::CloseParen;
+        let names_one =
+            self.kind_at(1) == TokenKind::Identifier && self.kind_at(2) == TokenKind::CloseParen;
         let binding = self.scope.ordinary(self.token_at(1).name);
         let is_expression = !self.is_type_start(1);
         self.type_or_expression()?;

@@ -36,7 +36,8 @@ impl Parser<'_, '_> {
         self.kind() == TokenKind::Identifier && self.kind_at(1) == TokenKind::Colon
     }
 
-    /// Attributes of a label or an empty statement: `__attribute__((fallthrough));`. Those of a declaration are its own.
+    /// Attributes of a label or an empty statement: `__attribute__((fallthrough));`. Those of a
+    /// declaration are its own.
     fn skip_statement_attributes(&mut self) -> Result<()> {
         let from = self.at;
         while self.kind() == TokenKind::Attribute
@@ -184,7 +185,11 @@ impl Parser<'_, '_> {
 
     fn jump(&mut self) -> Result<()> {
         self.next();
-        if self.take(TokenKind::Identifier) { self.expect(TokenKind::Semicolon) } else { self.rest_of_expression() }
+        if self.take(TokenKind::Identifier) {
+            self.expect(TokenKind::Semicolon)
+        } else {
+            self.rest_of_expression()
+        }
     }
 
     /// `asm volatile ("…" : outputs : inputs : clobbers : labels);`
@@ -202,7 +207,9 @@ impl Parser<'_, '_> {
                 TokenKind::Colon => colons += 1,
                 TokenKind::Comma => {}
                 // The name of an operand.
-                TokenKind::OpenBracket if colons > 0 && self.kind_at(1) == TokenKind::Identifier => {
+                TokenKind::OpenBracket
+                    if colons > 0 && self.kind_at(1) == TokenKind::Identifier =>
+                {
                     self.at += 2;
                     if self.kind() != TokenKind::CloseBracket {
                         return self.unexpected();
@@ -236,7 +243,8 @@ impl Parser<'_, '_> {
                 at += 2;
                 continue;
             }
-            let length = text[at..].iter().position(|&byte| !is_word(byte)).unwrap_or(text.len() - at);
+            let length =
+                text[at..].iter().position(|&byte| !is_word(byte)).unwrap_or(text.len() - at);
             if let Some(name) = self.all.names.find(&text[at..at + length]).filter(|_| length > 0) {
                 let entity = self.linked(name);
                 self.declarations.refer(entity);

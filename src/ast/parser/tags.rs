@@ -58,9 +58,12 @@ impl Parser<'_, '_> {
         let Some(tag) = tag else { return self.unexpected() };
         let binding = self.scope.tag(tag);
         // `struct tag;` alone declares another one in a block.
-        let stands_alone = self.kind() == TokenKind::Semicolon && part.tokens.0 as usize + 2 == self.at;
+        let stands_alone =
+            self.kind() == TokenKind::Semicolon && part.tokens.0 as usize + 2 == self.at;
         match binding.as_entity() {
-            Some(entity) if self.scope.is_file() || !stands_alone => self.declarations.refer(entity),
+            Some(entity) if self.scope.is_file() || !stands_alone => {
+                self.declarations.refer(entity)
+            }
             None if binding == Binding::LOCAL && !stands_alone => {}
             _ if self.scope.is_file() => {
                 let entity = self.declarations.add(tag, role);
@@ -74,8 +77,10 @@ impl Parser<'_, '_> {
 
     fn declare_tag(&mut self, entity: EntityId, part: Part) -> u32 {
         let all = self.all;
-        let specifiers =
-            Part { tokens: (part.tokens.0, part.tokens.0), references: (part.references.0, part.references.0) };
+        let specifiers = Part {
+            tokens: (part.tokens.0, part.tokens.0),
+            references: (part.references.0, part.references.0),
+        };
         let piece = Piece {
             specifiers,
             own: part,
@@ -116,7 +121,11 @@ impl Parser<'_, '_> {
             }
         }
         // The last semicolon is often forgotten, and compilers let it pass.
-        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace { Ok(()) } else { self.unexpected() }
+        if self.take(TokenKind::Semicolon) || self.kind() == TokenKind::CloseBrace {
+            Ok(())
+        } else {
+            self.unexpected()
+        }
     }
 
     /// `enum tag`, `enum tag { … }`, `enum { … }`, and C23's `enum tag : type`.
@@ -159,8 +168,8 @@ impl Parser<'_, '_> {
         Ok(())
     }
 
-    /// The enumerators at file scope go to `found`. Whether all have values that are known and fit into an `int`, so that
-    /// none of them depends on those behind it.
+    /// The enumerators at file scope go to `found`. Whether all have values that are known and fit
+    /// into an `int`, so that none of them depends on those behind it.
     fn enumerators(&mut self, found: &mut Vec<EntityId>) -> Result<bool> {
         let mut is_plain = true;
         let mut value = Some(-1i32);

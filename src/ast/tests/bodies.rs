@@ -23,7 +23,8 @@ fn every_token_counts() {
     let start = TEXT.find("int i,").expect("the body's first token");
     let end = TEXT.find("int two").expect("the function behind it");
     let mut tried = 0;
-    for (at, token) in TEXT[start..end].match_indices(|letter: char| letter.is_ascii_alphanumeric()) {
+    for (at, token) in TEXT[start..end].match_indices(|letter: char| letter.is_ascii_alphanumeric())
+    {
         let at = start + at;
         // Another letter or digit in its place is another token.
         let other = match token {
@@ -34,8 +35,9 @@ fn every_token_counts() {
         };
         let edited = format!("{}{other}{}", &TEXT[..at], &TEXT[at + 1..]);
         let Ok(edited_unit) = read(edited.as_bytes()) else { continue };
-        let hash =
-            |unit: &Unit, name: &str| unit.definitions.iter().find(|found| found.name == name).map(|found| found.hash);
+        let hash = |unit: &Unit, name: &str| {
+            unit.definitions.iter().find(|found| found.name == name).map(|found| found.hash)
+        };
         let plain = unit(TEXT);
         assert_ne!(hash(&edited_unit, "one"), hash(&plain, "one"), "{edited}");
         assert_eq!(hash(&edited_unit, "two"), hash(&plain, "two"), "{edited}");
@@ -63,9 +65,13 @@ fn operators_count() {
 
 #[test]
 fn literals_count() {
-    for (before, after) in
-        [("\"%d\\n\"", "\"%i\\n\""), ("'a'", "'b'"), ("'a'", "L'a'"), ("> 3", "> 3u"), ("> 3", "> 0x3")]
-    {
+    for (before, after) in [
+        ("\"%d\\n\"", "\"%i\\n\""),
+        ("'a'", "'b'"),
+        ("'a'", "L'a'"),
+        ("> 3", "> 3u"),
+        ("> 3", "> 0x3"),
+    ] {
         differ(TEXT, &TEXT.replacen(before, after, 1), &["one"]);
     }
     differ("char a[] = \"x\" \"y\";", "char a[] = \"xz\" \"y\";", &["a"]);
@@ -73,8 +79,7 @@ fn literals_count() {
 
 #[test]
 fn initialisers_count_for_their_variable() {
-    let text =
-        "struct p { int x, y; }; struct p a = { .x = 1, .y = 2 }; struct p *b = &a; int c[4] = { [1 ... 2] = 7 };";
+    let text = "struct p { int x, y; }; struct p a = { .x = 1, .y = 2 }; struct p *b = &a; int c[4] = { [1 ... 2] = 7 };";
     differ(text, &text.replacen(".x = 1", ".x = 2", 1), &["a"]);
     differ(text, &text.replacen(".x = 1, .y = 2", ".y = 1, .x = 2", 1), &["a"]);
     differ(text, &text.replacen("1 ... 2", "1 ... 3", 1), &["c"]);

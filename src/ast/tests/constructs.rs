@@ -1,4 +1,5 @@
-//! One test for each construct that decides what is compiled: what changes with it, and what does not.
+//! One test for each construct that decides what is compiled: what changes with it, and what does
+//! not.
 
 use super::*;
 
@@ -13,11 +14,19 @@ fn pairs(cases: &[(&str, &str, &[&str])]) {
 #[test]
 fn attributes() {
     pairs(&[
-        ("int f(void) { return 1; }", "__attribute__((noinline)) int f(void) { return 1; }", &["f"]),
+        (
+            "int f(void) { return 1; }",
+            "__attribute__((noinline)) int f(void) { return 1; }",
+            &["f"],
+        ),
         ("int v;", "int v __attribute__((section(\"s\")));", &["v"]),
         ("int v;", "int v __attribute__((aligned(64)));", &["v"]),
         ("int v;", "[[gnu::aligned(64)]] int v;", &["v"]),
-        ("struct s { int a; }; struct s v;", "struct s { int a; } __attribute__((packed)); struct s v;", &["v"]),
+        (
+            "struct s { int a; }; struct s v;",
+            "struct s { int a; } __attribute__((packed)); struct s v;",
+            &["v"],
+        ),
         (
             "void die(void); int f(void) { die(); }",
             "void die(void) __attribute__((noreturn)); int f(void) { die(); }",
@@ -28,7 +37,11 @@ fn attributes() {
             "int w(void); int f(void) { return w(); } int w(void) __attribute__((weak));",
             &["f"],
         ),
-        ("int w(void); int f(void) { return w(); }", "int w(void) asm(\"v\"); int f(void) { return w(); }", &["f"]),
+        (
+            "int w(void); int f(void) { return w(); }",
+            "int w(void) asm(\"v\"); int f(void) { return w(); }",
+            &["f"],
+        ),
         (
             "int f(int a) { switch (a) { case 1: a++; case 2: return a; } return 0; }",
             "int f(int a) { switch (a) { case 1: a++; __attribute__((fallthrough)); case 2: return a; } return 0; }",
@@ -97,7 +110,11 @@ fn pragmas_about_warnings_count_for_the_unit_only() {
 fn assembler() {
     pairs(&[
         ("asm(\".globl x\");", "asm(\".globl y\");", &[""]),
-        ("int f(void) { asm(\"nop\"); return 0; }", "int f(void) { asm(\"nop; nop\"); return 0; }", &["f"]),
+        (
+            "int f(void) { asm(\"nop\"); return 0; }",
+            "int f(void) { asm(\"nop; nop\"); return 0; }",
+            &["f"],
+        ),
         (
             "int f(int a) { asm volatile(\"\" : \"+r\"(a) : : \"memory\"); return a; }",
             "int f(int a) { asm volatile(\"\" : \"+m\"(a) : : \"memory\"); return a; }",
@@ -111,7 +128,11 @@ fn assembler() {
     ]);
     assert!(definition("int f(void) { asm(\"nop\"); return 0; }", "f").has_assembler);
     // A register that is taken is taken from every function behind.
-    differ("int f(void) { return 1; }", "register long sp asm(\"r15\"); int f(void) { return 1; }", &["f", "r15"]);
+    differ(
+        "int f(void) { return 1; }",
+        "register long sp asm(\"r15\"); int f(void) { return 1; }",
+        &["f", "r15"],
+    );
 }
 
 #[test]
@@ -174,11 +195,19 @@ fn selections_and_types_of_expressions() {
 #[test]
 fn old_functions_and_implicit_declarations() {
     pairs(&[
-        ("int f(a, b) int a; char b; { return a + b; }", "int f(a, b) int a; long b; { return a + b; }", &["f"]),
+        (
+            "int f(a, b) int a; char b; { return a + b; }",
+            "int f(a, b) int a; long b; { return a + b; }",
+            &["f"],
+        ),
         ("f(a) { return a; }", "static f(a) { return a; }", &["f"]),
         ("int f(void) { return g(1.0); }", "int g(int); int f(void) { return g(1.0); }", &["f"]),
         // The declaration comes too late for this use.
-        ("int g(double); int f(void) { return g(1); }", "int f(void) { return g(1); } int g(double);", &["f"]),
+        (
+            "int g(double); int f(void) { return g(1); }",
+            "int f(void) { return g(1); } int g(double);",
+            &["f"],
+        ),
     ]);
     assert_eq!(references("int f(void) { return g(1); }", "f"), ["g"]);
 }
@@ -187,8 +216,16 @@ fn old_functions_and_implicit_declarations() {
 fn tentative_definitions() {
     pairs(&[
         ("int x; int f(void) { return x; }", "int x; int f(void) { return x; } int x = 5;", &["x"]),
-        ("extern int x; int f(void) { return x; }", "int x; int f(void) { return x; }", &["f", "x"]),
-        ("int a[]; int f(void) { return a[0]; }", "int a[]; int f(void) { return a[0]; } int a[5];", &["a", "f"]),
+        (
+            "extern int x; int f(void) { return x; }",
+            "int x; int f(void) { return x; }",
+            &["f", "x"],
+        ),
+        (
+            "int a[]; int f(void) { return a[0]; }",
+            "int a[]; int f(void) { return a[0]; } int a[5];",
+            &["a", "f"],
+        ),
     ]);
     let text = "int x; int x = 5; int x;";
     assert_eq!(unit(text).definitions.len(), 1);
@@ -197,8 +234,12 @@ fn tentative_definitions() {
 
 #[test]
 fn inline_functions() {
-    let used = |head: &str, body: &str| format!("{head} int i(int a) {{ {body} }} int f(void) {{ return i(1); }}");
-    let unused = |head: &str, body: &str| format!("{head} int i(int a) {{ {body} }} int f(void) {{ return 1; }}");
+    let used = |head: &str, body: &str| {
+        format!("{head} int i(int a) {{ {body} }} int f(void) {{ return i(1); }}")
+    };
+    let unused = |head: &str, body: &str| {
+        format!("{head} int i(int a) {{ {body} }} int f(void) {{ return 1; }}")
+    };
     for head in [
         "static inline",
         "extern inline __attribute__((gnu_inline))",
@@ -220,7 +261,11 @@ fn inline_functions() {
         differ(&unused(head, "return a;"), &unused(head, "return a + 1;"), &["i"]);
     }
     // Local names are numbered through the unit.
-    differ(&unused("static inline", "return a;"), &unused("static inline", "static int n; return n;"), &["i"]);
+    differ(
+        &unused("static inline", "return a;"),
+        &unused("static inline", "static int n; return n;"),
+        &["i"],
+    );
 }
 
 #[test]
@@ -251,16 +296,32 @@ fn newer_and_older_standards() {
         "typedef unsigned char bool;\nbool f(bool true) { return true; }",
     );
     differ("bool f(void) { return true; }", "bool f(void) { return false; }", &["f"]);
-    differ("constexpr int n = 3; int f(void) { return n; }", "constexpr int n = 4; int f(void) { return n; }", &["n"]);
+    differ(
+        "constexpr int n = 3; int f(void) { return n; }",
+        "constexpr int n = 4; int f(void) { return n; }",
+        &["n"],
+    );
     differ("_BitInt(12) f(void) { return 1; }", "_BitInt(13) f(void) { return 1; }", &["f"]);
-    differ("_Complex _Float32 f(void) { return 1; }", "_Complex _Float64 f(void) { return 1; }", &["f"]);
+    differ(
+        "_Complex _Float32 f(void) { return 1; }",
+        "_Complex _Float64 f(void) { return 1; }",
+        &["f"],
+    );
     same("typedef float _Float32; _Float32 x;", "typedef float _Float32;\n_Float32 x;");
     differ("thread_local int x;", "int x;", &["x"]);
-    differ("int f(void) { [[maybe_unused]] int x = 1; return 2; }", "int f(void) { int x = 1; return 2; }", &["f"]);
+    differ(
+        "int f(void) { [[maybe_unused]] int x = 1; return 2; }",
+        "int f(void) { int x = 1; return 2; }",
+        &["f"],
+    );
     differ("alignas(16) int x;", "alignas(32) int x;", &["x"]);
     differ("int f(void) { return alignof(int); }", "int f(void) { return alignof(long); }", &["f"]);
     differ("_Atomic(int) x; _Atomic int y;", "_Atomic(long) x; _Atomic int y;", &["x"]);
-    differ("int f(int n, int a[static n]) { return a[0]; }", "int f(int n, int a[n]) { return a[0]; }", &["f"]);
+    differ(
+        "int f(int n, int a[static n]) { return a[0]; }",
+        "int f(int n, int a[n]) { return a[0]; }",
+        &["f"],
+    );
 }
 
 #[test]

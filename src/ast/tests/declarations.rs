@@ -28,7 +28,10 @@ fn what_is_not_used_does_not_count() {
         ("extern int (*table[4])", "extern int (*table[5])"),
         (" int f", "\n\n/* comment */ int\tf"),
         ("{ return helper", "{ // comment\n return helper"),
-        ("    extern int shared;", "# 7 \"other.h\" 1 3 4\n    extern int shared;\n# 9 \"first.c\" 2\n"),
+        (
+            "    extern int shared;",
+            "# 7 \"other.h\" 1 3 4\n    extern int shared;\n# 9 \"first.c\" 2\n",
+        ),
     ] {
         let changed = USES.replacen(before, after, 1);
         assert_ne!(changed, USES);
@@ -65,7 +68,8 @@ fn recursion_among_types_is_followed_to_its_end() {
 
 #[test]
 fn enumerators_count_by_value() {
-    let text = |list: &str, more: &str| format!("enum e {{ {list} }} {more}; int f(void) {{ return B; }}");
+    let text =
+        |list: &str, more: &str| format!("enum e {{ {list} }} {more}; int f(void) {{ return B; }}");
     same(&text("A = 1, B = A + 1", ""), &text("A = 1, B = 2, C", ""));
     same(&text("Z, A, B", ""), &text("X, Y, B, C = 9", ""));
     // One that does not fit into an int can change the type of all; so can attributes.
@@ -74,7 +78,9 @@ fn enumerators_count_by_value() {
     differ(&text("A, B = sizeof(int)", ""), &text("A, B = sizeof(long)", ""), &["f"]);
     let typed = |list: &str| format!("enum e {{ {list} }}; int f(enum e e) {{ return e == B; }}");
     differ(&typed("A, B"), &typed("A, B, C"), &["f"]);
-    let fixed = |base: &str| format!("enum e : {base} {{ A, B }}; unsigned long f(void) {{ return sizeof(B); }}");
+    let fixed = |base: &str| {
+        format!("enum e : {base} {{ A, B }}; unsigned long f(void) {{ return sizeof(B); }}")
+    };
     differ(&fixed("int"), &fixed("long"), &["f"]);
 }
 
@@ -102,9 +108,14 @@ fn each_declarator_stands_for_itself() {
 
 #[test]
 fn functions_of_the_library_always_count() {
-    // gcc calls `stpcpy` for `strcpy` where it has been declared, and copies structures by the symbol that `memcpy` has.
+    // gcc calls `stpcpy` for `strcpy` where it has been declared, and copies structures by the
+    // symbol that `memcpy` has.
     let text = "char *strcpy(char *, const char *); int f(char *a) { strcpy(a, \"x\"); return 0; }";
     differ(text, &format!("char *stpcpy(char *, const char *); {text}"), &["f"]);
-    differ(text, &format!("void *memcpy(void *, const void *, unsigned long) asm(\"copy\"); {text}"), &["f"]);
+    differ(
+        text,
+        &format!("void *memcpy(void *, const void *, unsigned long) asm(\"copy\"); {text}"),
+        &["f"],
+    );
     same(text, &format!("char *other(char *, const char *); {text}"));
 }

@@ -24,6 +24,8 @@ fn debug_information_tells_of_positions() {
 
 #[test]
 fn functions_that_ask_for_their_line() {
-    let text = |blank: &str| format!("{blank}int f(void) {{ return __builtin_LINE(); }} int g(void) {{ return 1; }}");
+    let text = |blank: &str| {
+        format!("{blank}int f(void) {{ return __builtin_LINE(); }} int g(void) {{ return 1; }}")
+    };
     differ(&text(""), &text("\n"), &["f"]);
 }

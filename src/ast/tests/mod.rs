@@ -28,10 +28,15 @@ fn references(text: &str, name: &str) -> Vec<String> {
 
 /// The definitions of two versions whose hashes differ, or that only one of them has.
 fn changed(before: &str, after: &str) -> Vec<String> {
-    let hashes = |text| unit(text).definitions.into_iter().map(|found| (found.name, found.hash)).collect::<Vec<_>>();
+    let hashes = |text| {
+        unit(text).definitions.into_iter().map(|found| (found.name, found.hash)).collect::<Vec<_>>()
+    };
     let (before, after) = (hashes(before), hashes(after));
     let only = |one: &[_], other: &[(String, _)]| {
-        one.iter().filter(|found| !other.contains(found)).map(|(name, _)| name.clone()).collect::<Vec<String>>()
+        one.iter()
+            .filter(|found| !other.contains(found))
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<String>>()
     };
     let mut names = [only(&before, &after), only(&after, &before)].concat();
     names.sort();
@@ -43,12 +48,20 @@ fn changed(before: &str, after: &str) -> Vec<String> {
 #[track_caller]
 fn same(before: &str, after: &str) {
     assert_eq!(changed(before, after), [""; 0], "\n{before}\n{after}");
-    assert_eq!(unit(before).meaning, unit(after).meaning, "the meaning differs:\n{before}\n{after}");
+    assert_eq!(
+        unit(before).meaning,
+        unit(after).meaning,
+        "the meaning differs:\n{before}\n{after}"
+    );
 }
 
 /// The unit must look different, and of its definitions exactly these.
 #[track_caller]
 fn differ(before: &str, after: &str, names: &[&str]) {
-    assert_ne!(unit(before).meaning, unit(after).meaning, "the meaning is the same:\n{before}\n{after}");
+    assert_ne!(
+        unit(before).meaning,
+        unit(after).meaning,
+        "the meaning is the same:\n{before}\n{after}"
+    );
     assert_eq!(changed(before, after), names, "\n{before}\n{after}");
 }

@@ -35,15 +35,20 @@ fn definitions_may_not() {
     assert_eq!(changed(&format!("{one}{two}"), &format!("{two}{one}")), [""; 0]);
     assert_ne!(unit("int a; int b;").meaning, unit("int b; int a;").meaning);
     assert_ne!(unit("asm(\"a\"); int b;").meaning, unit("int b; asm(\"a\");").meaning);
-    let [one, two] = ["static inline int i(void) { return 1; }\n", "static inline int j(void) { return 2; }\n"];
+    let [one, two] =
+        ["static inline int i(void) { return 1; }\n", "static inline int j(void) { return 2; }\n"];
     let rest = "int f(void) { return i() + j(); }";
-    assert_ne!(unit(&format!("{one}{two}{rest}")).meaning, unit(&format!("{two}{one}{rest}")).meaning);
+    assert_ne!(
+        unit(&format!("{one}{two}{rest}")).meaning,
+        unit(&format!("{two}{one}{rest}")).meaning
+    );
 }
 
 #[test]
 fn what_comes_too_late_is_another_thing() {
     let early = "struct s { int a; }; int h(struct s *); int f(struct s *s) { return h(s); }";
-    let late = "struct s; int h(struct s *); int f(struct s *s) { return h(s); } struct s { int a; };";
+    let late =
+        "struct s; int h(struct s *); int f(struct s *s) { return h(s); } struct s { int a; };";
     // Nothing in it needs the members.
     same(early, late);
     let early = "int h(void) __attribute__((const)); int f(void) { return h(); }";

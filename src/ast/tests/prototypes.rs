@@ -4,8 +4,12 @@ use super::super::read_with_prototypes;
 
 /// The declarations that the unit could do without, as they are written.
 fn prototypes(text: &str) -> Vec<String> {
-    let unit = read_with_prototypes(text.as_bytes()).unwrap_or_else(|problem| panic!("{problem} in:\n{text}"));
-    unit.removable_prototypes.iter().map(|prototype| text[prototype.place.clone()].to_owned()).collect()
+    let unit = read_with_prototypes(text.as_bytes())
+        .unwrap_or_else(|problem| panic!("{problem} in:\n{text}"));
+    unit.removable_prototypes
+        .iter()
+        .map(|prototype| text[prototype.place.clone()].to_owned())
+        .collect()
 }
 
 const TYPES: &str = "# 1 \"x.c\"\ntypedef struct pair pair;\nstruct tag { int x; };\nint y1;\n";
@@ -68,7 +72,8 @@ fn what_may_be_one_to_warn_of_here_and_not_there() {
 
 #[test]
 fn its_hash_covers_its_types() {
-    let hash = |text: &str| read_with_prototypes(text.as_bytes()).unwrap().removable_prototypes[0].hash;
+    let hash =
+        |text: &str| read_with_prototypes(text.as_bytes()).unwrap().removable_prototypes[0].hash;
     let plain = hash("typedef int T;\nint f(T);\n");
     assert_eq!(plain, hash("int g;\n\ntypedef int T;\n  int  f( T ) ;\n"));
     assert_ne!(plain, hash("typedef long T;\nint f(T);\n"));

@@ -1,4 +1,5 @@
-//! What is not understood is refused, with the place and the reason; and nothing ends otherwise than with a result.
+//! What is not understood is refused, with the place and the reason; and nothing ends otherwise
+//! than with a result.
 
 use super::*;
 use proptest::prelude::*;
@@ -9,19 +10,31 @@ fn reason(text: &str) -> String {
 
 #[test]
 fn places_and_reasons() {
-    assert_eq!(reason("# 7 \"a.c\"\nint f(void) {\n  return nothing here;\n}"), "a.c:8: `here` is not expected here");
+    assert_eq!(
+        reason("# 7 \"a.c\"\nint f(void) {\n  return nothing here;\n}"),
+        "a.c:8: `here` is not expected here"
+    );
     assert_eq!(reason("int f(void) { return ^{ return 1; }(); }"), ":1: a block literal");
     assert_eq!(reason("unknown_type x;"), ":1: `x` is not expected here");
     assert_eq!(reason("int f(unknown_type *x);"), ":1: `*` is not expected here");
     assert_eq!(reason("int f(void) { return 1;"), ":1: the text ends within a declaration");
     assert_eq!(reason(&format!("int x = {}1;", "(".repeat(5_000))), ":1: it is nested too deeply");
-    assert_eq!(reason(&format!("int f(void) {}", "{".repeat(5_000))), ":1: it is nested too deeply");
+    assert_eq!(
+        reason(&format!("int f(void) {}", "{".repeat(5_000))),
+        ":1: it is nested too deeply"
+    );
     assert_eq!(reason(&format!("int {}x;", "(".repeat(5_000))), ":1: it is nested too deeply");
     assert_eq!(reason(&"struct s { ".repeat(5_000)), ":1: it is nested too deeply");
-    assert_eq!(reason("int f(void) { return __builtin_COLUMN(); }"), ":1: a question for the column");
+    assert_eq!(
+        reason("int f(void) { return __builtin_COLUMN(); }"),
+        ":1: a question for the column"
+    );
     assert_eq!(reason("#pragma GCC pch_preprocess \"x\"\n"), ":1: a precompiled header");
     let problem = read(b"# 7 \"a.c\"\nint x = @;").expect_err("the text is refused");
-    assert_eq!(problem.refusal().to_string(), "a.c:7: its syntax is not understood: a character that C does not have");
+    assert_eq!(
+        problem.refusal().to_string(),
+        "a.c:7: its syntax is not understood: a character that C does not have"
+    );
 }
 
 #[test]
@@ -32,8 +45,9 @@ fn long_chains_are_no_nesting() {
     unit(&format!("int f(int a) {{ return {sum} a; }}"));
     let choices = "a ? 1 : ".repeat(50_000);
     unit(&format!("int f(int a) {{ return {choices} a; }}"));
-    let types: String =
-        (1..20_000).map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1)).collect();
+    let types: String = (1..20_000)
+        .map(|index| format!("typedef struct s{index} {{ t{} *p; }} t{index};\n", index - 1))
+        .collect();
     unit(&format!("typedef int t0; {types} int f(t19999 *p) {{ return !p; }}"));
 }
 

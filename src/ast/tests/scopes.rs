@@ -73,7 +73,8 @@ fn a_type_or_a_variable() {
 
 #[test]
 fn tags_are_names_of_their_own() {
-    let text = "struct x { int a; }; int x; int f(struct x *p) { return p->a; } int g(void) { return x; }";
+    let text =
+        "struct x { int a; }; int x; int f(struct x *p) { return p->a; } int g(void) { return x; }";
     differ(text, &text.replacen("int a", "long a", 1), &["f"]);
     differ(text, &text.replacen("int x;", "long x;", 1), &["g", "x"]);
 }
@@ -92,6 +93,9 @@ fn a_structure_of_a_block_is_not_the_one_outside() {
 fn functions_declared_in_blocks_are_references() {
     assert_eq!(references("int f(void) { int g(int); return g(1); }", "f"), ["g"]);
     assert_eq!(references("typedef int t(int); int f(void) { t g; return g(1); }", "f"), ["g"]);
-    assert_eq!(references("int h(int); int f(void) { typeof(h) g; return g(1); }", "f"), ["h", "g"]);
+    assert_eq!(
+        references("int h(int); int f(void) { typeof(h) g; return g(1); }", "f"),
+        ["h", "g"]
+    );
     assert_eq!(references("int f(int (*p)(int)) { typeof(*p) g; return g(1); }", "f"), ["g"]);
 }

@@ -1,4 +1,5 @@
-//! What lies in the project: was it built with the shims, and are there launchers that get into each other's way?
+//! What lies in the project: was it built with the shims, and are there launchers that get into
+//! each other's way?
 
 use crate::model::manifest::Manifest;
 use crate::process::{Settings, manifest_file, probe};
@@ -23,7 +24,10 @@ pub fn examine(settings: &Settings) -> Vec<Finding> {
     let (root, seen) = look(settings);
     let mut found: Vec<Finding> = manifests(&root, &seen.linked, settings).into_iter().collect();
     for TakenWhole { binary, reason } in taken_whole(&root, &seen.linked, settings) {
-        found.push(Finding::note(binary, format!("counts as a whole, every change of it shows: {reason}")));
+        found.push(Finding::note(
+            binary,
+            format!("counts as a whole, every change of it shows: {reason}"),
+        ));
     }
     found.extend(seen.caches.iter().filter_map(|cache| two_in_cmake(&root, cache)));
     found.extend(["CC", "CXX"].iter().filter_map(|name| two_in_variable(name)));
@@ -40,7 +44,10 @@ fn taken_whole(root: &Path, linked: &[PathBuf], settings: &Settings) -> Vec<Take
     let reason = |path: &PathBuf| {
         let bytes = fs::read(manifest_file::beside(settings, path)?).ok()?;
         let reason = Manifest::decode(&bytes).ok()?.whole_because()?.to_owned();
-        Some(TakenWhole { binary: path.strip_prefix(root).unwrap_or(path).display().to_string(), reason })
+        Some(TakenWhole {
+            binary: path.strip_prefix(root).unwrap_or(path).display().to_string(),
+            reason,
+        })
     };
     let mut whole: Vec<TakenWhole> = linked.iter().filter_map(reason).collect();
     whole.sort_by(|one, other| one.binary.cmp(&other.binary));
@@ -86,7 +93,10 @@ impl Seen {
                 self.look(&path, left);
             } else if kind.is_file() && name == "CMakeCache.txt" {
                 self.caches.push(path);
-            } else if kind.is_file() && is_linked(&path) && !probe::is_probe(folder, std::iter::once(path.as_path())) {
+            } else if kind.is_file()
+                && is_linked(&path)
+                && !probe::is_probe(folder, std::iter::once(path.as_path()))
+            {
                 self.linked.push(path);
             }
         }
@@ -97,11 +107,14 @@ impl Seen {
 fn is_linked(path: &Path) -> bool {
     let mut start = [0; 18];
     let is_read = File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok();
-    is_read && start.starts_with(b"\x7fELF") && matches!((start[16], start[17]), (2 | 3, 0) | (0, 2 | 3))
+    is_read
+        && start.starts_with(b"\x7fELF")
+        && matches!((start[16], start[17]), (2 | 3, 0) | (0, 2 | 3))
 }
 
 fn manifests(root: &Path, linked: &[PathBuf], settings: &Settings) -> Option<Finding> {
-    let mut without: Vec<_> = linked.iter().filter(|path| manifest_file::beside(settings, path).is_none()).collect();
+    let mut without: Vec<_> =
+        linked.iter().filter(|path| manifest_file::beside(settings, path).is_none()).collect();
     without.sort();
     if linked.is_empty() {
         return None;
@@ -112,8 +125,10 @@ fn manifests(root: &Path, linked: &[PathBuf], settings: &Settings) -> Option<Fin
             format!("all {} programs and libraries here have manifests", linked.len()),
         ));
     }
-    let names =
-        without.iter().take(MOST_NAMED).map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string());
+    let names = without
+        .iter()
+        .take(MOST_NAMED)
+        .map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string());
     let more = if without.len() > MOST_NAMED { ", …" } else { "" };
     let text = format!(
         "{} of {} programs and libraries here have no manifest ({}{more}): linked without the shims, they count as a whole; \
@@ -134,10 +149,18 @@ fn two_in_cmake(root: &Path, cache: &Path) -> Option<Finding> {
     };
     let folder = cache.parent()?;
     let has_module = folder.join("CMakeFiles/tasting/ctest.cmake").exists();
-    let of_compilers =
-        ["CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER"];
+    let of_compilers = [
+        "CMAKE_C_COMPILER",
+        "CMAKE_CXX_COMPILER",
+        "CMAKE_C_COMPILER_LAUNCHER",
+        "CMAKE_CXX_COMPILER_LAUNCHER",
+    ];
     let of_tests = ["CMAKE_TEST_LAUNCHER", "CMAKE_CROSSCOMPILING_EMULATOR"];
-    let second = of_compilers.iter().chain(&of_tests).find(|name| value(name).is_some()).filter(|_| has_module);
+    let second = of_compilers
+        .iter()
+        .chain(&of_tests)
+        .find(|name| value(name).is_some())
+        .filter(|_| has_module);
     let subject = format!("launchers: {}", folder.strip_prefix(root).unwrap_or(folder).display());
     second.map(|name| {
         let text = format!(
@@ -150,13 +173,18 @@ fn two_in_cmake(root: &Path, cache: &Path) -> Option<Finding> {
 /// `CC='ccache tasting-cc'`, `CC='tasting-cc tasting-cc gcc'`.
 fn two_in_variable(name: &str) -> Option<Finding> {
     let value = std::env::var(name).ok()?;
-    let words: Vec<&str> = value.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
-    let shims = words.iter().filter(|word| ["tasting-cc", "tasting-c++", "tasting-cxx"].contains(word)).count();
+    let words: Vec<&str> =
+        value.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
+    let shims = words
+        .iter()
+        .filter(|word| ["tasting-cc", "tasting-c++", "tasting-cxx"].contains(word))
+        .count();
     let subject = format!("launchers: {name}");
     match words.first() {
-        _ if shims > 1 => {
-            Some(Finding::note(subject, format!("{value:?} has Tasting twice: one of them is enough, and steps aside")))
-        }
+        _ if shims > 1 => Some(Finding::note(
+            subject,
+            format!("{value:?} has Tasting twice: one of them is enough, and steps aside"),
+        )),
         Some(&"ccache" | &"sccache") if shims == 1 => Some(Finding::note(
             subject,
             format!(

@@ -24,15 +24,26 @@ const FILE_SYSTEMS: [(u64, &str, &str); 11] = [
     (0x794c_7630, "overlay", "it goes with the container"),
     (0x0102_1994, "tmpfs", "it is gone after a restart"),
     (0x6969, "nfs", "a folder on the network is slow, and remembered contents are less certain"),
-    (0xfe53_4d42, "smb", "a folder on the network is slow, and remembered contents are less certain"),
-    (0xff53_4d42, "cifs", "a folder on the network is slow, and remembered contents are less certain"),
+    (
+        0xfe53_4d42,
+        "smb",
+        "a folder on the network is slow, and remembered contents are less certain",
+    ),
+    (
+        0xff53_4d42,
+        "cifs",
+        "a folder on the network is slow, and remembered contents are less certain",
+    ),
     (0x6573_5546, "fuse", "it is as good as whoever serves it"),
     (0x0102_1997, "9p", "a folder of the host is slow, and remembered contents are less certain"),
 ];
 
 pub fn store(settings: &Settings) -> Vec<Finding> {
     let Some(folder) = &settings.dir else {
-        return vec![Finding::broken("store", "there is no folder for it: set TASTING_DIR or HOME")];
+        return vec![Finding::broken(
+            "store",
+            "there is no folder for it: set TASTING_DIR or HOME",
+        )];
     };
     let mut found = vec![rights(folder, settings)];
     found.extend(others(folder));
@@ -48,7 +59,10 @@ fn rights(folder: &Path, settings: &Settings) -> Finding {
     }
     match try_writing(folder) {
         Ok(()) => Finding::works("store", format!("{place} can be written")),
-        Err(error) => Finding::broken("store", format!("{place} cannot be written ({error}): nothing is remembered")),
+        Err(error) => Finding::broken(
+            "store",
+            format!("{place} cannot be written ({error}): nothing is remembered"),
+        ),
     }
 }
 
@@ -75,12 +89,14 @@ fn others(folder: &Path) -> Option<Finding> {
     let found = fs::metadata(folder).ok()?;
     let place = folder.display();
     match found {
-        found if found.uid() != sys::user() => {
-            Some(Finding::note("store: rights", format!("{place} belongs to another user, whose results you reuse")))
-        }
-        found if found.mode() & 0o022 != 0 => {
-            Some(Finding::note("store: rights", format!("others can write to {place}, and you reuse their results")))
-        }
+        found if found.uid() != sys::user() => Some(Finding::note(
+            "store: rights",
+            format!("{place} belongs to another user, whose results you reuse"),
+        )),
+        found if found.mode() & 0o022 != 0 => Some(Finding::note(
+            "store: rights",
+            format!("others can write to {place}, and you reuse their results"),
+        )),
         _ => None,
     }
 }
@@ -93,7 +109,9 @@ fn space(folder: &Path, limit: u64) -> Option<Finding> {
     let (name, hint) = known.map_or(("another file system", ""), |(_, name, hint)| (*name, *hint));
     let text = format!("{} free on {name}, and no more than {} are used", size(free), size(limit));
     Some(match hint {
-        _ if free < LITTLE => Finding::note("store: space", format!("only {text}: results are lost when it is full")),
+        _ if free < LITTLE => {
+            Finding::note("store: space", format!("only {text}: results are lost when it is full"))
+        }
         "" => Finding::works("store: space", text),
         hint => Finding::note("store: space", format!("{text}; {hint}")),
     })
@@ -103,10 +121,14 @@ pub fn project(settings: &Settings) -> Option<Finding> {
     let working = std::env::current_dir().ok()?;
     let root = Project::root(&working, settings);
     Some(match Project::find(&working, None, settings) {
-        Err(problem) => Finding::broken("project", format!("{problem}: every test runs, and none is reused")),
+        Err(problem) => {
+            Finding::broken("project", format!("{problem}: every test runs, and none is reused"))
+        }
         Ok(_) if root.join(FILE).exists() => {
             Finding::works("project", format!("{} is understood", root.join(FILE).display()))
         }
-        Ok(_) => Finding::works("project", format!("the root is {}, without a {FILE}", root.display())),
+        Ok(_) => {
+            Finding::works("project", format!("the root is {}, without a {FILE}", root.display()))
+        }
     })
 }

@@ -15,19 +15,28 @@ pub fn examine(settings: &Settings) -> Option<Finding> {
     match sharing::location(settings, &config) {
         Ok(None) => return None,
         Ok(Some(_)) => {}
-        Err(problem) => return Some(Finding::note("remote store", format!("{problem}: none is used"))),
+        Err(problem) => {
+            return Some(Finding::note("remote store", format!("{problem}: none is used")));
+        }
     }
-    let store = FileStore::new(settings.dir.as_ref()?, Options { read_only: true, ..Options::default() });
+    let store =
+        FileStore::new(settings.dir.as_ref()?, Options { read_only: true, ..Options::default() });
     let remote = push::remote(&[], settings, &store).ok()?;
     let start = Instant::now();
     Some(match (remote.answers(), remote.usage.read_only) {
-        (Err(trouble), _) => Finding::note("remote store", format!("{trouble}: nothing is shared until it answers")),
-        (Ok(()), Some(reason)) => {
-            Finding::note("remote store", format!("{} answers, and is only read: {reason}", remote.location.url()))
+        (Err(trouble), _) => {
+            Finding::note("remote store", format!("{trouble}: nothing is shared until it answers"))
         }
+        (Ok(()), Some(reason)) => Finding::note(
+            "remote store",
+            format!("{} answers, and is only read: {reason}", remote.location.url()),
+        ),
         (Ok(()), None) => {
             let took = start.elapsed().as_millis();
-            Finding::works("remote store", format!("{} answers in {took} ms", remote.location.url()))
+            Finding::works(
+                "remote store",
+                format!("{} answers in {took} ms", remote.location.url()),
+            )
         }
     })
 }

@@ -22,7 +22,10 @@ pub fn examine() -> Vec<Finding> {
     }
     found.extend(container());
     if sys::file_size_is_limited() {
-        found.push(Finding::note("ulimit -f", "files may not become large: large results cannot be kept"));
+        found.push(Finding::note(
+            "ulimit -f",
+            "files may not become large: large results cannot be kept",
+        ));
     }
     found
 }
@@ -32,9 +35,10 @@ fn kernel() -> Finding {
     let subject = format!("kernel {}", release.trim_end());
     match observe::availability() {
         Ok(()) => Finding::works(subject, "has seccomp notifications"),
-        Err(_) if observe::is_watched() => {
-            Finding::note(subject, "we are inside of a test that is watched already: tasting run passes through")
-        }
+        Err(_) if observe::is_watched() => Finding::note(
+            subject,
+            "we are inside of a test that is watched already: tasting run passes through",
+        ),
         Err(reason) => Finding::broken(subject, format!("{reason}: {UNWATCHED}")),
     }
 }
@@ -48,17 +52,21 @@ fn watching() -> Finding {
 }
 
 fn try_watching() -> Result<(), String> {
-    let scratch = Scratch::new("doctor").map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new("doctor")
+        .map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let file = scratch.path("file");
-    fs::write(&file, "x\n").map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
-    // Not a shell: those have signal handlers, and calls of programs that are not led can be interrupted.
+    fs::write(&file, "x\n")
+        .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+    // Not a shell: those have signal handlers, and calls of programs that are not led can be
+    // interrupted.
     let mut reader = Command::new("cat");
     reader.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let how = Watch { inherits_input: false, ..Watch::default() };
-    let Watched { status, used, refusals, .. } = observe::watch(reader, &how).map_err(|error| match error {
-        CannotWatch::Unavailable { reason, .. } => reason,
-        CannotWatch::CannotRun(error) => format!("cat cannot be run: {error}"),
-    })?;
+    let Watched { status, used, refusals, .. } =
+        observe::watch(reader, &how).map_err(|error| match error {
+            CannotWatch::Unavailable { reason, .. } => reason,
+            CannotWatch::CannotRun(error) => format!("cat cannot be run: {error}"),
+        })?;
     if let Some(refusal) = refusals.first() {
         return Err(format!("a plain program is refused: {refusal}"));
     }
@@ -72,13 +80,17 @@ fn try_watching() -> Result<(), String> {
 
 /// What programs with more power than their user can do inside of tests.
 fn privileges() -> Finding {
-    let effective = status_field("CapEff").and_then(|field| u64::from_str_radix(&field, 16).ok()).unwrap_or(0);
+    let effective =
+        status_field("CapEff").and_then(|field| u64::from_str_radix(&field, 16).ok()).unwrap_or(0);
     let text = match () {
         () if status_field("NoNewPrivs").as_deref() == Some("1") => {
             "no_new_privs is set on us already: set-user-id programs (sudo, ping) have no power, watched or not"
         }
         () if effective & ADMINISTRATOR != 0 => {
-            return Finding::works("privileges", "set-user-id programs keep their power inside of tests");
+            return Finding::works(
+                "privileges",
+                "set-user-id programs keep their power inside of tests",
+            );
         }
         () => {
             "watched tests get no_new_privs: set-user-id programs (sudo, ping) have no power there; a test that starts one is \
@@ -96,9 +108,16 @@ fn status_field(name: &str) -> Option<String> {
 
 /// What limits us, if we are in a container.
 fn container() -> Option<Finding> {
-    let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/run/systemd/container", "systemd")];
-    let kind = marks.iter().find(|(mark, _)| fs::exists(mark).unwrap_or(false)).map(|(_, kind)| *kind);
-    let limit = |file: &str| fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
+    let marks = [
+        ("/.dockerenv", "docker"),
+        ("/run/.containerenv", "podman"),
+        ("/run/systemd/container", "systemd"),
+    ];
+    let kind =
+        marks.iter().find(|(mark, _)| fs::exists(mark).unwrap_or(false)).map(|(_, kind)| *kind);
+    let limit = |file: &str| {
+        fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok()
+    };
     let mut limits: Vec<String> = Vec::new();
     limits.extend(limit("memory.max").map(|bytes| format!("{} of memory", units::size(bytes))));
     limits.extend(limit("pids.max").map(|count| format!("{count} processes")));

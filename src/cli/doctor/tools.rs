@@ -12,7 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One small program, good C and good C++.
-const PROGRAM: &str = "static int twice(int x) { return 2 * x; }\nint main(void) { return twice(0); }\n";
+const PROGRAM: &str =
+    "static int twice(int x) { return 2 * x; }\nint main(void) { return twice(0); }\n";
 
 /// A language: the ending of its sources, its shim, and the compilers to be tried.
 const LANGUAGES: [(&str, &str, [&str; 3]); 2] =
@@ -25,9 +26,14 @@ const SHIMS: [&str; 3] = ["tasting-cc", "tasting-cxx", "tasting-ld"];
 pub fn examine() -> Vec<Finding> {
     let own = std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
     let folder = own.parent().unwrap_or(Path::new("/"));
-    let missing: Vec<&str> = SHIMS.into_iter().filter(|shim| !folder.join(shim).is_file()).collect();
+    let missing: Vec<&str> =
+        SHIMS.into_iter().filter(|shim| !folder.join(shim).is_file()).collect();
     if !missing.is_empty() {
-        let text = format!("{} missing beside {}: builds have no fingerprints", missing.join(", "), own.display());
+        let text = format!(
+            "{} missing beside {}: builds have no fingerprints",
+            missing.join(", "),
+            own.display()
+        );
         return vec![Finding::broken("shims", text)];
     }
     let mut found = vec![Finding::works("shims", format!("in {}", folder.display()))];
@@ -44,21 +50,35 @@ fn path(own: &Path) -> Vec<Finding> {
     let real = |name: &str| which::which(name).ok().and_then(|path| fs::canonicalize(path).ok());
     let tasting = match real("tasting") {
         Some(found) if found == own => Finding::works("PATH: tasting", "is this one"),
-        Some(found) => Finding::note("PATH: tasting", format!("is another one, {}", found.display())),
-        None => Finding::note("PATH: tasting", "not there: call it, and the shims, by their whole paths"),
+        Some(found) => {
+            Finding::note("PATH: tasting", format!("is another one, {}", found.display()))
+        }
+        None => Finding::note(
+            "PATH: tasting",
+            "not there: call it, and the shims, by their whole paths",
+        ),
     };
     let compiler = match which::which("cc") {
-        Ok(cc) if search::is_shim(&cc) => Finding::works("PATH: cc", "is a shim: every build goes through it"),
+        Ok(cc) if search::is_shim(&cc) => {
+            Finding::works("PATH: cc", "is a shim: every build goes through it")
+        }
         Ok(cc) => {
-            let behind = which::which_all("cc").ok().and_then(|mut all| all.find(|path| search::is_shim(path)));
+            let behind = which::which_all("cc")
+                .ok()
+                .and_then(|mut all| all.find(|path| search::is_shim(path)));
             match behind {
                 Some(shim) => {
-                    let text = format!("the shim {} comes after {}, and is not used", shim.display(), cc.display());
+                    let text = format!(
+                        "the shim {} comes after {}, and is not used",
+                        shim.display(),
+                        cc.display()
+                    );
                     Finding::note("PATH: cc", text)
                 }
-                None => {
-                    Finding::works("PATH: cc", format!("is {}: build with CC=tasting-cc CXX=tasting-c++", cc.display()))
-                }
+                None => Finding::works(
+                    "PATH: cc",
+                    format!("is {}: build with CC=tasting-cc CXX=tasting-c++", cc.display()),
+                ),
             }
         }
         Err(_) => Finding::note("PATH: cc", "there is no cc"),
@@ -74,7 +94,9 @@ fn compilers(folder: &Path, (ending, shim, names): &(&str, &str, [&str; 3])) -> 
     let default = match own {
         Ok(()) => Finding::works(*shim, format!("builds {language}, with a fingerprint")),
         // Many projects have no C++.
-        Err(problem) if *ending != "c" => Finding::note(*shim, format!("cannot build C++: {problem}")),
+        Err(problem) if *ending != "c" => {
+            Finding::note(*shim, format!("cannot build C++: {problem}"))
+        }
         Err(problem) => Finding::broken(*shim, format!("cannot build C: {problem}")),
     };
     let mut seen = HashSet::new();
@@ -82,7 +104,11 @@ fn compilers(folder: &Path, (ending, shim, names): &(&str, &str, [&str; 3])) -> 
     let others = hits.filter(|hit| seen.insert(fs::canonicalize(&hit.path).unwrap_or_default()));
     let tried = others.map(|hit| {
         let built = build(&shim_path, ending, &[hit.path.as_os_str()]).map(|_| ());
-        finding(format!("{}", hit.path.display()), built, &format!("builds {language}, with a fingerprint"))
+        finding(
+            format!("{}", hit.path.display()),
+            built,
+            &format!("builds {language}, with a fingerprint"),
+        )
     });
     std::iter::once(default).chain(tried).collect()
 }
@@ -107,7 +133,8 @@ fn finding(subject: String, tried: Result<(), String>, good: &str) -> Finding {
 
 /// Builds the small program, and sees whether it was taken apart.
 fn build(shim: &Path, ending: &str, words: &[&OsStr]) -> Result<(Scratch, PathBuf), String> {
-    let scratch = Scratch::new("doctor").map_err(|error| format!("no temporary folder can be made: {error}"))?;
+    let scratch = Scratch::new("doctor")
+        .map_err(|error| format!("no temporary folder can be made: {error}"))?;
     let (source, program) = (format!("small.{ending}"), scratch.path("small"));
     fs::write(scratch.path(&source), PROGRAM).map_err(|error| error.to_string())?;
     let mut command = scratch.command(shim);
@@ -117,9 +144,11 @@ fn build(shim: &Path, ending: &str, words: &[&OsStr]) -> Result<(Scratch, PathBu
     let opened = Opened::open(&program, &settings).map_err(|error| error.to_string())?;
     let binary = opened.binary().map_err(|error| error.to_string())?;
     let manifest = opened.manifest(&binary).map_err(|error| error.to_string())?;
-    let main = manifest.nodes.iter().find(|node| node.name == "main" && node.kind == AtomKind::Function);
+    let main =
+        manifest.nodes.iter().find(|node| node.name == "main" && node.kind == AtomKind::Function);
     if main.is_none_or(|main| main.level != Level::Code) {
-        let reason = manifest.refusals.first().map_or("no reason is given".to_owned(), ToString::to_string);
+        let reason =
+            manifest.refusals.first().map_or("no reason is given".to_owned(), ToString::to_string);
         return Err(format!("the binary has a fingerprint as a whole only: {reason}"));
     }
     drop((manifest, binary));
@@ -130,7 +159,9 @@ fn build(shim: &Path, ending: &str, words: &[&OsStr]) -> Result<(Scratch, PathBu
 fn reuse(folder: &Path, own: &Path) -> Finding {
     match try_reuse(folder, own) {
         Ok(()) => Finding::works("tasting run", "a program that ran was reused"),
-        Err(problem) => Finding::broken("tasting run", format!("a program that ran was not reused: {problem}")),
+        Err(problem) => {
+            Finding::broken("tasting run", format!("a program that ran was not reused: {problem}"))
+        }
     }
 }
 
@@ -139,7 +170,8 @@ fn try_reuse(folder: &Path, own: &Path) -> Result<(), String> {
     for _ in 0..2 {
         Scratch::succeed(scratch.command(own).args(["run", "--"]).arg(&program))?;
     }
-    let store = FileStore::new(&scratch.path("store"), Options { read_only: true, ..Options::default() });
+    let store =
+        FileStore::new(&scratch.path("store"), Options { read_only: true, ..Options::default() });
     match store.decisions(1).map_err(|error| error.to_string())?.pop() {
         Some(last) if last.decision == Verdict::Reused => Ok(()),
         Some(last) => Err(last.reason),

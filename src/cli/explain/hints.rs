@@ -12,10 +12,17 @@ pub fn hints(words: &[OsString], settings: &Settings) -> Vec<String> {
     let Some(program) = words.first().map(Path::new) else { return Vec::new() };
     let shown = program.display();
     let Some(file) = found(program) else {
-        return vec![format!("there is no program {shown}: build it first, or correct the command")];
+        return vec![format!(
+            "there is no program {shown}: build it first, or correct the command"
+        )];
     };
-    if file.file_name().is_some_and(|name| name == "tasting") && words.get(1).is_some_and(|word| word == "run") {
-        return vec!["tasting run is there twice: the inner one steps aside, and one of them is enough".to_owned()];
+    if file.file_name().is_some_and(|name| name == "tasting")
+        && words.get(1).is_some_and(|word| word == "run")
+    {
+        return vec![
+            "tasting run is there twice: the inner one steps aside, and one of them is enough"
+                .to_owned(),
+        ];
     }
     if is_own(&file) && is_elf(&file) && manifest_file::beside(settings, &file).is_none() {
         return vec![format!(
@@ -35,10 +42,13 @@ fn found(program: &Path) -> Option<PathBuf> {
 
 /// Whether a program is not one of the system's.
 fn is_own(file: &Path) -> bool {
-    !["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/gnu"].iter().any(|folder| file.starts_with(folder))
+    !["/usr", "/bin", "/sbin", "/lib", "/opt", "/nix", "/gnu"]
+        .iter()
+        .any(|folder| file.starts_with(folder))
 }
 
 fn is_elf(file: &Path) -> bool {
     let mut magic = [0; 4];
-    File::open(file).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF"
+    File::open(file).and_then(|mut file| file.read_exact(&mut magic)).is_ok()
+        && &magic == b"\x7fELF"
 }

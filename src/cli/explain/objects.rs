@@ -12,13 +12,17 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 pub fn explain(old: &Path, new: &Path) -> anyhow::Result<ShownFunctions> {
-    let map = |path: &Path| sys::map(path).with_context(|| format!("cannot read {}", path.display()));
+    let map =
+        |path: &Path| sys::map(path).with_context(|| format!("cannot read {}", path.display()));
     let (old_bytes, new_bytes) = (map(old)?, map(new)?);
-    let parse = |bytes, path: &Path| ObjectFile::parse(bytes).with_context(|| path.display().to_string());
+    let parse =
+        |bytes, path: &Path| ObjectFile::parse(bytes).with_context(|| path.display().to_string());
     let (before, now) = (parse(&old_bytes, old)?, parse(&new_bytes, new)?);
     let (old_flows, new_flows) = (Flows::new(&before), Flows::new(&now));
     let mut functions = Vec::new();
-    for (number, section) in now.sections.iter().enumerate().filter(|(_, it)| it.is_code() && it.size > 0) {
+    for (number, section) in
+        now.sections.iter().enumerate().filter(|(_, it)| it.is_code() && it.size > 0)
+    {
         let is_it = |it: &crate::elf::object_file::Section| it.name == section.name && it.is_code();
         let Some(partner) = before.sections.iter().position(is_it) else { continue };
         let shown = |changed, blocks, lines, refusal| ShownFunction {
@@ -35,7 +39,8 @@ pub fn explain(old: &Path, new: &Path) -> anyhow::Result<ShownFunctions> {
                 functions.push(shown(changed.len(), new.blocks.len(), lines, None));
             }
             (Ok(_), Ok(_)) => {}
-            // Relocations and all that they lead to would have to be compared: equal bytes are taken for equal functions.
+            // Relocations and all that they lead to would have to be compared: equal bytes are
+            // taken for equal functions.
             (Err(refusal), _) | (_, Err(refusal)) => {
                 if before.sections[partner].data != section.data {
                     functions.push(shown(0, 0, Vec::new(), Some(refusal.reason.into_owned())));
@@ -53,7 +58,9 @@ fn whole(flow: &Flow) -> Hash {
 /// The name of the function in a section.
 fn name(object: &ObjectFile, section: usize) -> String {
     let is_it = |symbol: &&crate::elf::object_file::Symbol| {
-        symbol.place == SymbolPlace::Section(section) && !symbol.is_section() && !symbol.name.is_empty()
+        symbol.place == SymbolPlace::Section(section)
+            && !symbol.is_section()
+            && !symbol.name.is_empty()
     };
     let named = object.symbols.iter().find(is_it).map(|symbol| symbol.name);
     named.unwrap_or(object.sections[section].name).to_owned()

@@ -1,4 +1,5 @@
-//! How a commit is configured, built and tested: as `[history]` in `tasting.toml` says, else as `tasting init` finds it.
+//! How a commit is configured, built and tested: as `[history]` in `tasting.toml` says, else as
+//! `tasting init` finds it.
 //!
 //! In: the project's folder at that commit. Out: lines for a shell, and running them.
 
@@ -41,14 +42,21 @@ impl Commands {
     /// What was found out about a project, and what its settings say.
     pub fn new(found: init::Found, given: &config::History) -> Commands {
         let (configure, build) = match found.build.split_last() {
-            Some((build, before)) => ((!before.is_empty()).then(|| before.join(" && ")), build.clone()),
+            Some((build, before)) => {
+                ((!before.is_empty()).then(|| before.join(" && ")), build.clone())
+            }
             None => (None, "true".to_owned()),
         };
         Commands {
-            // Whoever says how to build says how to configure, or that there is nothing to configure.
+            // Whoever says how to build says how to configure, or that there is nothing to
+            // configure.
             configure: given.configure.clone().or(configure.filter(|_| given.build.is_none())),
             build: given.build.clone().unwrap_or(build),
-            test: given.test.clone().or(found.test.into_iter().next()).unwrap_or_else(|| "true".to_owned()),
+            test: given
+                .test
+                .clone()
+                .or(found.test.into_iter().next())
+                .unwrap_or_else(|| "true".to_owned()),
         }
     }
 }
@@ -90,7 +98,10 @@ impl Shell<'_> {
     pub fn run(&self, line: &str) -> std::io::Result<Done> {
         let (started, cpu_before) = (Instant::now(), cpu_ms());
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("exec 2>&1; {line}")]).current_dir(self.folder).stdin(Stdio::null());
+        command
+            .args(["-c", &format!("exec 2>&1; {line}")])
+            .current_dir(self.folder)
+            .stdin(Stdio::null());
         UNWANTED.iter().for_each(|name| _ = command.env_remove(name));
         let jobs = self.jobs.to_string();
         command.env("TASTING_DIR", self.store).env("TASTING_REMOTE", "none");
@@ -118,18 +129,25 @@ impl Shell<'_> {
         let success = child.wait()?.success();
         let milliseconds = started.elapsed().as_millis() as u64;
         let cpu_ms = cpu_ms().saturating_sub(cpu_before);
-        Ok(Done { success, milliseconds, cpu_ms, tail: String::from_utf8_lossy(&tail).into_owned() })
+        Ok(Done {
+            success,
+            milliseconds,
+            cpu_ms,
+            tail: String::from_utf8_lossy(&tail).into_owned(),
+        })
     }
 }
 
-/// The processor time of all processes that this one has waited for, and that those have; 0 if the kernel does not say.
+/// The processor time of all processes that this one has waited for, and that those have; 0 if the
+/// kernel does not say.
 fn cpu_ms() -> u64 {
     /// `USER_HZ` is 100 on every processor that Linux runs on today, but for Alpha.
     const TICK_MS: u64 = 10;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The second field is a name, which may hold anything; 16 and 17 are the times of children.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    let ticks = fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+    let ticks =
+        fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
     ticks.sum::<u64>() * TICK_MS
 }
 

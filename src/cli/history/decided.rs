@@ -1,6 +1,7 @@
 //! What was decided about the tests of a commit, from the log of the replay.
 //!
-//! In: the decisions since its tests began. Out: each test once, with what has changed in the programs that it runs.
+//! In: the decisions since its tests began. Out: each test once, with what has changed in the
+//! programs that it runs.
 
 use super::names;
 use crate::change;
@@ -11,7 +12,8 @@ use crate::store::{FileStore, Journal, Memo};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// How a shell shows the signals by which people and machines interrupt a test: HUP, INT, QUIT, KILL, TERM.
+/// How a shell shows the signals by which people and machines interrupt a test: HUP, INT, QUIT,
+/// KILL, TERM.
 const INTERRUPTED: [i32; 5] = [128 + 1, 128 + 2, 128 + 3, 128 + 9, 128 + 15];
 
 /// The log, and what was found out about the programs in it.
@@ -32,7 +34,9 @@ impl Decided {
     /// What was decided about the tests since then.
     pub fn since(&mut self, begun: u64) -> anyhow::Result<Vec<Test>> {
         let decisions = self.log.decisions(usize::MAX)?;
-        let decisions = decisions.into_iter().filter(|decision| decision.time >= begun && decision.shadow.is_some());
+        let decisions = decisions
+            .into_iter()
+            .filter(|decision| decision.time >= begun && decision.shadow.is_some());
         let decisions = once_each(decisions.collect());
         let names = self.names(&decisions);
         Ok(decisions.iter().zip(names).map(|(decision, name)| self.test(decision, &name)).collect())
@@ -43,12 +47,16 @@ impl Decided {
         let mut same: HashMap<String, Vec<Hash>> = HashMap::new();
         let named: Vec<(String, Hash)> = decisions
             .iter()
-            .map(|decision| (names::of(&decision.argv, &decision.cwd, &self.root), identity(decision)))
+            .map(|decision| {
+                (names::of(&decision.argv, &decision.cwd, &self.root), identity(decision))
+            })
             .collect();
         named.iter().for_each(|(name, test)| same.entry(name.clone()).or_default().push(*test));
         // Not the order in which they ended, which is another one at each commit.
         same.values_mut().for_each(|tests| tests.sort_unstable());
-        let number = |name: &str, test: Hash| same[name].iter().position(|other| *other == test).unwrap_or(0);
+        let number = |name: &str, test: Hash| {
+            same[name].iter().position(|other| *other == test).unwrap_or(0)
+        };
         let named = named.into_iter().map(|(name, test)| match number(&name, test) {
             0 => name,
             number => format!("{name} ({})", number + 1),
@@ -64,7 +72,9 @@ impl Decided {
         let changed: Vec<Changed> = programs.iter().flat_map(|name| self.changed(*name)).collect();
         let reason = match (is_reused, decision.audit) {
             (true, Some(Audit::Same)) => {
-                let from = shadow.and_then(|shadow| shadow.reused_from.as_deref()).unwrap_or("an earlier run");
+                let from = shadow
+                    .and_then(|shadow| shadow.reused_from.as_deref())
+                    .unwrap_or("an earlier run");
                 format!("unchanged since {}", short(from))
             }
             _ => decision.reason.clone(),
@@ -97,14 +107,15 @@ fn identity(decision: &Decision) -> Hash {
     decision.shadow.as_ref().and_then(|shadow| shadow.identity).unwrap_or_default()
 }
 
-/// Of a test that ran twice, the first decision counts, except that a miss is never passed over, and that the replay may have
-/// been interrupted in the midst of the first.
+/// Of a test that ran twice, the first decision counts, except that a miss is never passed over,
+/// and that the replay may have been interrupted in the midst of the first.
 fn once_each(decisions: Vec<Decision>) -> Vec<Decision> {
     let mut found: Vec<Decision> = Vec::new();
     let mut places = HashMap::new();
     for decision in decisions {
-        let place =
-            *places.entry((decision.argv.clone(), decision.cwd.clone(), identity(&decision))).or_insert(found.len());
+        let place = *places
+            .entry((decision.argv.clone(), decision.cwd.clone(), identity(&decision)))
+            .or_insert(found.len());
         match found.get_mut(place) {
             None => found.push(decision),
             Some(known) if weight(&decision) > weight(known) => *known = decision,
@@ -125,7 +136,9 @@ fn weight(decision: &Decision) -> u8 {
 /// What has changed between two builds of a program, as they are in the store.
 fn compare(store: &FileStore, name: Hash) -> Option<Vec<Changed>> {
     let builds = Rebuilt::from_bytes(&store.blob(name).ok()??).ok()?;
-    let read = |names: &[Hash]| names.iter().map(|name| store.blob(*name).ok()?).collect::<Option<Vec<_>>>();
+    let read = |names: &[Hash]| {
+        names.iter().map(|name| store.blob(*name).ok()?).collect::<Option<Vec<_>>>()
+    };
     let (before, now) = (read(&builds.before)?, read(&builds.now)?);
     let (before, now) = (manifests(&before)?, manifests(&now)?);
     let set = NodeSet::from_bytes(&builds.executed);

@@ -9,16 +9,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Would lead git elsewhere than into the folder that it is started in.
-const MISLEADING: [&str; 5] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
+const MISLEADING: [&str; 5] =
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"];
 
 /// What git says.
 pub fn git<W: AsRef<OsStr>>(folder: &Path, words: &[W]) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new("git");
-    command.args(["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "gc.auto=0"]).args(words);
+    command
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "advice.detachedHead=false",
+            "-c",
+            "gc.auto=0",
+        ])
+        .args(words);
     MISLEADING.iter().for_each(|variable| _ = command.env_remove(variable));
     // Not even an index is refreshed.
     command.env("GIT_OPTIONAL_LOCKS", "0").current_dir(folder).stdin(Stdio::null());
-    let said = command.output().with_context(|| format!("git cannot be run in {}", folder.display()))?;
+    let said =
+        command.output().with_context(|| format!("git cannot be run in {}", folder.display()))?;
     if !said.status.success() {
         let words: Vec<_> = words.iter().map(|word| word.as_ref().to_string_lossy()).collect();
         bail!("git {}: {}", words.join(" "), text(&said.stderr).trim());

@@ -1,14 +1,17 @@
 //! A replay at another level, beside the one that is shown.
 //!
-//! In: the same commits, replayed twice. Out: the tests of the first, each with what came of it in the second.
+//! In: the same commits, replayed twice. Out: the tests of the first, each with what came of it in
+//! the second.
 
 use crate::report::history::{AtLevel, Commit, Test};
 use std::collections::HashMap;
 
-/// Takes over what came of each test. A commit that does not build at that level has nothing to take over.
+/// Takes over what came of each test. A commit that does not build at that level has nothing to
+/// take over.
 pub fn take_over(shown: &mut [Commit], other: &[Commit]) {
     for (shown, other) in shown.iter_mut().zip(other) {
-        let found: HashMap<&str, AtLevel> = other.tests.iter().map(|test| (&*test.name, at_level(test))).collect();
+        let found: HashMap<&str, AtLevel> =
+            other.tests.iter().map(|test| (&*test.name, at_level(test))).collect();
         for test in &mut shown.tests {
             test.ast = found.get(&*test.name).copied();
         }

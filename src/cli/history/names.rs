@@ -5,12 +5,15 @@
 use crate::report::units;
 use std::path::Path;
 
-/// The command with paths as seen from the tree, and its folder where the command alone does not tell.
+/// The command with paths as seen from the tree, and its folder where the command alone does not
+/// tell.
 pub fn of(argv: &[String], working: &str, tree: &Path) -> String {
-    let below = |path: &str| Path::new(path).strip_prefix(tree).ok().map(|path| path.display().to_string());
+    let below =
+        |path: &str| Path::new(path).strip_prefix(tree).ok().map(|path| path.display().to_string());
     let folder = below(working).unwrap_or_else(|| working.to_owned());
     let root = format!("{}/", tree.display());
-    let mut words: Vec<String> = argv.iter().map(|word| word.replace(&root, "").replace("/./", "/")).collect();
+    let mut words: Vec<String> =
+        argv.iter().map(|word| word.replace(&root, "").replace("/./", "/")).collect();
     if folder.is_empty() {
         return units::command(&words);
     }

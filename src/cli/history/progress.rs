@@ -1,6 +1,8 @@
-//! What people see on a terminal while commits are replayed: the commit, what is done, how many tests, the time left.
+//! What people see on a terminal while commits are replayed: the commit, what is done, how many
+//! tests, the time left.
 //!
-//! In: the steps as they are begun, and a way to count tests. Out: one line on standard error, nothing where that is no terminal.
+//! In: the steps as they are begun, and a way to count tests. Out: one line on standard error,
+//! nothing where that is no terminal.
 
 use super::repository::Listed;
 use crate::report::history::short;
@@ -61,15 +63,22 @@ impl Progress {
             };
             (sender, std::thread::spawn(keep))
         });
-        Progress { shown: Shown { all, ..Shown::default() }, started: Instant::now(), before, thread }
+        Progress {
+            shown: Shown { all, ..Shown::default() },
+            started: Instant::now(),
+            before,
+            thread,
+        }
     }
 
     /// The next commit.
     pub fn commit(&mut self, done: usize, listed: &Listed, tests_before: usize) {
         let here = done - self.before;
-        let left = (here > 0).then(|| self.started.elapsed() / here as u32 * (self.shown.all - done) as u32);
+        let left = (here > 0)
+            .then(|| self.started.elapsed() / here as u32 * (self.shown.all - done) as u32);
         let (sha, subject) = (short(&listed.sha).to_owned(), visible(&listed.subject));
-        self.shown = Shown { commit: done + 1, sha, subject, tests_before, left, ..self.shown.clone() };
+        self.shown =
+            Shown { commit: done + 1, sha, subject, tests_before, left, ..self.shown.clone() };
     }
 
     /// What is done with it.
@@ -97,10 +106,13 @@ impl Shown {
         let Shown { commit, all, sha, subject, step, tests_before, .. } = self;
         let tests = match (self.is_testing, *tests_before) {
             (false, _) => String::new(),
-            (true, before) if before >= tests && before > 0 => format!(", {tests} of {before} tests"),
+            (true, before) if before >= tests && before > 0 => {
+                format!(", {tests} of {before} tests")
+            }
             (true, _) => format!(", {tests} tests"),
         };
-        let left = self.left.map(|left| format!(", about {} left", duration(left.as_secs() * 1000)));
+        let left =
+            self.left.map(|left| format!(", about {} left", duration(left.as_secs() * 1000)));
         format!("[{commit}/{all}] {sha} {step}{tests}{}  {subject}", left.unwrap_or_default())
     }
 }
@@ -108,8 +120,11 @@ impl Shown {
 /// In place of the line that is there. One that is too long would be broken, and remain.
 fn draw(line: &str) {
     // 0: the terminal does not know.
-    let width =
-        tcgetwinsize(io::stderr()).ok().map(|size| usize::from(size.ws_col)).filter(|width| *width >= 20).unwrap_or(80);
+    let width = tcgetwinsize(io::stderr())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|width| *width >= 20)
+        .unwrap_or(80);
     let line: String = line.chars().take(width - 1).collect();
     let _ = write!(io::stderr(), "\r\x1b[K{line}");
 }
@@ -122,7 +137,8 @@ mod tests {
     fn the_line_has_commit_tests_and_time_left() {
         let left = Some(Duration::from_millis(185_400));
         let (sha, subject) = ("abc1234".to_owned(), "Fix it".to_owned());
-        let mut shown = Shown { commit: 3, all: 30, sha, subject, step: "building", left, ..Shown::default() };
+        let mut shown =
+            Shown { commit: 3, all: 30, sha, subject, step: "building", left, ..Shown::default() };
         assert_eq!(shown.line(0), "[3/30] abc1234 building, about 3 min 5 s left  Fix it");
         (shown.step, shown.is_testing, shown.left) = ("testing", true, None);
         assert_eq!(shown.line(7), "[3/30] abc1234 testing, 7 tests  Fix it");

@@ -1,6 +1,7 @@
 //! Replaying commits: check out, build, test in shadow mode, and gather what would have been done.
 //!
-//! In: commits, oldest first. Out: each with its tests. Whatever a commit does, the next one follows.
+//! In: commits, oldest first. Out: each with its tests. Whatever a commit does, the next one
+//! follows.
 
 use super::commands::{Commands, Done, Mode, Shell};
 use super::decided::Decided;
@@ -89,7 +90,8 @@ struct Replay<'p> {
 impl Replay<'_> {
     fn commit(&mut self, listed: &Listed, state: &State, measure: bool) -> anyhow::Result<Commit> {
         let Listed { sha, time, subject } = listed;
-        let commit = Commit { sha: sha.clone(), time: *time, subject: subject.clone(), ..Commit::default() };
+        let commit =
+            Commit { sha: sha.clone(), time: *time, subject: subject.clone(), ..Commit::default() };
         self.progress.step("checking out", false);
         if let Err(error) = self.check_out(sha) {
             return Ok(Commit { error: Some(format!("{error:#}")), ..commit });
@@ -99,7 +101,10 @@ impl Replay<'_> {
         let built = self.build(&commands)?;
         if !built.success {
             self.is_configured = false;
-            return Ok(Commit { error: Some(format!("it does not build\n{}", built.tail)), ..commit });
+            return Ok(Commit {
+                error: Some(format!("it does not build\n{}", built.tail)),
+                ..commit
+            });
         }
         let mut overhead = if measure { self.measure_build(&commands)? } else { None };
         let begun = state.begin(sha, now())?;
@@ -107,7 +112,8 @@ impl Replay<'_> {
         self.progress.step("testing", true);
         let tested = self.shell(Mode::Shadow).run(&commands.test)?;
         let tests = self.decided.since(begun)?;
-        let error = tests.is_empty().then(|| format!("no test went through tasting run\n{}", tested.tail));
+        let error =
+            tests.is_empty().then(|| format!("no test went through tasting run\n{}", tested.tail));
         if let Some(overhead) = overhead.as_mut().filter(|_| !tests.is_empty()) {
             self.progress.step("testing without Tasting", false);
             overhead.test_ms = tested.milliseconds;

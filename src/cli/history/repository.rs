@@ -1,7 +1,8 @@
-//! The user's repository, which is only read, and the tree of our own in which its commits are checked out.
+//! The user's repository, which is only read, and the tree of our own in which its commits are
+//! checked out.
 //!
-//! In: the folder at hand. Out: commits, and a tree that borrows the repository's objects: no branch, no worktree, no setting
-//! of the repository is touched.
+//! In: the folder at hand. Out: commits, and a tree that borrows the repository's objects: no
+//! branch, no worktree, no setting of the repository is touched.
 
 use super::git::{git, path, text};
 use super::tree::{Borrowed, Tree};
@@ -29,9 +30,12 @@ impl Repository {
     /// Finds the repository.
     pub fn here() -> anyhow::Result<Repository> {
         let folder = std::env::current_dir().context("there is no folder to be in")?;
-        let ask = |what: &str| git(&folder, &["rev-parse", "--path-format=absolute", what]).map(|said| path(&said));
+        let ask = |what: &str| {
+            git(&folder, &["rev-parse", "--path-format=absolute", what]).map(|said| path(&said))
+        };
         let common = ask("--git-common-dir").context("this folder is in no git repository")?;
-        let root = ask("--show-toplevel").context("a bare repository has no project: run this in a checkout")?;
+        let root = ask("--show-toplevel")
+            .context("a bare repository has no project: run this in a checkout")?;
         let prefix = path(&git(&folder, &["rev-parse", "--show-prefix"])?);
         Ok(Repository { borrowed: Borrowed::of(&common, &root), root, prefix })
     }
@@ -42,9 +46,15 @@ impl Repository {
     }
 
     /// The commits of a range, or the last ones, oldest first.
-    pub fn commits(&self, range: Option<&str>, last: usize, first_parent: bool) -> anyhow::Result<Vec<Listed>> {
+    pub fn commits(
+        &self,
+        range: Option<&str>,
+        last: usize,
+        first_parent: bool,
+    ) -> anyhow::Result<Vec<Listed>> {
         let last = format!("--max-count={last}");
-        let mut words = vec!["log", "--topo-order", "--no-show-signature", "-z", "--format=%H %ct %s"];
+        let mut words =
+            vec!["log", "--topo-order", "--no-show-signature", "-z", "--format=%H %ct %s"];
         words.extend(first_parent.then_some("--first-parent"));
         words.push(if range.is_some() { "--no-color" } else { &last });
         words.extend(["--end-of-options", range.unwrap_or("HEAD"), "--"]);

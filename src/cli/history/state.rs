@@ -1,6 +1,7 @@
 //! How far a replay has come, so that an interrupted one goes on where it was.
 //!
-//! In: commits as they are done. Out: those that were done before. One line of JSON each; a torn last line counts as not done.
+//! In: commits as they are done. Out: those that were done before. One line of JSON each; a torn
+//! last line counts as not done.
 
 use super::repository::Listed;
 use crate::report::history::Commit;
@@ -24,15 +25,18 @@ struct Begun {
 }
 
 impl State {
-    /// Opens the folder. Gives what was done of these commits; what belongs to another list is removed.
+    /// Opens the folder. Gives what was done of these commits; what belongs to another list is
+    /// removed.
     pub fn open(folder: &Path, commits: &[Listed]) -> anyhow::Result<(State, Vec<Commit>)> {
         let parent = folder.parent().unwrap_or(folder);
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         let lock = File::create(folder.with_extension("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).context("another tasting history is at work here")?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .context("another tasting history is at work here")?;
         let text = fs::read_to_string(folder.join(DONE)).unwrap_or_default();
         let done: Vec<Commit> = text.split_inclusive('\n').map_while(whole).collect();
-        let fits = done.len() <= commits.len() && done.iter().zip(commits).all(|(done, listed)| done.sha == listed.sha);
+        let fits = done.len() <= commits.len()
+            && done.iter().zip(commits).all(|(done, listed)| done.sha == listed.sha);
         if !fits || done.is_empty() && !folder.join(BEGUN).exists() {
             let _ = fs::remove_dir_all(folder);
         }
@@ -52,8 +56,8 @@ impl State {
         Ok(self.done.write_all(&line)?)
     }
 
-    /// The tests of a commit are about to start. Gives when they did: before an interruption, if there was one, for what was
-    /// decided then must not be decided again.
+    /// The tests of a commit are about to start. Gives when they did: before an interruption, if
+    /// there was one, for what was decided then must not be decided again.
     pub fn begin(&self, sha: &str, now: u64) -> anyhow::Result<u64> {
         if let Some(begun) = self.begun().filter(|begun| begun.sha == sha) {
             return Ok(begun.time);

@@ -1,6 +1,8 @@
-//! The tree of our own in which commits are checked out, with their submodules as far as the user has them.
+//! The tree of our own in which commits are checked out, with their submodules as far as the user
+//! has them.
 //!
-//! In: a repository that is only read. Out: folders with repositories of their own, which borrow its objects.
+//! In: a repository that is only read. Out: folders with repositories of their own, which borrow
+//! its objects.
 
 use super::git::{git, part, path, text};
 use anyhow::Context;
@@ -52,9 +54,15 @@ impl Tree {
             return Ok(tree);
         }
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let format = text(&git(&tree.borrowed.common, &["--git-dir=.", "rev-parse", "--show-object-format"])?);
+        let format = text(&git(
+            &tree.borrowed.common,
+            &["--git-dir=.", "rev-parse", "--show-object-format"],
+        )?);
         // A template may have hooks.
-        git(folder, &["init", "--quiet", "--template=", &format!("--object-format={}", format.trim())])?;
+        git(
+            folder,
+            &["init", "--quiet", "--template=", &format!("--object-format={}", format.trim())],
+        )?;
         fs::create_dir_all(folder.join(".git/objects/info"))?;
         let shallow = tree.borrowed.common.join("shallow");
         if shallow.exists() {
@@ -71,7 +79,8 @@ impl Tree {
         self.root.join(&self.prefix)
     }
 
-    /// Checks out a commit. What is built stays, as far as it is no part of the commit and nothing of the commit is to lie there.
+    /// Checks out a commit. What is built stays, as far as it is no part of the commit and nothing
+    /// of the commit is to lie there.
     pub fn check_out(&self, sha: &str) -> anyhow::Result<()> {
         let words = ["checkout", "--quiet", "--force", "--detach", sha];
         if git(&self.root, &words).is_err() {
@@ -87,14 +96,15 @@ impl Tree {
         self.submodules().iter().try_for_each(|(tree, _)| tree.clean())
     }
 
-    /// The submodules of the commit that is checked out, with the commits that they are to be at. Those that the user never
-    /// fetched are left out.
+    /// The submodules of the commit that is checked out, with the commits that they are to be at.
+    /// Those that the user never fetched are left out.
     fn submodules(&self) -> Vec<(Tree, String)> {
         if !self.root.join(".gitmodules").exists() {
             return Vec::new();
         }
         let listed = git(&self.root, &["ls-files", "--stage", "-z"]).unwrap_or_default();
-        let links = listed.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"160000 "));
+        let links =
+            listed.split(|byte| *byte == 0).filter_map(|line| line.strip_prefix(b"160000 "));
         links.filter_map(|line| self.submodule(line)).collect()
     }
 
@@ -108,7 +118,8 @@ impl Tree {
 
     /// What the submodule at a path is called. A name that leads out of its folder is none.
     fn submodule_name(&self, place: &Path) -> Option<PathBuf> {
-        let words = ["config", "--file", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$"];
+        let words =
+            ["config", "--file", ".gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$"];
         let listed = git(&self.root, &words).ok()?;
         let mut entries = listed.split(|byte| *byte == 0).filter_map(|entry| {
             let end = entry.iter().position(|byte| *byte == b'\n')?;
@@ -116,6 +127,7 @@ impl Tree {
         });
         let (key, _) = entries.find(|(_, value)| *value == place.as_os_str().as_bytes())?;
         let name = path(key.strip_prefix(b"submodule.")?.strip_suffix(b".path")?);
-        (!name.components().any(|part| part.as_os_str() == "..") && name.is_relative()).then_some(name)
+        (!name.components().any(|part| part.as_os_str() == "..") && name.is_relative())
+            .then_some(name)
     }
 }

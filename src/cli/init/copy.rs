@@ -1,5 +1,5 @@
-//! A copy of a project without what was built in it: of a git checkout what git would commit, of any other folder all but the
-//! folders that build systems made.
+//! A copy of a project without what was built in it: of a git checkout what git would commit, of
+//! any other folder all but the folders that build systems made.
 
 use anyhow::Context;
 use std::fs::{self, File, FileTimes};
@@ -24,10 +24,14 @@ pub fn project(from: &Path, to: &Path) -> anyhow::Result<()> {
 /// What git would commit, in this folder and below. `None` without a repository, or without git.
 fn listed(from: &Path) -> Option<Vec<PathBuf>> {
     let mut command = Command::new("git");
-    command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]).current_dir(from);
-    let output = command.stdin(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+    command
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
+        .current_dir(from);
+    let output =
+        command.stdin(Stdio::null()).output().ok().filter(|output| output.status.success())?;
     let paths = output.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    let paths: Vec<PathBuf> = paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))).collect();
+    let paths: Vec<PathBuf> =
+        paths.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path))).collect();
     // A folder that a repository further up ignores.
     (!paths.is_empty()).then_some(paths)
 }
@@ -36,7 +40,8 @@ fn folder(from: &Path, to: &Path) -> anyhow::Result<()> {
     let entries = fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
     for found in entries {
         let found = found.with_context(|| format!("cannot read {}", from.display()))?;
-        let is_made = MADE.iter().any(|name| found.file_name() == *name || found.path().join(name).exists());
+        let is_made =
+            MADE.iter().any(|name| found.file_name() == *name || found.path().join(name).exists());
         if !is_made {
             entry(&found.path(), &to.join(found.file_name()))?;
         }
@@ -52,7 +57,9 @@ fn entry(from: &Path, to: &Path) -> anyhow::Result<()> {
     }
     let copy = || format!("cannot copy {} to {}", from.display(), to.display());
     match found.file_type() {
-        kind if kind.is_symlink() => fs::read_link(from).and_then(|aim| symlink(aim, to)).with_context(copy),
+        kind if kind.is_symlink() => {
+            fs::read_link(from).and_then(|aim| symlink(aim, to)).with_context(copy)
+        }
         // A submodule, or a plain folder.
         kind if kind.is_dir() => {
             fs::create_dir_all(to).with_context(copy)?;

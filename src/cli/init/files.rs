@@ -16,12 +16,15 @@ pub fn settle(folder: &Path, file: &mut WrittenFile, write: bool) -> anyhow::Res
     file.state = match &present {
         Some(text) if text.contains(file.knows) => SetupState::Present,
         // Nothing can be added behind the end of JSON, nor a second table of the same name.
-        Some(text) if file.path.ends_with(".json") || has_table(text, &file.lines) => SetupState::ByHand,
+        Some(text) if file.path.ends_with(".json") || has_table(text, &file.lines) => {
+            SetupState::ByHand
+        }
         _ if write => SetupState::Written,
         _ => SetupState::Suggested,
     };
     if file.state == SetupState::Written {
-        let before = present.map(|text| if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" });
+        let before = present
+            .map(|text| if text.is_empty() || text.ends_with('\n') { text } else { text + "\n" });
         let text = before.map_or(file.lines.clone(), |before| format!("{before}\n{}", file.lines));
         let write = || {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;

@@ -19,11 +19,16 @@ struct Lines {
     files: Vec<WrittenFile>,
 }
 
-/// In the order in which they are looked for. Makefiles and Ninja's files are the work of the others, where there are others.
+/// In the order in which they are looked for. Makefiles and Ninja's files are the work of the
+/// others, where there are others.
 const KNOWN: [Known; 5] = [
     Known { name: "CMake", marks: &["CMakeLists.txt"], lines: cmake },
     Known { name: "Meson", marks: &["meson.build"], lines: meson },
-    Known { name: "autotools", marks: &["configure.ac", "configure.in", "Makefile.am"], lines: autotools },
+    Known {
+        name: "autotools",
+        marks: &["configure.ac", "configure.in", "Makefile.am"],
+        lines: autotools,
+    },
     Known { name: "cargo", marks: &["Cargo.toml"], lines: cargo },
     Known { name: "Bazel", marks: &["MODULE.bazel", "WORKSPACE", "WORKSPACE.bazel"], lines: bazel },
 ];
@@ -35,12 +40,22 @@ const PLAIN: [Known; 3] = [
 const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
 /// Variables by which makefiles let their tests be run through something.
-const RUNNERS: [&str; 8] =
-    ["TEST_RUNNER", "RUNNER", "TEST_WRAPPER", "WRAPPER", "EMULATOR", "TEST_LAUNCHER", "RUN_TEST", "VALGRIND"];
+const RUNNERS: [&str; 8] = [
+    "TEST_RUNNER",
+    "RUNNER",
+    "TEST_WRAPPER",
+    "WRAPPER",
+    "EMULATOR",
+    "TEST_LAUNCHER",
+    "RUN_TEST",
+    "VALGRIND",
+];
 
 /// The build systems of a folder; the masquerade folder where there is none that we know.
 pub fn all(folder: &Path, place: &ProjectFolder) -> Vec<System> {
-    let found = |known: &[Known]| known.iter().filter_map(|known| known.system(folder, place)).collect::<Vec<_>>();
+    let found = |known: &[Known]| {
+        known.iter().filter_map(|known| known.system(folder, place)).collect::<Vec<_>>()
+    };
     let mut systems = found(&KNOWN);
     if systems.is_empty() {
         systems = found(&PLAIN);
@@ -113,7 +128,10 @@ fn meson(folder: &Path, place: &ProjectFolder) -> Lines {
         add_test_setup('tasting', exe_wrapper: ['tasting', 'run', '--'])\nendif\n";
     Lines {
         build: vec![
-            format!("meson setup --native-file {} build", place.file("share/tasting/meson/tasting.ini")),
+            format!(
+                "meson setup --native-file {} build",
+                place.file("share/tasting/meson/tasting.ini")
+            ),
             "ninja -C build".to_owned(),
         ],
         test: vec![setup],
@@ -134,20 +152,31 @@ fn autotools(folder: &Path, _: &ProjectFolder) -> Lines {
     }
     let makefile = fs::read_to_string(folder.join("Makefile.am")).unwrap_or_default();
     // Tests with an ending that the project declares have a variable of their own.
-    let declared = makefile.lines().filter_map(|line| line.split_once("TEST_EXTENSIONS")).map(|(_, list)| list);
-    let endings = declared.flat_map(|list| list.trim_start_matches([' ', '+', '=']).split_whitespace());
+    let declared = makefile
+        .lines()
+        .filter_map(|line| line.split_once("TEST_EXTENSIONS"))
+        .map(|(_, list)| list);
+    let endings =
+        declared.flat_map(|list| list.trim_start_matches([' ', '+', '=']).split_whitespace());
     let own: String = endings
         .map(|ending| ending.trim_start_matches('.').to_uppercase())
-        .map(|name| format!(" {name}_LOG_COMPILER='tasting run --{}'", interpreter(&makefile, &name)))
+        .map(|name| {
+            format!(" {name}_LOG_COMPILER='tasting run --{}'", interpreter(&makefile, &name))
+        })
         .collect();
-    Lines { build, test: vec![format!("make check LOG_COMPILER='tasting run --'{own}")], files: Vec::new() }
+    Lines {
+        build,
+        test: vec![format!("make check LOG_COMPILER='tasting run --'{own}")],
+        files: Vec::new(),
+    }
 }
 
 /// What a project runs tests of an ending with, which has to stay.
 fn interpreter(makefile: &str, name: &str) -> String {
     let variable = format!("{name}_LOG_COMPILER");
-    let mut set =
-        makefile.lines().filter_map(|line| line.trim_start().strip_prefix(&variable)?.trim_start().strip_prefix('='));
+    let mut set = makefile.lines().filter_map(|line| {
+        line.trim_start().strip_prefix(&variable)?.trim_start().strip_prefix('=')
+    });
     set.next_back().map(|value| format!(" {}", value.trim())).unwrap_or_default()
 }
 
@@ -158,33 +187,52 @@ fn configure(folder: &Path, place: &ProjectFolder) -> Lines {
 
 fn make(folder: &Path, _: &ProjectFolder) -> Lines {
     let names = MAKEFILES.iter().chain(&["Makefile.in"]);
-    let text = names.filter_map(|name| fs::read_to_string(folder.join(name)).ok()).next().unwrap_or_default();
+    let text = names
+        .filter_map(|name| fs::read_to_string(folder.join(name)).ok())
+        .next()
+        .unwrap_or_default();
     let is_target = |name: &&&str| text.lines().any(|line| line.starts_with(&format!("{name}:")));
     let target = ["check", "test", "tests"].iter().find(is_target).unwrap_or(&"check");
-    let uses = |name: &&&str| text.contains(&format!("$({name})")) || text.contains(&format!("${{{name}}}"));
+    let uses = |name: &&&str| {
+        text.contains(&format!("$({name})")) || text.contains(&format!("${{{name}}}"))
+    };
     let test = match RUNNERS.iter().find(uses) {
         Some(runner) => format!("make {target} {runner}='tasting run --'"),
         // As one test: everything that it uses, down to the sources, is seen.
         None => {
-            format!("tasting run -- make {target}     # as one; better, `tasting run --` before each test's command")
+            format!(
+                "tasting run -- make {target}     # as one; better, `tasting run --` before each test's command"
+            )
         }
     };
-    Lines { build: lines(["make CC=tasting-cc CXX=tasting-c++"]), test: vec![test], files: Vec::new() }
+    Lines {
+        build: lines(["make CC=tasting-cc CXX=tasting-c++"]),
+        test: vec![test],
+        files: Vec::new(),
+    }
 }
 
 fn cargo(_: &Path, _: &ProjectFolder) -> Lines {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let variable = format!("CARGO_TARGET_{}", triple.to_uppercase().replace('-', "_"));
-    let text = format!("[target.{triple}]\nlinker = \"tasting-cc\"\nrunner = [\"tasting\", \"run\", \"--\"]\n");
+    let text = format!(
+        "[target.{triple}]\nlinker = \"tasting-cc\"\nrunner = [\"tasting\", \"run\", \"--\"]\n"
+    );
     Lines {
-        build: vec![format!("export {variable}_LINKER=tasting-cc {variable}_RUNNER='tasting run --'")],
-        test: lines(["cargo test", "cargo nextest run     # each test by itself, where cargo-nextest is installed"]),
+        build: vec![format!(
+            "export {variable}_LINKER=tasting-cc {variable}_RUNNER='tasting run --'"
+        )],
+        test: lines([
+            "cargo test",
+            "cargo nextest run     # each test by itself, where cargo-nextest is installed",
+        ]),
         files: vec![file(".cargo/config.toml", text, "tasting")],
     }
 }
 
 fn bazel(_: &Path, place: &ProjectFolder) -> Lines {
-    // What is linked in a sandbox leaves its manifest outside of it, and tests keep their results there.
+    // What is linked in a sandbox leaves its manifest outside of it, and tests keep their results
+    // there.
     let manifests = "/var/tmp/tasting-manifests";
     let (compiler, tasting) = (place.file("bin/tasting-cc"), place.file("bin/tasting"));
     let store = place.store.display();
@@ -194,7 +242,10 @@ fn bazel(_: &Path, place: &ProjectFolder) -> Lines {
          test:tasting --run_under='{tasting} run --' --test_env=TASTING_MANIFEST_DIR={manifests} --test_env=TASTING_DIR={store}\n"
     );
     Lines {
-        build: vec![format!("mkdir -p {manifests} {store}"), "bazel build --config=tasting //...".to_owned()],
+        build: vec![
+            format!("mkdir -p {manifests} {store}"),
+            "bazel build --config=tasting //...".to_owned(),
+        ],
         test: lines(["bazel test --config=tasting //..."]),
         files: vec![file(".bazelrc", text, ":tasting")],
     }
@@ -208,7 +259,9 @@ fn ninja(_: &Path, place: &ProjectFolder) -> Lines {
 fn scripts(place: &ProjectFolder) -> Lines {
     let masquerade = place.file("lib/tasting");
     Lines {
-        build: vec![format!("PATH={masquerade}:$PATH ./build     # cc, gcc, clang++, ld … are the shims there")],
+        build: vec![format!(
+            "PATH={masquerade}:$PATH ./build     # cc, gcc, clang++, ld … are the shims there"
+        )],
         test: lines(["tasting run -- ./test"]),
         files: Vec::new(),
     }

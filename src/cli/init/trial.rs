@@ -1,6 +1,7 @@
 //! `tasting init --try`: builds and tests a copy of the project in a temporary folder.
 //!
-//! In: the project's folder. Out: how many of its tests were reused when nothing had changed, and why the others were not.
+//! In: the project's folder. Out: how many of its tests were reused when nothing had changed, and
+//! why the others were not.
 
 use super::{CMAKE_FILE, ProjectFolder, copy, lines_with};
 use crate::cli::history::{commands::Commands, names};
@@ -19,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// How often the tests run at the most. One that clears the folder of the run before is reused from its third run on; whatever
-/// is not by then never is.
+/// How often the tests run at the most. One that clears the folder of the run before is reused from
+/// its third run on; whatever is not by then never is.
 const RUNS: usize = 4;
 
 /// Lines of output that say why something does not build.
@@ -31,7 +32,8 @@ pub fn run(folder: &Path, place: &ProjectFolder) -> anyhow::Result<Trial> {
     let project = scratch.path("project");
     copy::project(folder, &project)?;
     let prefix = installation(place, &scratch)?;
-    let place = ProjectFolder { prefix: Some(prefix.clone()), on_path: true, store: scratch.path("store") };
+    let place =
+        ProjectFolder { prefix: Some(prefix.clone()), on_path: true, store: scratch.path("store") };
     let config = Config::read(&project).map_err(anyhow::Error::msg)?;
     let commands = Commands::new(lines_with(&project, &place), &config.history);
     let attempt = Attempt { scratch: &scratch, project, path: path_with(&prefix)? };
@@ -40,7 +42,9 @@ pub fn run(folder: &Path, place: &ProjectFolder) -> anyhow::Result<Trial> {
 
 /// The folder with `bin` and `share` of this Tasting: the real one, or one of links.
 fn installation(place: &ProjectFolder, scratch: &Scratch) -> anyhow::Result<PathBuf> {
-    let is_whole = |prefix: &&PathBuf| prefix.join(CMAKE_FILE).exists() && prefix.join("bin/tasting-c++").exists();
+    let is_whole = |prefix: &&PathBuf| {
+        prefix.join(CMAKE_FILE).exists() && prefix.join("bin/tasting-c++").exists()
+    };
     if let Some(prefix) = place.prefix.as_ref().filter(is_whole) {
         return Ok(prefix.clone());
     }
@@ -83,7 +87,8 @@ impl Attempt<'_> {
         };
         let jobs = format!("-j{}", std::thread::available_parallelism().map_or(1, usize::from));
         for line in commands.configure.iter().chain([&commands.build]) {
-            let done = self.shell(line, &[("MAKEFLAGS", &jobs), ("CMAKE_BUILD_PARALLEL_LEVEL", &jobs[2..])])?;
+            let done = self
+                .shell(line, &[("MAKEFLAGS", &jobs), ("CMAKE_BUILD_PARALLEL_LEVEL", &jobs[2..])])?;
             trial.build_ms += done.milliseconds;
             if !done.success {
                 trial.problem = Some(format!("it does not build: {line}\n{}", done.tail));
@@ -105,7 +110,8 @@ impl Attempt<'_> {
             let latest = latest(&all[seen.min(all.len())..]);
             seen = all.len();
             if latest.is_empty() {
-                trial.problem = Some(format!("no test went through tasting run: {line}\n{}", done.tail));
+                trial.problem =
+                    Some(format!("no test went through tasting run: {line}\n{}", done.tail));
                 return Ok(());
             }
             if !done.success && trial.test_ms.len() == 1 {
@@ -114,7 +120,8 @@ impl Attempt<'_> {
             }
             self.count(&latest, trial);
             // Once is to know the tests. What they left themselves has gone with the run after.
-            let may_settle = trial.executed.iter().any(|test| test.code == "own-files" || test.code == "new");
+            let may_settle =
+                trial.executed.iter().any(|test| test.code == "own-files" || test.code == "new");
             if trial.test_ms.len() > 1 && !may_settle {
                 break;
             }
@@ -133,7 +140,10 @@ impl Attempt<'_> {
         let code = decision.not_kept.as_ref().unwrap_or(&decision.sort).clone();
         let name = names::of(&decision.argv, &decision.cwd, &self.project);
         // Why its last run was not kept, and the same once more of this one: once is enough.
-        let reason = decision.reason.rsplit_once("; not kept: ").map_or(&*decision.reason, |(_, reason)| reason);
+        let reason = decision
+            .reason
+            .rsplit_once("; not kept: ")
+            .map_or(&*decision.reason, |(_, reason)| reason);
         let reason = reason.trim_end_matches(&format!(" [{code}]")).to_owned();
         NotReused { name, code, reason }
     }
@@ -142,16 +152,24 @@ impl Attempt<'_> {
     fn shell(&self, line: &str, variables: &[(&str, &str)]) -> anyhow::Result<Done> {
         let started = Instant::now();
         let output = self.scratch.path("output");
-        let file = File::create(&output).with_context(|| format!("cannot write {}", output.display()))?;
+        let file =
+            File::create(&output).with_context(|| format!("cannot write {}", output.display()))?;
         let mut command = self.scratch.command(Path::new("sh"));
         command.args(["-c", &format!("exec 2>&1; {line}")]).current_dir(&self.project).stdout(file);
-        command.env("PATH", &self.path).env("TASTING_ROOT", &self.project).env("TASTING_REMOTE", "none");
+        command
+            .env("PATH", &self.path)
+            .env("TASTING_ROOT", &self.project)
+            .env("TASTING_REMOTE", "none");
         command.envs(variables.iter().copied());
         let success = finish(command)?;
         let milliseconds = started.elapsed().as_millis() as u64;
         let text = String::from_utf8_lossy(&fs::read(&output).unwrap_or_default()).into_owned();
         let lines: Vec<&str> = text.lines().collect();
-        Ok(Done { success, milliseconds, tail: lines[lines.len().saturating_sub(SHOWN)..].join("\n") })
+        Ok(Done {
+            success,
+            milliseconds,
+            tail: lines[lines.len().saturating_sub(SHOWN)..].join("\n"),
+        })
     }
 }
 
@@ -179,7 +197,10 @@ fn latest(decisions: &[Decision]) -> Vec<&Decision> {
 fn failing(passes_plainly: bool, tail: &str) -> String {
     match passes_plainly {
         true => {
-            format!("the tests fail through Tasting and pass without it: {}", tail.lines().last().unwrap_or_default())
+            format!(
+                "the tests fail through Tasting and pass without it: {}",
+                tail.lines().last().unwrap_or_default()
+            )
         }
         false => "there are tests that fail, without Tasting as well".to_owned(),
     }

@@ -1,4 +1,5 @@
-//! The names of compilers and linkers under which the shims are called: all that this machine has in PATH, and the usual ones.
+//! The names of compilers and linkers under which the shims are called: all that this machine has
+//! in PATH, and the usual ones.
 
 use super::{COMPILERS, Item, Placed};
 use crate::process::names;
@@ -22,7 +23,9 @@ pub fn links() -> Vec<Placed> {
     shims.extend(C.map(|name| (name.to_owned(), "tasting-cc")));
     shims.extend(CXX.map(|name| (name.to_owned(), "tasting-cxx")));
     shims.extend(LINKERS.map(|name| (name.to_owned(), "tasting-ld")));
-    shims.extend(names_on_path().into_iter().filter_map(|name| shim(&name).map(|shim| (name, shim))));
+    shims.extend(
+        names_on_path().into_iter().filter_map(|name| shim(&name).map(|shim| (name, shim))),
+    );
     let shims: BTreeSet<(String, &str)> = shims.into_iter().collect();
     shims.iter().map(|(name, shim)| link(COMPILERS, name, shim)).collect()
 }
@@ -45,7 +48,8 @@ fn shim(name: &str) -> Option<&'static str> {
         return is_target(target).then_some("tasting-ld");
     }
     let tool = names::tool(OsStr::new(name))?;
-    let has_version = |name: &str| name[name.rfind(tool)? + tool.len()..].starts_with(['-']).then_some(());
+    let has_version =
+        |name: &str| name[name.rfind(tool)? + tool.len()..].starts_with(['-']).then_some(());
     let is_whole = name.ends_with(tool) || has_version(name).is_some();
     if !is_whole || names::target(OsStr::new(name)).is_some_and(|target| !is_target(target)) {
         return None;
@@ -59,8 +63,12 @@ fn shim(name: &str) -> Option<&'static str> {
 
 fn names_on_path() -> BTreeSet<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let entries = std::env::split_paths(&path).filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-    let is_program = |path: PathBuf| path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
+    let entries = std::env::split_paths(&path)
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    let is_program =
+        |path: PathBuf| path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0);
     let programs = entries.filter(|entry| is_program(entry.path()));
     programs.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
@@ -71,16 +79,28 @@ mod tests {
 
     #[test]
     fn each_tool_has_its_shim() {
-        for name in
-            ["gcc-12", "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-13", "clang-14", "x86_64-linux-gnu-gcc-12"]
-        {
+        for name in [
+            "gcc-12",
+            "aarch64-linux-gnu-gcc",
+            "aarch64-linux-gnu-gcc-13",
+            "clang-14",
+            "x86_64-linux-gnu-gcc-12",
+        ] {
             assert_eq!(shim(name), Some("tasting-cc"), "{name}");
         }
         for name in ["g++-12", "aarch64-linux-gnu-g++", "clang++-14"] {
             assert_eq!(shim(name), Some("tasting-cxx"), "{name}");
         }
         assert_eq!(shim("aarch64-linux-gnu-ld.gold"), Some("tasting-ld"));
-        for name in ["musl-gcc", "x86_64-w64-mingw32-gcc", "clang-format", "gcc-ar-12", "ls", "tasting-cc", "ccache"] {
+        for name in [
+            "musl-gcc",
+            "x86_64-w64-mingw32-gcc",
+            "clang-format",
+            "gcc-ar-12",
+            "ls",
+            "tasting-cc",
+            "ccache",
+        ] {
             assert_eq!(shim(name), None, "{name}");
         }
     }

@@ -1,4 +1,5 @@
-//! The manual: a page for `tasting`, one for each subcommand, and those of the documentation that belong there.
+//! The manual: a page for `tasting`, one for each subcommand, and those of the documentation that
+//! belong there.
 //!
 //! In: the definitions of the command line. Out: pages in roff, by name and section.
 
@@ -20,7 +21,11 @@ pub fn all() -> io::Result<Vec<Page>> {
     let mut pages = Vec::new();
     of_command(command, &mut pages)?;
     for Topic { name, section, purpose, text } in TOPICS {
-        pages.push((name.to_owned(), section, roff::page(name, section, purpose, text).into_bytes()));
+        pages.push((
+            name.to_owned(),
+            section,
+            roff::page(name, section, purpose, text).into_bytes(),
+        ));
     }
     pages.extend(OTHER_SHIMS.map(|name| (name.to_owned(), 1, b".so man1/tasting-cc.1\n".to_vec())));
     Ok(pages)
@@ -44,7 +49,8 @@ fn see_also(name: &str) -> String {
     let above = (name != "tasting").then_some(("tasting", 1));
     let others = TOPICS.iter().map(|topic| (topic.name, topic.section));
     let pages = above.into_iter().chain(others);
-    let named: Vec<String> =
-        pages.map(|(name, section)| format!("\\fB{}\\fR({section})", name.replace('-', "\\-"))).collect();
+    let named: Vec<String> = pages
+        .map(|(name, section)| format!("\\fB{}\\fR({section})", name.replace('-', "\\-")))
+        .collect();
     format!(".SH \"SEE ALSO\"\n{}\n", named.join(", "))
 }

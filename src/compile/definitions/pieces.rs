@@ -10,11 +10,13 @@ use rustc_hash::FxHashSet;
 const MOST_PADDING: u64 = 64;
 
 impl<'a> Builder<'_, 'a> {
-    /// Cuts all sections, and numbers the atoms: the pieces first, then the definitions that have none.
+    /// Cuts all sections, and numbers the atoms: the pieces first, then the definitions that have
+    /// none.
     pub(super) fn cut(&mut self) {
         let mut starts: Vec<Vec<(u64, u64, Owner)>> = vec![Vec::new(); self.object.sections.len()];
         for symbol in &self.object.symbols {
-            let is_place = ![elf::STT_SECTION.0, elf::STT_FILE.0].contains(&symbol.kind) && !symbol.name.is_empty();
+            let is_place = ![elf::STT_SECTION.0, elf::STT_FILE.0].contains(&symbol.kind)
+                && !symbol.name.is_empty();
             if let (SymbolPlace::Section(section), true) = (symbol.place, is_place) {
                 starts[section].push((symbol.value, symbol.size, self.owner(symbol.name)));
                 if symbol.kind == elf::STT_GNU_IFUNC.0 {
@@ -38,26 +40,33 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// The definition that a symbol stands for, or that it was split off: compilers put a dot behind the name.
+    /// The definition that a symbol stands for, or that it was split off: compilers put a dot
+    /// behind the name.
     pub(super) fn owner(&self, symbol: &str) -> Owner {
         if let Some(&number) = self.named.get(symbol) {
             return Owner::Definition(number);
         }
         let stem = symbol.split('.').next().unwrap_or_default();
         let number = self.named.get(stem).copied().filter(|_| stem.len() < symbol.len());
-        let is_function = |number: &u32| self.unit.definitions[*number as usize].kind == DefinitionKind::Function;
+        let is_function =
+            |number: &u32| self.unit.definitions[*number as usize].kind == DefinitionKind::Function;
         number.filter(is_function).map_or(Owner::Nobody, Owner::PartOf)
     }
 
     fn cut_section(&mut self, index: usize, mut starts: Vec<(u64, u64, Owner)>) {
         let section = &self.object.sections[index];
-        let is_content = section.is_allocated() && section.kind != elf::SHT_NOTE.0 && !section.is_unwind();
+        let is_content =
+            section.is_allocated() && section.kind != elf::SHT_NOTE.0 && !section.is_unwind();
         if !is_content || (section.size == 0 && starts.is_empty()) {
             return;
         }
         // Of several symbols at one place, the one of a definition; the largest of those.
         let rank = |owner: &Owner| match owner {
-            Owner::Definition(number) if self.unit.definitions[*number as usize].kind != DefinitionKind::Alias => 0,
+            Owner::Definition(number)
+                if self.unit.definitions[*number as usize].kind != DefinitionKind::Alias =>
+            {
+                0
+            }
             Owner::Definition(_) => 1,
             Owner::PartOf(_) => 2,
             Owner::Nobody => 3,
@@ -67,7 +76,8 @@ impl<'a> Builder<'_, 'a> {
         starts.retain(|(start, ..)| *start <= section.size);
         let mut taken: FxHashSet<u32> = FxHashSet::default();
         let mut add = |start, end, owner| {
-            // A definition has one place; another symbol of the same name would be a local of some function.
+            // A definition has one place; another symbol of the same name would be a local of some
+            // function.
             let owner = match owner {
                 Owner::Definition(number) if !taken.insert(number) => Owner::Nobody,
                 owner => owner,

@@ -9,13 +9,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 impl<'a> Builder<'_, 'a> {
     pub(super) fn add_symbols(&mut self) {
-        self.record.symbols = whole::symbols(self.object, |section, value| match self.piece_at(section, value) {
-            Some(piece) => {
-                let offset = value - self.pieces[piece].start;
-                SymbolKind::Defined { atom: piece as u32, offset }
-            }
-            None => SymbolKind::Undefined,
-        });
+        self.record.symbols =
+            whole::symbols(self.object, |section, value| match self.piece_at(section, value) {
+                Some(piece) => {
+                    let offset = value - self.pieces[piece].start;
+                    SymbolKind::Defined { atom: piece as u32, offset }
+                }
+                None => SymbolKind::Undefined,
+            });
         let mut next = 0;
         for symbol in &self.object.symbols {
             self.symbol_of.push(next);
@@ -27,7 +28,8 @@ impl<'a> Builder<'_, 'a> {
                 self.weak.insert(symbol.name);
             }
             let described = &mut self.record.symbols[next as usize];
-            if let (SymbolKind::Defined { atom, offset }, true) = (described.kind, symbol.kind == elf::STT_GNU_IFUNC.0)
+            if let (SymbolKind::Defined { atom, offset }, true) =
+                (described.kind, symbol.kind == elf::STT_GNU_IFUNC.0)
             {
                 described.kind = SymbolKind::Indirect { atom, offset };
             }
@@ -35,9 +37,13 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Symbols without a place. The error: they are not known, one is defined that no definition accounts for, or there are
-    /// resolvers, which run without being referred to, and cannot be told from others without machine code.
-    pub(super) fn add_optimised(&mut self, symbols: Option<Vec<Optimised<'a>>>) -> Result<(), ElfError> {
+    /// Symbols without a place. The error: they are not known, one is defined that no definition
+    /// accounts for, or there are resolvers, which run without being referred to, and cannot be
+    /// told from others without machine code.
+    pub(super) fn add_optimised(
+        &mut self,
+        symbols: Option<Vec<Optimised<'a>>>,
+    ) -> Result<(), ElfError> {
         let symbols = symbols.filter(|_| !self.source.has_resolvers).ok_or(ElfError::Bitcode)?;
         for Optimised { name, is_weak, place } in symbols {
             let kind = match place {
@@ -62,24 +68,30 @@ impl<'a> Builder<'_, 'a> {
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
         let mut explained: FxHashMap<u32, FxHashSet<&'a str>> = FxHashMap::default();
         let mut implicit_for_all: FxHashSet<u32> = FxHashSet::default();
-        for (index, section) in self.object.sections.iter().enumerate().filter(|(_, it)| it.is_allocated()) {
+        for (index, section) in
+            self.object.sections.iter().enumerate().filter(|(_, it)| it.is_allocated())
+        {
             for relocation in &section.relocations {
                 let symbol = &self.object.symbols[relocation.symbol as usize];
                 if relocation.symbol == 0 || symbol.is_local() {
                     continue;
                 }
-                let piece = self.piece_at(index, relocation.offset).map(|piece| self.pieces[piece].owner);
+                let piece =
+                    self.piece_at(index, relocation.offset).map(|piece| self.pieces[piece].owner);
                 let number = self.symbol_of[relocation.symbol as usize];
                 match piece {
                     Some(Owner::Definition(owner) | Owner::PartOf(owner)) => {
                         if seen.insert((owner, number)) {
-                            let known = explained.entry(owner).or_insert_with(|| self.reachable_names(owner));
+                            let known = explained
+                                .entry(owner)
+                                .or_insert_with(|| self.reachable_names(owner));
                             if !known.contains(symbol.name) {
                                 self.implicit[owner as usize].push(number);
                             }
                         }
                     }
-                    // Of the tables for unwinding, of literals and jump tables, and of what counts by itself.
+                    // Of the tables for unwinding, of literals and jump tables, and of what counts
+                    // by itself.
                     Some(Owner::Nobody) | None => {
                         implicit_for_all.insert(number);
                     }

@@ -1,5 +1,6 @@
-//! What symbols mean in a binary. In: a symbol that an atom names. Out: the node behind it: the atom that the linker chose,
-//! or what else the name stands for: something of another module, a common symbol, a range, a boundary, a number.
+//! What symbols mean in a binary. In: a symbol that an atom names. Out: the node behind it: the
+//! atom that the linker chose, or what else the name stands for: something of another module, a
+//! common symbol, a range, a boundary, a number.
 
 use super::{Builder, GraphError, Origin, chosen};
 use crate::elf::binary::Section;
@@ -30,26 +31,38 @@ const LAYOUT_SYMBOLS: [&str; 16] = [
     "__rela_iplt_start",
 ];
 
-/// The dynamic loader's function behind thread-local variables. Static programs need none: linkers rewrite the code that
-/// calls it (`libstdc++.a` is such code), and then nobody defines it.
+/// The dynamic loader's function behind thread-local variables. Static programs need none: linkers
+/// rewrite the code that calls it (`libstdc++.a` is such code), and then nobody defines it.
 const REWRITTEN_CALLS: [&str; 2] = ["__tls_get_addr", "___tls_get_addr"];
 
-/// What the start-up code calls if it is there: for profiling and transactional memory. Linkers differ in whether they leave such a
-/// symbol to the loader when nobody defines it.
-const HOOKS: [&str; 3] = ["_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__"];
+/// What the start-up code calls if it is there: for profiling and transactional memory. Linkers
+/// differ in whether they leave such a symbol to the loader when nobody defines it.
+const HOOKS: [&str; 3] =
+    ["_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__gmon_start__"];
 
 /// Libraries that define none of those.
 const WITHOUT_HOOKS: [&str; 8] =
     ["ld-linux", "libc.", "libdl.", "libgcc_s.", "libm.", "libpthread.", "librt.", "libstdc++."];
 
-/// Boundaries that linkers define: whoever names one may measure or read everything on this side of it.
-const BOUNDARIES: [&str; 9] =
-    ["__bss_start", "__etext", "__executable_start", "_edata", "_end", "_etext", "edata", "end", "etext"];
+/// Boundaries that linkers define: whoever names one may measure or read everything on this side of
+/// it.
+const BOUNDARIES: [&str; 9] = [
+    "__bss_start",
+    "__etext",
+    "__executable_start",
+    "_edata",
+    "_end",
+    "_etext",
+    "edata",
+    "end",
+    "etext",
+];
 
 /// The start-up code.
 const START_UP: &str = "crt1.o";
 
-/// The boundary at the front, which the start-up code defines: an ordinary variable, if it were not for its name.
+/// The boundary at the front, which the start-up code defines: an ordinary variable, if it were not
+/// for its name.
 const FRONT: [&str; 2] = ["__data_start", "data_start"];
 
 impl<'a> Builder<'a> {
@@ -86,7 +99,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The same for a name whose number is known.
-    fn numbered(&mut self, number: u32, hash: Hash, name: &str, weak: bool) -> Result<Edge, GraphError> {
+    fn numbered(
+        &mut self,
+        number: u32,
+        hash: Hash,
+        name: &str,
+        weak: bool,
+    ) -> Result<Edge, GraphError> {
         if let Some(edge) = self.known[number as usize] {
             return Ok(edge);
         }
@@ -114,23 +133,29 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Notes what most names mean, all at once and in the order in which things lie: a definition without a rival, at
-    /// the address that the symbol table gives. What `resolve` would treat in any other way is left to it.
+    /// Notes what most names mean, all at once and in the order in which things lie: a definition
+    /// without a rival, at the address that the symbol table gives. What `resolve` would treat in
+    /// any other way is left to it.
     pub(super) fn resolve_unique_names(&mut self) {
         if self.is_library || !self.options.assigned.is_empty() {
             return;
         }
         for number in 0..self.known.len() as u32 {
-            let Some(definition) = self.definitions.best(number).filter(|definition| !definition.is_contested) else {
+            let Some(definition) =
+                self.definitions.best(number).filter(|definition| !definition.is_contested)
+            else {
                 continue;
             };
             let SymbolKind::Defined { atom, offset } = definition.kind else { continue };
             let input = &self.inputs[definition.input as usize];
             let Some(start) = input.addresses[atom as usize] else { continue };
             let found = self.symbols.get(self.definitions.name(number));
-            if found == Some(Final::Address(start.wrapping_add(offset))) && !input.label.ends_with(START_UP) {
+            if found == Some(Final::Address(start.wrapping_add(offset)))
+                && !input.label.ends_with(START_UP)
+            {
                 let node = self.node_of[definition.input as usize][atom as usize];
-                self.known[number as usize] = Some(Edge { node, offset: offset as i64, takes_address: false });
+                self.known[number as usize] =
+                    Some(Edge { node, offset: offset as i64, takes_address: false });
             }
         }
     }
@@ -146,17 +171,31 @@ impl<'a> Builder<'a> {
     }
 
     /// The dynamic symbols that a name can mean: `foo`, or `foo@VERSION`.
-    pub(super) fn dynamic_symbols(&self, name: &str) -> impl Iterator<Item = &'a DynamicSymbol<'a>> {
-        let (name, version) = name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
+    pub(super) fn dynamic_symbols(
+        &self,
+        name: &str,
+    ) -> impl Iterator<Item = &'a DynamicSymbol<'a>> {
+        let (name, version) =
+            name.split_once('@').map_or((name, None), |(name, version)| (name, Some(version)));
         let version = version.map(|version| version.trim_start_matches('@').as_bytes().to_vec());
         let named = self.dynamic.get(name.as_bytes()).map(Vec::as_slice).unwrap_or_default();
-        named.iter().copied().filter(move |symbol| version.is_none() || symbol.version == version.as_deref())
+        named
+            .iter()
+            .copied()
+            .filter(move |symbol| version.is_none() || symbol.version == version.as_deref())
     }
 
     /// A symbol that an object defines.
-    pub(super) fn defined(&mut self, hash: Hash, name: &str, definition: Definition) -> Result<Edge, GraphError> {
+    pub(super) fn defined(
+        &mut self,
+        hash: Hash,
+        name: &str,
+        definition: Definition,
+    ) -> Result<Edge, GraphError> {
         let (atom, offset) = match definition.kind {
-            SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => (atom, offset),
+            SymbolKind::Defined { atom, offset } | SymbolKind::Indirect { atom, offset } => {
+                (atom, offset)
+            }
             SymbolKind::Absolute { .. } | SymbolKind::Common { .. } => {
                 return self.without_section(hash, name, definition);
             }
@@ -174,14 +213,15 @@ impl<'a> Builder<'a> {
             };
             if is_indirect { chosen(edge) } else { edge }
         };
-        let has_address = matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
-            && has_own_place(described)
-            && described.size > 0;
+        let has_address =
+            matches!(described.kind, AtomKind::Function | AtomKind::Data | AtomKind::Zeroed)
+                && has_own_place(described)
+                && described.size > 0;
         match self.symbols.get(hash) {
             Some(Final::Absolute(value)) => self.value(name, value),
-            Some(Final::Address(found)) if has_address && address != Some(found) => {
-                self.at_address(found).ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() })
-            }
+            Some(Final::Address(found)) if has_address && address != Some(found) => self
+                .at_address(found)
+                .ok_or_else(|| GraphError::Elsewhere { symbol: name.to_owned() }),
             Some(Final::Address(_)) if has_address => Ok(by_rule(self)),
             _ if definition.is_contested => Err(GraphError::Contested { symbol: name.to_owned() }),
             _ => Ok(by_rule(self)),
@@ -214,7 +254,8 @@ impl<'a> Builder<'a> {
         if weak && HOOKS.contains(&name) && self.has_no_hooks() {
             return Ok(self.nothing());
         }
-        if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader) {
+        if self.dynamic_symbols(name).any(|symbol| !symbol.is_defined || symbol.is_bound_by_loader)
+        {
             return Ok(self.import(name));
         }
         if BOUNDARIES.contains(&name) {
@@ -236,8 +277,11 @@ impl<'a> Builder<'a> {
             Some(Final::Absolute(value)) => self.value(name, value),
             Some(Final::Address(address)) => self.scripted(name, address),
             Some(Final::Ambiguous) => Err(GraphError::Contested { symbol: name.to_owned() }),
-            // A local symbol of the name is a static of some object, unless a script defined and hid it.
-            None if weak && !(self.options.has_scripts && self.symbols.has_local(Symbol::hash_of(name))) => {
+            // A local symbol of the name is a static of some object, unless a script defined and
+            // hid it.
+            None if weak
+                && !(self.options.has_scripts && self.symbols.has_local(Symbol::hash_of(name))) =>
+            {
                 Ok(self.nothing())
             }
             None => Err(GraphError::Elsewhere { symbol: name.to_owned() }),
@@ -251,7 +295,8 @@ impl<'a> Builder<'a> {
 
     /// No library is needed that could define what the start-up code asks for.
     fn has_no_hooks(&self) -> bool {
-        let is_known = |name: &&[u8]| WITHOUT_HOOKS.iter().any(|start| name.starts_with(start.as_bytes()));
+        let is_known =
+            |name: &&[u8]| WITHOUT_HOOKS.iter().any(|start| name.starts_with(start.as_bytes()));
         self.binary.dynamic.needed.iter().all(is_known)
     }
 
@@ -271,17 +316,19 @@ impl<'a> Builder<'a> {
         self.special(AtomKind::Residue, &String::from_utf8_lossy(section.name), hash, Origin::Leaf)
     }
 
-    /// A symbol that a command line or a script places: another name of an atom, or a place in an output section, from
-    /// where code may go on to all of its members.
+    /// A symbol that a command line or a script places: another name of an atom, or a place in an
+    /// output section, from where code may go on to all of its members.
     pub(super) fn scripted(&mut self, name: &str, address: u64) -> Result<Edge, GraphError> {
         let is_alias = self.options.assigned.get(name).copied().unwrap_or(false);
         if let Some(edge) = self.at_address(address)
-            && (is_alias || (edge.offset == 0 && self.nodes[edge.node as usize].kind == AtomKind::Function))
+            && (is_alias
+                || (edge.offset == 0 && self.nodes[edge.node as usize].kind == AtomKind::Function))
         {
             return Ok(edge);
         }
         let binary = self.binary;
-        let Some(section) = binary.section_at(address).or_else(|| binary.section_until(address)) else {
+        let Some(section) = binary.section_at(address).or_else(|| binary.section_until(address))
+        else {
             return self.value(name, address);
         };
         let output = String::from_utf8_lossy(section.name);
@@ -316,8 +363,10 @@ impl<'a> Builder<'a> {
             hasher.bytes(symbol.version.unwrap_or_default());
         }
         let edge = self.special(AtomKind::Import, plain, hasher.finish(), Origin::Leaf);
-        // A copy of a variable, or a function whose address is that of its entry in the procedure linkage table.
-        let address = self.dynamic_symbols(name).map(|symbol| symbol.value).find(|value| *value != 0);
+        // A copy of a variable, or a function whose address is that of its entry in the procedure
+        // linkage table.
+        let address =
+            self.dynamic_symbols(name).map(|symbol| symbol.value).find(|value| *value != 0);
         self.nodes[edge.node as usize].address = address.unwrap_or(0);
         edge
     }
@@ -350,7 +399,13 @@ impl<'a> Builder<'a> {
     }
 
     /// A node for something that is no atom, made once.
-    pub(super) fn special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
+    pub(super) fn special(
+        &mut self,
+        kind: AtomKind,
+        name: &str,
+        hash: Hash,
+        origin: Origin,
+    ) -> Edge {
         let key = (kind, hash);
         if let Some(&node) = self.specials.get(&key) {
             return Edge { node, offset: 0, takes_address: false };
@@ -360,7 +415,13 @@ impl<'a> Builder<'a> {
         edge
     }
 
-    pub(super) fn new_special(&mut self, kind: AtomKind, name: &str, hash: Hash, origin: Origin) -> Edge {
+    pub(super) fn new_special(
+        &mut self,
+        kind: AtomKind,
+        name: &str,
+        hash: Hash,
+        origin: Origin,
+    ) -> Edge {
         let node = Node {
             name: Cow::Owned(name.to_owned()),
             kind,

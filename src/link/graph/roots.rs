@@ -1,5 +1,5 @@
-//! Where execution starts in a binary, and what the dynamic loader can find there. In: the placed atoms. Out: the roots in
-//! order, and the exported symbols.
+//! Where execution starts in a binary, and what the dynamic loader can find there. In: the placed
+//! atoms. Out: the roots in order, and the exported symbols.
 
 use super::{Builder, GraphError, chosen};
 use crate::link::lto;
@@ -21,27 +21,40 @@ impl<'a> Builder<'a> {
         }
         // As ranges, so that it counts which of them an entry stands in.
         roots.extend(RUNS_BY_ITSELF.iter().filter_map(|output| self.range(output, 0)));
-        let elsewhere = |line: &&PlacedSection| runs_by_itself(line.name) && !runs_by_itself(line.output);
-        let mut lines: Vec<&PlacedSection> = self.placement.sections.iter().filter(elsewhere).collect();
+        let elsewhere =
+            |line: &&PlacedSection| runs_by_itself(line.name) && !runs_by_itself(line.output);
+        let mut lines: Vec<&PlacedSection> =
+            self.placement.sections.iter().filter(elsewhere).collect();
         lines.retain(|line| line.size > 0);
         lines.sort_unstable_by_key(|line| line.address);
         for line in lines {
-            let edge = if lto::is_product(line.file) { Some(self.optimised()) } else { self.at_line(line) };
+            let edge = if lto::is_product(line.file) {
+                Some(self.optimised())
+            } else {
+                self.at_line(line)
+            };
             roots.extend(edge);
         }
         for address in [self.binary.dynamic.init, self.binary.dynamic.fini].into_iter().flatten() {
             roots.push(self.at_address(address).ok_or(GraphError::NoEntry)?);
         }
-        let is_resolver = |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
+        let is_resolver =
+            |&&(_, node): &&(u64, u32)| self.nodes[node as usize].kind == AtomKind::Resolver;
         roots.extend(self.by_address.iter().filter(is_resolver).map(|&(_, node)| Edge {
             node,
             offset: 0,
             takes_address: false,
         }));
-        for number in (0..self.inputs.len()).filter(|number| self.optimised[*number]).collect::<Vec<_>>() {
+        for number in
+            (0..self.inputs.len()).filter(|number| self.optimised[*number]).collect::<Vec<_>>()
+        {
             let atoms = self.inputs[number].record.atoms.iter().zip(0..);
             for (_, atom) in atoms.filter(|(atom, _)| atom.kind == AtomKind::Resolver) {
-                roots.push(Edge { node: self.node_of_atom(number as u32, atom), offset: 0, takes_address: false });
+                roots.push(Edge {
+                    node: self.node_of_atom(number as u32, atom),
+                    offset: 0,
+                    takes_address: false,
+                });
             }
         }
         Ok(roots)
@@ -52,8 +65,12 @@ impl<'a> Builder<'a> {
         let mut exports = Vec::new();
         for symbol in self.binary.dynamic.symbols.iter().filter(|symbol| symbol.is_defined) {
             let Ok(name) = std::str::from_utf8(symbol.name) else { continue };
-            let version = symbol.version.and_then(|version| std::str::from_utf8(version).ok()).unwrap_or_default();
-            // The address tells versions of one name apart; commons and thread-local variables have none here.
+            let version = symbol
+                .version
+                .and_then(|version| std::str::from_utf8(version).ok())
+                .unwrap_or_default();
+            // The address tells versions of one name apart; commons and thread-local variables have
+            // none here.
             let by_address = match (symbol.is_absolute, symbol.is_thread_local) {
                 (true, _) => Some(self.value(name, symbol.value)?),
                 (false, true) => None,
@@ -63,7 +80,8 @@ impl<'a> Builder<'a> {
             let edge = match by_address {
                 Some(edge) if symbol.is_indirect => Some(chosen(edge)),
                 Some(edge) => Some(edge),
-                // Without a definition it is a copy of a library's variable, and leads back to the library.
+                // Without a definition it is a copy of a library's variable, and leads back to the
+                // library.
                 None => {
                     let definition = self.definitions.get(hash);
                     definition.map(|definition| self.defined(hash, name, definition)).transpose()?

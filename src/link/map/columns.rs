@@ -1,5 +1,6 @@
-//! The layout that GNU ld and gold share: in come the lines behind the title of the memory map, out come output
-//! sections, entries and statements, with names that were too long for their column joined to the next line.
+//! The layout that GNU ld and gold share: in come the lines behind the title of the memory map, out
+//! come output sections, entries and statements, with names that were too long for their column
+//! joined to the next line.
 //!
 //! ```text
 //! .text           0x0000000000001070      0x279                 output section, behind an empty line
@@ -20,7 +21,8 @@ const COLUMN: usize = 16;
 /// One thing that the map tells. Symbols, assignments and data of scripts are passed over.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event<'a> {
-    /// An output section; without an extent it is not in the binary (or is no output section, but `LOAD file`).
+    /// An output section; without an extent it is not in the binary (or is no output section, but
+    /// `LOAD file`).
     Output { name: &'a [u8], extent: Option<Extent<'a>> },
     /// Something placed: a section, or the linker's own.
     Entry { name: &'a [u8], extent: Extent<'a> },
@@ -63,7 +65,9 @@ impl<'a> Columns<'a> {
                 [] => {}
                 [b' ', b' ', ..] => self.check_continuation(line)?,
                 [b' ', name @ ..] => return self.entry(line, name).map(Some),
-                b"Cross Reference Table" if behind_empty => return Ok(Some(Event::CrossReferences)),
+                b"Cross Reference Table" if behind_empty => {
+                    return Ok(Some(Event::CrossReferences));
+                }
                 _ if behind_empty => return self.output(line).map(Some),
                 _ => return Ok(Some(Event::Statement(line))),
             }
@@ -76,7 +80,9 @@ impl<'a> Columns<'a> {
             let Some(extent) = extent(column) else { return self.malformed() };
             return Ok(Event::Output { name, extent: Some(extent) });
         }
-        let is_own = |tail: &[u8]| tail.is_empty() || tail.starts_with(b"load address ") || tail.starts_with(b"(");
+        let is_own = |tail: &[u8]| {
+            tail.is_empty() || tail.starts_with(b"load address ") || tail.starts_with(b"(")
+        };
         let extent = self.join(|extent| is_own(extent.tail));
         Ok(Event::Output { name: line, extent })
     }
@@ -100,8 +106,8 @@ impl<'a> Columns<'a> {
         Some(extent)
     }
 
-    /// Passes over symbols and the like; an address with a size and a file, but no name before it, is a section that
-    /// would be lost.
+    /// Passes over symbols and the like; an address with a size and a file, but no name before it,
+    /// is a section that would be lost.
     fn check_continuation(&self, line: &[u8]) -> Result<(), MapError> {
         let Some(column) = continuation(line) else { return self.malformed() };
         let Some(number) = column.strip_prefix(b"0x") else { return Ok(()) };
@@ -126,7 +132,8 @@ fn continuation(line: &[u8]) -> Option<&[u8]> {
     line.strip_prefix(&[b' '; COLUMN])
 }
 
-/// A size is right-aligned in 10 columns, so at most 8 spaces precede it; symbols and assignments follow 16 of them.
+/// A size is right-aligned in 10 columns, so at most 8 spaces precede it; symbols and assignments
+/// follow 16 of them.
 fn extent(column: &[u8]) -> Option<Extent<'_>> {
     let (address, rest) = prefixed_hex(column)?;
     let size = skip_spaces(rest);
@@ -143,6 +150,7 @@ fn extent(column: &[u8]) -> Option<Extent<'_>> {
 
 /// Whether a script's `LONG(0x55)` stands here, printed as `LONG 0x55`, and not a file.
 fn is_datum(tail: &[u8]) -> bool {
-    let keywords: [&[u8]; 6] = [b"BYTE 0x", b"SHORT 0x", b"LONG 0x", b"QUAD 0x", b"SQUAD 0x", b"RELOC "];
+    let keywords: [&[u8]; 6] =
+        [b"BYTE 0x", b"SHORT 0x", b"LONG 0x", b"QUAD 0x", b"SQUAD 0x", b"RELOC "];
     keywords.iter().any(|keyword| tail.starts_with(keyword))
 }

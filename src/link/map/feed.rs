@@ -1,5 +1,6 @@
-//! A map in pieces: in comes a function that gives the next piece of the text, waiting for it if it is still being
-//! written; out come pieces of whole lines that stay where they are, so that what was read can be referred to.
+//! A map in pieces: in comes a function that gives the next piece of the text, waiting for it if it
+//! is still being written; out come pieces of whole lines that stay where they are, so that what
+//! was read can be referred to.
 
 use crate::process::sys::Mapped;
 use std::ops::Deref;
@@ -54,7 +55,8 @@ impl<'m> Feed<'m> {
     /// The piece behind this one, or the first.
     pub fn after<'f>(&'f self, last: Option<&'f Piece>) -> Option<&'f Piece> {
         let slot = last.map_or(&self.first, |piece| &piece.next);
-        slot.get_or_init(|| Some(Box::new(Piece { text: (self.read)()?, next: Slot::new() }))).as_deref()
+        slot.get_or_init(|| Some(Box::new(Piece { text: (self.read)()?, next: Slot::new() })))
+            .as_deref()
     }
 
     /// All pieces, to the end of the text.

@@ -1,16 +1,20 @@
-//! GNU ld (ld.bfd): in come the lines behind `Linker script and memory map`, out comes the placement.
+//! GNU ld (ld.bfd): in come the lines behind `Linker script and memory map`, out comes the
+//! placement.
 //!
 //! What its map tells:
-//! - Linker-made sections (`.plt`, `.got`, `.interp`, `.rela.*`, `.dynamic`, the unwind entries of the PLT) are listed
-//!   as if the first object had them, mostly `crt1.o`, or whichever object needed them first.
-//! - Merged sections (`.rodata.str1.1`) are listed one by one, but neither address nor size is to be believed: strings
-//!   move into the room of another section of their kind, which leaves a section that is in use at size 0, or at its old
-//!   size over what follows.
+//! - Linker-made sections (`.plt`, `.got`, `.interp`, `.rela.*`, `.dynamic`, the unwind entries of
+//!   the PLT) are listed as if the first object had them, mostly `crt1.o`, or whichever object
+//!   needed them first.
+//! - Merged sections (`.rodata.str1.1`) are listed one by one, but neither address nor size is to
+//!   be believed: strings move into the room of another section of their kind, which leaves a
+//!   section that is in use at size 0, or at its old size over what follows.
 //! - `.eh_frame` is listed per object, at the size that is left of it.
 //! - Common symbols: one `COMMON` for each object that provides some, with all of them.
-//! - Other sections of size 0 may have been discarded: ld prints 0 for those that still stand in its script.
+//! - Other sections of size 0 may have been discarded: ld prints 0 for those that still stand in
+//!   its script.
 //! - A member of a thin archive is the file that it is, with no word of the archive.
-//! - `--gc-sections` lists what it drops among the discarded, before the memory map. There is no `--icf`.
+//! - `--gc-sections` lists what it drops among the discarded, before the memory map. There is no
+//!   `--icf`.
 //! - With LTO the files are temporary objects (`/tmp/ccQ5wLbF.ltrans0.ltrans.o`).
 
 use super::columns::{Columns, Event, Extent};
@@ -56,7 +60,11 @@ pub(super) fn parse(lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
     if complete { Ok(placement) } else { Err(MapError::Truncated) }
 }
 
-fn place<'a>(output: Output<'a>, name: &'a [u8], extent: Extent<'a>) -> Result<Option<PlacedSection<'a>>, ()> {
+fn place<'a>(
+    output: Output<'a>,
+    name: &'a [u8],
+    extent: Extent<'a>,
+) -> Result<Option<PlacedSection<'a>>, ()> {
     let Extent { address, size, tail } = extent;
     if tail.is_empty() {
         return Err(());
@@ -74,19 +82,20 @@ fn place<'a>(output: Output<'a>, name: &'a [u8], extent: Extent<'a>) -> Result<O
     }
 }
 
-/// Code that the linker adds for branches that are too far, or around errors of a processor (AArch64, Arm): it does
-/// what the code does that it stands in for.
+/// Code that the linker adds for branches that are too far, or around errors of a processor
+/// (AArch64, Arm): it does what the code does that it stands in for.
 fn is_stub(name: &[u8], file: &[u8]) -> bool {
     file == b"linker stubs" && name.ends_with(b".stub")
 }
 
-/// `OUTPUT(a.out elf64-x86-64)` ends the linker script, and follows every output section that the script names. Only
-/// sections that no script names can still come: debug information, mostly.
+/// `OUTPUT(a.out elf64-x86-64)` ends the linker script, and follows every output section that the
+/// script names. Only sections that no script names can still come: debug information, mostly.
 fn is_end(statement: &[u8]) -> bool {
     statement.starts_with(b"OUTPUT(")
 }
 
-/// Padding, followed by the bytes that it repeats. (A section may be called `*fill*`, but a file is not hexadecimal.)
+/// Padding, followed by the bytes that it repeats. (A section may be called `*fill*`, but a file is
+/// not hexadecimal.)
 fn is_fill(name: &[u8], extent: &Extent) -> bool {
     name == b"*fill*" && extent.tail.iter().all(u8::is_ascii_hexdigit)
 }
@@ -103,7 +112,8 @@ mod tests {
     use super::super::zoo::render;
     use super::super::{MapError, parse};
 
-    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings, `--gc-sections`.
+    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings,
+    /// `--gc-sections`.
     #[test]
     fn awkward_program() {
         let expected = [
@@ -147,7 +157,8 @@ mod tests {
         assert_eq!(render(include_bytes!("../../../fixtures/maps/zoo-bfd.map")), expected);
     }
 
-    /// A linker script with a section at address 0, data, assignments, debug information and `--cref`.
+    /// A linker script with a section at address 0, data, assignments, debug information and
+    /// `--cref`.
     #[test]
     fn linker_script() {
         let expected = [
@@ -173,7 +184,8 @@ mod tests {
     }
 
     fn with_lines(lines: &str) -> Vec<u8> {
-        format!("Linker script and memory map\n\nLOAD a.o\n{lines}OUTPUT(a.out elf64-x86-64)\n").into_bytes()
+        format!("Linker script and memory map\n\nLOAD a.o\n{lines}OUTPUT(a.out elf64-x86-64)\n")
+            .into_bytes()
     }
 
     #[test]
@@ -181,7 +193,8 @@ mod tests {
         let cases = [
             // A section in an output section that has no address.
             "\n.text\n .text.main     0x0000000000001173       0xfc main.o\n",
-            // The name is missing, the file is missing, the address is too long, the name begins with a space.
+            // The name is missing, the file is missing, the address is too long, the name begins
+            // with a space.
             "\n.text           0x0000000000001070      0x279\n                0x0000000000001173       0xfc main.o\n",
             "\n.text           0x0000000000001070      0x279\n .text.main     0x0000000000001173       0xfc\n",
             "\n.text           0x0000000000001070      0x279\n .text.main     0x10000000000000001173 0xfc main.o\n",
@@ -192,7 +205,11 @@ mod tests {
         ];
         for case in cases {
             let text = with_lines(case);
-            assert!(matches!(parse(&text), Err(MapError::Malformed { .. })), "{case}: {:?}", parse(&text));
+            assert!(
+                matches!(parse(&text), Err(MapError::Malformed { .. })),
+                "{case}: {:?}",
+                parse(&text)
+            );
         }
     }
 
@@ -208,7 +225,8 @@ mod tests {
             " *fill*         0x0000000000001008        0x8 90\n",
             " *fill*         0x0000000000001010        0x8 main.o\n",
         ));
-        let expected = [".text .text.parenthesised(x) 0x1004 0x4 main.o", ".text *fill* 0x1010 0x8 main.o"];
+        let expected =
+            [".text .text.parenthesised(x) 0x1004 0x4 main.o", ".text *fill* 0x1010 0x8 main.o"];
         assert_eq!(render(&text), expected);
     }
 }

@@ -1,15 +1,18 @@
 //! gold: in come the lines behind `Memory map`, out comes the placement.
 //!
 //! What its map tells:
-//! - What comes from no single object is an entry ` ** name` without a file. It is kept with the file [`INTERNAL`] and
-//!   the name as printed; padding (`** fill`, which also stands for the contents of notes) and data of scripts are not.
-//! - Merged sections: one `** merge strings` or `** merge constants` for all of a kind. Which objects gave to it is not
-//!   told; a mergeable section that was kept is never listed by itself.
-//! - `.eh_frame`: one `** eh_frame` for all that gold could parse, and the rest (`crtend.o`) one by one.
+//! - What comes from no single object is an entry ` ** name` without a file. It is kept with the
+//!   file [`INTERNAL`] and the name as printed; padding (`** fill`, which also stands for the
+//!   contents of notes) and data of scripts are not.
+//! - Merged sections: one `** merge strings` or `** merge constants` for all of a kind. Which
+//!   objects gave to it is not told; a mergeable section that was kept is never listed by itself.
+//! - `.eh_frame`: one `** eh_frame` for all that gold could parse, and the rest (`crtend.o`) one by
+//!   one.
 //! - Common symbols: one `** common` for all objects, given out as `COMMON` of [`INTERNAL`].
-//! - `--icf` and `--gc-sections` list what they drop among the discarded, before the memory map. No word of what a
-//!   section was folded into, and no symbol line for it either.
-//! - A member of a thin archive: `sub/libx.a(sub/dir/m.o)`, with the archive's folder in front of the member's path.
+//! - `--icf` and `--gc-sections` list what they drop among the discarded, before the memory map. No
+//!   word of what a section was folded into, and no symbol line for it either.
+//! - A member of a thin archive: `sub/libx.a(sub/dir/m.o)`, with the archive's folder in front of
+//!   the member's path.
 //! - With LTO the files are temporary objects.
 //! - With `-r` only the sections that are not loaded are listed: such a map is refused.
 
@@ -42,7 +45,9 @@ pub(super) fn parse(lines: Lines<'_>) -> Result<Placement<'_>, MapError> {
                 (Some(_), Some(_)) => {}
             },
             Event::CrossReferences => break,
-            Event::Output { extent: None, .. } | Event::Pattern(_) | Event::Statement(_) => return columns.malformed(),
+            Event::Output { extent: None, .. } | Event::Pattern(_) | Event::Statement(_) => {
+                return columns.malformed();
+            }
         }
     }
     match (complete, addressed) {
@@ -81,7 +86,8 @@ mod tests {
     use super::super::zoo::render;
     use super::super::{MapError, parse};
 
-    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings, `--gc-sections` and `--icf`.
+    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings,
+    /// `--gc-sections` and `--icf`.
     #[test]
     fn awkward_program() {
         let expected = [
@@ -114,7 +120,8 @@ mod tests {
         assert_eq!(render(include_bytes!("../../../fixtures/maps/zoo-gold.map")), expected);
     }
 
-    /// A linker script with a section at address 0, data, assignments, debug information and `--cref`.
+    /// A linker script with a section at address 0, data, assignments, debug information and
+    /// `--cref`.
     #[test]
     fn linker_script() {
         let expected = [
@@ -142,7 +149,8 @@ mod tests {
             "\n.text           0x0000000000001070      0x279\n                0x0000000000001173       0xfc main.o\n",
         ];
         for case in cases {
-            let text = format!("Memory map\n\n{case}\n.shstrtab       0x0000000000000000      0x16b\n");
+            let text =
+                format!("Memory map\n\n{case}\n.shstrtab       0x0000000000000000      0x16b\n");
             assert!(matches!(parse(text.as_bytes()), Err(MapError::Malformed { .. })), "{case}");
         }
     }

@@ -1,14 +1,17 @@
 //! lld: in come the lines behind `VMA LMA Size Align Out In Symbol`, out comes the placement.
 //!
 //! What its map tells, every number but the alignment in hexadecimal:
-//! - Linker-made sections have the file `<internal>`, and so have merged ones: one `<internal>:(.rodata)` for each kind
-//!   and alignment. Which objects gave to it is not told; a mergeable section that was kept is not listed by itself
-//!   (but `-Wl,-O0` merges nothing and lists them all).
-//! - `.eh_frame` is listed entry by entry, `m.o:(.eh_frame+0x2c)`. The offset is cut off here, so the same section comes
-//!   many times.
+//! - Linker-made sections have the file `<internal>`, and so have merged ones: one
+//!   `<internal>:(.rodata)` for each kind and alignment. Which objects gave to it is not told; a
+//!   mergeable section that was kept is not listed by itself (but `-Wl,-O0` merges nothing and
+//!   lists them all).
+//! - `.eh_frame` is listed entry by entry, `m.o:(.eh_frame+0x2c)`. The offset is cut off here, so
+//!   the same section comes many times.
 //! - Common symbols: a `COMMON` for each symbol, of the object whose definition won.
-//! - `--icf` and `--gc-sections` drop without a word. The symbols of a folded section stand under the one that stayed.
-//! - Statements of a linker script stand among the sections (`. = ALIGN ( 16 )`, `LONG ( 5 )`, or nothing at all).
+//! - `--icf` and `--gc-sections` drop without a word. The symbols of a folded section stand under
+//!   the one that stayed.
+//! - Statements of a linker script stand among the sections (`. = ALIGN ( 16 )`, `LONG ( 5 )`, or
+//!   nothing at all).
 //! - A member of a thin archive: `sub/libx.a(dir/m.o)`, the member's path as the archive spells it.
 //! - With LTO the file is `lto.tmp`, or a temporary object.
 
@@ -76,12 +79,16 @@ fn without_offset(name: &[u8]) -> &[u8] {
     }
 }
 
-/// A statement within an output section: an assignment, a datum, or the empty trace of an assertion. lld 14 puts a space
-/// between the tokens, later ones print what the script says. With `:(` it could be a section that was not understood.
+/// A statement within an output section: an assignment, a datum, or the empty trace of an
+/// assertion. lld 14 puts a space between the tokens, later ones print what the script says. With
+/// `:(` it could be a section that was not understood.
 fn is_script(text: &[u8]) -> bool {
-    let is_call = |name: &[u8]| text.strip_prefix(name).is_some_and(|rest| skip_spaces(rest).starts_with(b"("));
+    let is_call = |name: &[u8]| {
+        text.strip_prefix(name).is_some_and(|rest| skip_spaces(rest).starts_with(b"("))
+    };
     let keywords: [&[u8]; 5] = [b"BYTE", b"SHORT", b"LONG", b"QUAD", b"ASSERT"];
-    marks(text).next().is_none() && (text.is_empty() || text.contains(&b'=') || keywords.into_iter().any(is_call))
+    marks(text).next().is_none()
+        && (text.is_empty() || text.contains(&b'=') || keywords.into_iter().any(is_call))
 }
 
 #[cfg(test)]
@@ -89,7 +96,8 @@ mod tests {
     use super::super::zoo::render;
     use super::super::{MapError, parse};
 
-    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings, `--gc-sections` and `--icf`.
+    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings,
+    /// `--gc-sections` and `--icf`.
     #[test]
     fn awkward_program() {
         let expected = [
@@ -130,7 +138,8 @@ mod tests {
         assert_eq!(render(include_bytes!("../../../fixtures/maps/zoo-lld.map")), expected);
     }
 
-    /// A linker script with a section at address 0, data, assignments, debug information and `--cref`.
+    /// A linker script with a section at address 0, data, assignments, debug information and
+    /// `--cref`.
     #[test]
     fn linker_script() {
         let expected = [

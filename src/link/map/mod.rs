@@ -1,18 +1,24 @@
-//! Linker maps: in comes the text of a map, out comes the placement: every input section that the linker kept.
+//! Linker maps: in comes the text of a map, out comes the placement: every input section that the
+//! linker kept.
 //!
-//! One file per linker, each of which opens with what that linker's map tells and what it does not. `columns` is the
-//! layout that GNU ld and gold share, `text` the lines and names of all four. What holds for all:
+//! One file per linker, each of which opens with what that linker's map tells and what it does not.
+//! `columns` is the layout that GNU ld and gold share, `text` the lines and names of all four. What
+//! holds for all:
 //!
-//! - A section that is not listed was discarded, or folded into an identical one (`--icf`): no map says into which, so
-//!   ask the symbol table, where both names have one address.
-//! - Contents that the linker makes or merges itself have [`INTERNAL`] for a file, except in GNU ld's maps.
-//! - Sizes of 0 and equal addresses are normal; ranges overlap in TLS (`.tbss` takes no room) and in overlays.
-//! - Two members of one archive may have the same name, and then nothing but the address tells them apart.
+//! - A section that is not listed was discarded, or folded into an identical one (`--icf`): no map
+//!   says into which, so ask the symbol table, where both names have one address.
+//! - Contents that the linker makes or merges itself have [`INTERNAL`] for a file, except in GNU
+//!   ld's maps.
+//! - Sizes of 0 and equal addresses are normal; ranges overlap in TLS (`.tbss` takes no room) and
+//!   in overlays.
+//! - Two members of one archive may have the same name, and then nothing but the address tells them
+//!   apart.
 //! - A map ends without a mark; what is required is a line that each linker writes near to the end.
 //!
-//! A map says nothing of section flags. An output section at an address other than 0 is in memory. At 0, debug
-//! information and its like are known by name and left out; all else is kept, be it code of a bare machine, of `-r`, or
-//! a section of the user's own that is not loaded. Whoever holds the binary can look at the flags of the output section.
+//! A map says nothing of section flags. An output section at an address other than 0 is in memory.
+//! At 0, debug information and its like are known by name and left out; all else is kept, be it
+//! code of a bare machine, of `-r`, or a section of the user's own that is not loaded. Whoever
+//! holds the binary can look at the flags of the output section.
 
 mod columns;
 pub mod feed;
@@ -33,14 +39,17 @@ use crate::process::linker::LinkerKind;
 use feed::Feed;
 use text::Lines;
 
-/// The file of what comes from no file: merged strings, `.got`, `.dynsym`. lld's own spelling, used for all.
+/// The file of what comes from no file: merged strings, `.got`, `.dynsym`. lld's own spelling, used
+/// for all.
 pub const INTERNAL: &[u8] = b"<internal>";
 
 /// Why a map cannot be used. None of these loses a section silently.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum MapError {
     /// GNU ld and gold translate the titles that they are known by.
-    #[error("not a linker map of GNU ld, gold, lld or mold (GNU ld and gold must run with LC_ALL=C)")]
+    #[error(
+        "not a linker map of GNU ld, gold, lld or mold (GNU ld and gold must run with LC_ALL=C)"
+    )]
     Unknown,
     #[error("the linker map ends too early")]
     Truncated,
@@ -72,8 +81,9 @@ fn parse_lines(lines: Lines<'_>) -> Result<(LinkerKind, Placement<'_>), MapError
     Ok((kind, placement?))
 }
 
-/// The writer, and the lines behind the title. lld and mold open with a table's head; GNU ld and gold tell first which
-/// members they took, which sections they discarded (in the layout of those that they kept!) and more.
+/// The writer, and the lines behind the title. lld and mold open with a table's head; GNU ld and
+/// gold tell first which members they took, which sections they discarded (in the layout of those
+/// that they kept!) and more.
 fn locate(mut lines: Lines<'_>) -> Result<(LinkerKind, Lines<'_>), MapError> {
     let mut first = true;
     let mut behind_empty = true;
@@ -82,7 +92,9 @@ fn locate(mut lines: Lines<'_>) -> Result<(LinkerKind, Lines<'_>), MapError> {
         match line {
             _ if line.starts_with(b"*default* ") => behind_memory = Some(lines),
             b"Memory map" if behind_empty => return Ok((LinkerKind::Gold, lines)),
-            b"Linker script and memory map" if behind_empty => return Ok((LinkerKind::GnuLd, lines)),
+            b"Linker script and memory map" if behind_empty => {
+                return Ok((LinkerKind::GnuLd, lines));
+            }
             _ if first => {
                 if let Some(kind) = table(line) {
                     return Ok((kind, lines));
@@ -96,8 +108,8 @@ fn locate(mut lines: Lines<'_>) -> Result<(LinkerKind, Lines<'_>), MapError> {
     behind_memory.and_then(translated).ok_or(MapError::Unknown)
 }
 
-/// GNU ld speaks the user's language in its titles. The table of memory regions, which ends with `*default*`, stands
-/// before the one that is looked for.
+/// GNU ld speaks the user's language in its titles. The table of memory regions, which ends with
+/// `*default*`, stands before the one that is looked for.
 fn translated(mut lines: Lines<'_>) -> Option<(LinkerKind, Lines<'_>)> {
     let title = lines.find(|line| !line.is_empty())?;
     (!title.starts_with(b" ")).then_some((LinkerKind::GnuLd, lines))
@@ -123,8 +135,9 @@ fn is_loaded(output: &[u8], address: u64) -> bool {
     address != 0 || !UNLOADED.iter().any(|prefix| output.starts_with(prefix))
 }
 
-/// How the names of output sections begin that no compiler and no linker ever loads. `.rela.` at address 0 comes from
-/// `-r` and `--emit-relocs`; `.note.stapsdt` and `.gnu.warning` from glibc's archives.
+/// How the names of output sections begin that no compiler and no linker ever loads. `.rela.` at
+/// address 0 comes from `-r` and `--emit-relocs`; `.note.stapsdt` and `.gnu.warning` from glibc's
+/// archives.
 const UNLOADED: [&[u8]; 23] = [
     b".ARM.attributes",
     b".GCC.command.line",

@@ -1,13 +1,16 @@
 //! mold: in come the lines behind `VMA Size Align Out In Symbol`, out comes the placement.
 //!
 //! What its map tells, the address in hexadecimal and the rest in decimal:
-//! - Linker-made and merged output sections (`.got`, `.rodata.str`, `.eh_frame`) have no inputs at all: such a row is
-//!   given out as an input section of the same name with the file [`INTERNAL`]. Which objects gave to it is not told.
-//! - Common symbols: a `.common` for each symbol, of the object whose definition won, given out as `COMMON`; they are in
-//!   an output section `.common` (or `.bss`).
-//! - `--icf` and `--gc-sections` drop without a word, and the symbols of a folded section are not listed.
+//! - Linker-made and merged output sections (`.got`, `.rodata.str`, `.eh_frame`) have no inputs at
+//!   all: such a row is given out as an input section of the same name with the file [`INTERNAL`].
+//!   Which objects gave to it is not told.
+//! - Common symbols: a `.common` for each symbol, of the object whose definition won, given out as
+//!   `COMMON`; they are in an output section `.common` (or `.bss`).
+//! - `--icf` and `--gc-sections` drop without a word, and the symbols of a folded section are not
+//!   listed.
 //! - Paths are tidied: `sub/../x//y.o` is printed as `x/y.o`.
-//! - A member of a thin archive: `sub/libx.a(sub/dir/m.o)`, with the archive's folder in front, not tidied.
+//! - A member of a thin archive: `sub/libx.a(sub/dir/m.o)`, with the archive's folder in front, not
+//!   tidied.
 //! - With LTO the files are temporary objects.
 
 use super::text::{Lines, decimal, hex, skip_spaces, split_input, split_member};
@@ -91,7 +94,8 @@ mod tests {
     use super::super::zoo::render;
     use super::super::{MapError, parse};
 
-    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings, `--gc-sections` and `--icf`.
+    /// Odd names, two members called alike, a thin archive, COMMON, TLS, merged strings,
+    /// `--gc-sections` and `--icf`.
     #[test]
     fn awkward_program() {
         let expected = [

@@ -1,5 +1,6 @@
-//! Maps that the linkers of this machine write for a program made to be awkward, against the truth of its symbol table;
-//! and damaged maps, which may be refused but must neither panic nor lose a section.
+//! Maps that the linkers of this machine write for a program made to be awkward, against the truth
+//! of its symbol table; and damaged maps, which may be refused but must neither panic nor lose a
+//! section.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,7 +24,8 @@ const FIXTURES: [&[u8]; 7] = [
     include_bytes!("../../../fixtures/maps/script-gold.map"),
     include_bytes!("../../../fixtures/maps/script-lld.map"),
 ];
-/// Where each function and each object of our own objects is defined: the file's name and the section.
+/// Where each function and each object of our own objects is defined: the file's name and the
+/// section.
 fn definitions(root: &Path, objects: &[&str]) -> HashMap<String, (String, String)> {
     let mut all = HashMap::new();
     for path in objects {
@@ -31,7 +33,9 @@ fn definitions(root: &Path, objects: &[&str]) -> HashMap<String, (String, String
         let file = object::File::parse(&*data).unwrap();
         for symbol in file.symbols().filter(is_placed) {
             let section = match symbol.section() {
-                SymbolSection::Section(index) => file.section_by_index(index).unwrap().name().unwrap().to_string(),
+                SymbolSection::Section(index) => {
+                    file.section_by_index(index).unwrap().name().unwrap().to_string()
+                }
                 SymbolSection::Common => "COMMON".to_string(),
                 _ => continue,
             };
@@ -43,7 +47,8 @@ fn definitions(root: &Path, objects: &[&str]) -> HashMap<String, (String, String
 }
 
 fn is_placed<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
-    matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls) && !symbol.is_undefined()
+    matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls)
+        && !symbol.is_undefined()
 }
 
 fn is_allocated<'a>(section: &impl ObjectSection<'a>) -> bool {
@@ -55,13 +60,14 @@ fn holds(section: &PlacedSection, address: u64) -> bool {
     section.address <= address && address - section.address < section.size
 }
 
-/// Every sized symbol of the binary is in some placed section; those of our objects are in the right one, unless
-/// `folded` allows that an identical function stands for it.
+/// Every sized symbol of the binary is in some placed section; those of our objects are in the
+/// right one, unless `folded` allows that an identical function stands for it.
 fn check_truth(root: &Path, map: &[u8], binary: &[u8], objects: &[&str], folded: &[&str]) {
     let placement = parse(map).unwrap();
     let file = object::File::parse(binary).unwrap();
     let expected = definitions(root, objects);
-    let thread_locals = file.sections().filter(|section| matches!(section.name(), Ok(".tdata" | ".tbss")));
+    let thread_locals =
+        file.sections().filter(|section| matches!(section.name(), Ok(".tdata" | ".tbss")));
     let tls_base = thread_locals.map(|section| section.address()).min().unwrap_or(0);
     let mut found = 0;
     for symbol in file.symbols().filter(is_placed).filter(|symbol| symbol.size() > 0) {
@@ -71,16 +77,23 @@ fn check_truth(root: &Path, map: &[u8], binary: &[u8], objects: &[&str], folded:
         if !section.is_some_and(|section| is_allocated(&section)) {
             continue;
         }
-        let address = symbol.address() + if symbol.kind() == SymbolKind::Tls { tls_base } else { 0 };
-        let holders: Vec<_> = placement.sections.iter().filter(|section| holds(section, address)).collect();
+        let address =
+            symbol.address() + if symbol.kind() == SymbolKind::Tls { tls_base } else { 0 };
+        let holders: Vec<_> =
+            placement.sections.iter().filter(|section| holds(section, address)).collect();
         assert!(!holders.is_empty(), "{name} at {address:#x} is nowhere");
-        let Some((object, section)) = expected.get(name).filter(|_| !folded.contains(&name)) else { continue };
+        let Some((object, section)) = expected.get(name).filter(|_| !folded.contains(&name)) else {
+            continue;
+        };
         let is_right = |placed: &&&PlacedSection| {
             let path = String::from_utf8_lossy(placed.member.unwrap_or(placed.file));
             let common = section == "COMMON" && (placed.file == INTERNAL || path.ends_with(".o"));
             placed.name == section.as_bytes() && (common || path.rsplit('/').next() == Some(object))
         };
-        assert!(holders.iter().any(|placed| is_right(&placed)), "{name} of {object} {section}: {holders:?}");
+        assert!(
+            holders.iter().any(|placed| is_right(&placed)),
+            "{name} of {object} {section}: {holders:?}"
+        );
         found += 1;
     }
     assert!(found > 0, "no symbol of ours was compared");
@@ -157,8 +170,13 @@ fn relocatable_links() {
             continue;
         }
         let sections = placement.unwrap().sections;
-        let has = |name: &[u8], file: &[u8]| sections.iter().any(|placed| placed.name == name && placed.file == file);
-        assert!(has(b".text.main", b"main.o") && has(b".text.helper", b"sub/helper.o"), "{linker}: {sections:?}");
+        let has = |name: &[u8], file: &[u8]| {
+            sections.iter().any(|placed| placed.name == name && placed.file == file)
+        };
+        assert!(
+            has(b".text.main", b"main.o") && has(b".text.helper", b"sub/helper.o"),
+            "{linker}: {sections:?}"
+        );
         assert!(!sections.iter().any(|placed| placed.output == b".comment"));
     }
 }
@@ -172,7 +190,10 @@ fn link_time_optimisation() {
     for linker in ["bfd", "gold", "mold"] {
         let (map, _) = link(root, "gcc", linker, "lto", &["-flto", "lto.c"]);
         let sections = parse(&map).unwrap().sections;
-        assert!(sections.iter().any(|placed| placed.file.ends_with(b".ltrans.o") && placed.size > 0), "{linker}");
+        assert!(
+            sections.iter().any(|placed| placed.file.ends_with(b".ltrans.o") && placed.size > 0),
+            "{linker}"
+        );
     }
 }
 
@@ -189,8 +210,8 @@ fn the_text_tells_the_linker() {
 #[test]
 fn titles_may_be_translated() {
     let english = include_bytes!("../../../fixtures/maps/zoo-bfd.map");
-    let text =
-        String::from_utf8_lossy(english).replace("Linker script and memory map", "Linker-Skript und Speicherzuordnung");
+    let text = String::from_utf8_lossy(english)
+        .replace("Linker script and memory map", "Linker-Skript und Speicherzuordnung");
     assert_eq!(super::parse(text.as_bytes()), super::parse(english));
 }
 
@@ -209,10 +230,16 @@ fn odd_paths() {
         fs::write(root.join("odd-paths"), b"a:b/n\xffn.o").unwrap();
         let (map, _) = link(root, "gcc", linker, "odd", &inputs);
         let sections = parse(&map).unwrap().sections;
-        let find = |name: &[u8]| sections.iter().find(|placed| placed.name == name).map(|it| (it.file, it.member));
+        let find = |name: &[u8]| {
+            sections.iter().find(|placed| placed.name == name).map(|it| (it.file, it.member))
+        };
         assert_eq!(find(b".text.odd"), Some((b"a:b/n\xffn.o".as_slice(), None)), "{linker}");
         assert_eq!(find(b".text.dup_a"), Some((b"paren(1)".as_slice(), None)), "{linker}");
-        assert_eq!(find(b".text.dup_b"), Some((b"arch.ive".as_slice(), Some(b"m(2)).o".as_slice()))), "{linker}");
+        assert_eq!(
+            find(b".text.dup_b"),
+            Some((b"arch.ive".as_slice(), Some(b"m(2)).o".as_slice()))),
+            "{linker}"
+        );
     }
 }
 
@@ -235,7 +262,8 @@ fn a_prefix_loses_no_section() {
 
 /// Changes to a map: lines deleted, doubled and swapped, bytes changed, the end cut off.
 fn damage(map: &[u8], steps: &[(u8, prop::sample::Index, u8)]) -> Vec<u8> {
-    let mut lines: Vec<Vec<u8>> = map.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let mut lines: Vec<Vec<u8>> =
+        map.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     for (kind, index, byte) in steps.iter().filter(|_| !map.is_empty()) {
         let at = index.index(lines.len().max(1)).min(lines.len().saturating_sub(1));
         match kind % 5 {

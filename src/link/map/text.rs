@@ -1,5 +1,5 @@
-//! The bytes of a map: in comes its text, out come lines, numbers, `file:(section)` and `archive(member)`.
-//! Everything is a slice of the text; nothing here can panic or allocate.
+//! The bytes of a map: in comes its text, out come lines, numbers, `file:(section)` and
+//! `archive(member)`. Everything is a slice of the text; nothing here can panic or allocate.
 
 use super::MapError;
 use super::feed::{Feed, Piece};
@@ -95,8 +95,9 @@ pub(super) fn decimal(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// `libx.a(m.o)` as file and member.
 ///
-/// Any part may hold parentheses: an object may be called `copy (1)`, an archive `lib(x).a`, a member `m(2)).o`. So
-/// `.a(` decides where there is one; without it (`libx.rlib(m.o)`) the member has to be called like an object.
+/// Any part may hold parentheses: an object may be called `copy (1)`, an archive `lib(x).a`, a
+/// member `m(2)).o`. So `.a(` decides where there is one; without it (`libx.rlib(m.o)`) the member
+/// has to be called like an object.
 pub(super) fn split_member(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some(inner) = path.strip_suffix(b")") else { return (path, None) };
     let at = match inner.windows(3).rposition(|window| window == b".a(") {
@@ -106,12 +107,15 @@ pub(super) fn split_member(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     };
     let split = at.and_then(|at| Some((inner.get(..at)?, inner.get(at + 1..)?)));
     match split {
-        Some((archive, member)) if !archive.is_empty() && !member.is_empty() => (archive, Some(member)),
+        Some((archive, member)) if !archive.is_empty() && !member.is_empty() => {
+            (archive, Some(member))
+        }
         _ => (path, None),
     }
 }
 
-/// Where the parenthesis opens that would be closed right behind `inner`; the first one when they do not balance.
+/// Where the parenthesis opens that would be closed right behind `inner`; the first one when they
+/// do not balance.
 fn opening(inner: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
     for (at, byte) in inner.iter().enumerate().rev() {
@@ -127,8 +131,9 @@ fn opening(inner: &[u8]) -> Option<usize> {
 
 /// `file:(section)` as file and section, the spelling of lld and mold.
 ///
-/// When `:(` is there more than once, in a folder's or a section's name, the file is the part that ends as an object
-/// or a member does; when that does not decide, nobody can, and the answer is `None`.
+/// When `:(` is there more than once, in a folder's or a section's name, the file is the part that
+/// ends as an object or a member does; when that does not decide, nobody can, and the answer is
+/// `None`.
 pub(super) fn split_input(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let inner = text.strip_suffix(b")")?;
     let mut marks = marks(inner);
@@ -177,7 +182,11 @@ mod tests {
             (".a()", ".a()", None),
         ];
         for (path, file, member) in cases {
-            assert_eq!(split_member(path.as_bytes()), (file.as_bytes(), member.map(str::as_bytes)), "{path}");
+            assert_eq!(
+                split_member(path.as_bytes()),
+                (file.as_bytes(), member.map(str::as_bytes)),
+                "{path}"
+            );
         }
     }
 

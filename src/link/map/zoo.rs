@@ -1,5 +1,5 @@
-//! A program made to be awkward, and what the linkers of this machine make of it: in comes the name of a linker, out come
-//! its map and its binary. The fixtures are such maps.
+//! A program made to be awkward, and what the linkers of this machine make of it: in comes the name
+//! of a linker, out come its map and its binary. The fixtures are such maps.
 
 use std::fs;
 use std::path::Path;
@@ -77,8 +77,8 @@ int main(int c, char **v) {
 }
 "#;
 
-/// Where the objects of the program lie: in a folder with spaces and parentheses, in an archive with two members of one
-/// name, in a thin archive.
+/// Where the objects of the program lie: in a folder with spaces and parentheses, in an archive
+/// with two members of one name, in a thin archive.
 const SOURCES: [(&str, &str); 8] = [
     ("main.o", MAIN),
     ("odd dir (x)/odd obj (1).o", "int odd(int x) { return x - 1; }"),
@@ -93,7 +93,8 @@ pub(super) const INPUTS: [&str; 4] =
     ["./main.o", "odd dir (x)/odd obj (1).o", "odd dir (x)/lib d(u)p.a", "sub/libthin.a"];
 const BARE_LINK: [&str; 4] = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none"];
 
-/// One line for each section of the users' own objects and for the linker's; what comes from `/usr` is left out.
+/// One line for each section of the users' own objects and for the linker's; what comes from `/usr`
+/// is left out.
 pub(super) fn render(map: &[u8]) -> Vec<String> {
     let placement = parse(map).expect("a whole map");
     let own = placement.sections.iter().filter(|section| !section.file.starts_with(b"/usr/"));
@@ -107,9 +108,14 @@ pub(super) fn render(map: &[u8]) -> Vec<String> {
 }
 
 pub(super) fn run(directory: &Path, program: &str, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).current_dir(directory).env("LC_ALL", "C").output();
+    let output =
+        Command::new(program).args(arguments).current_dir(directory).env("LC_ALL", "C").output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
 }
 
 /// The folder with the compiled objects, made once.
@@ -124,23 +130,40 @@ pub(super) fn zoo() -> &'static Path {
 }
 
 fn build(root: &Path) {
-    let flags = ["-O1", "-ffunction-sections", "-fdata-sections", "-fcommon", "-fPIC", "-fno-inline", "-fno-ipa-icf"];
+    let flags = [
+        "-O1",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-fcommon",
+        "-fPIC",
+        "-fno-inline",
+        "-fno-ipa-icf",
+    ];
     for (object, source) in SOURCES {
         fs::create_dir_all(root.join(object).parent().unwrap()).unwrap();
         let source_path = object.replace(".o", ".c");
         fs::write(root.join(&source_path), source).unwrap();
-        let model: &[&str] = if object == "bare.o" { &["-g", "-fno-pic"] } else { &["-ftls-model=initial-exec"] };
+        let model: &[&str] =
+            if object == "bare.o" { &["-g", "-fno-pic"] } else { &["-ftls-model=initial-exec"] };
         run(root, "gcc", &[&flags, model, &["-c", &source_path, "-o", object]].concat()).unwrap();
     }
-    run(root, "ar", &["qc", "odd dir (x)/lib d(u)p.a", "d1/dup.o", "d2/dup.o", "unused.o"]).unwrap();
+    run(root, "ar", &["qc", "odd dir (x)/lib d(u)p.a", "d1/dup.o", "d2/dup.o", "unused.o"])
+        .unwrap();
     run(root, "ar", &["qcT", "sub/libthin.a", "sub/helper.o", "sub/twin.o"]).unwrap();
     fs::write(root.join("bare.ld"), SCRIPT).unwrap();
     fs::write(root.join("cxx.cc"), CXX).unwrap();
-    run(root, "g++", &["-O0", "-g", "-ffunction-sections", "-fdata-sections", "-c", "cxx.cc"]).unwrap();
+    run(root, "g++", &["-O0", "-g", "-ffunction-sections", "-fdata-sections", "-c", "cxx.cc"])
+        .unwrap();
 }
 
 /// Links as `gcc` or `g++` does and returns the map and the binary.
-pub(super) fn link(root: &Path, driver: &str, linker: &str, name: &str, arguments: &[&str]) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn link(
+    root: &Path,
+    driver: &str,
+    linker: &str,
+    name: &str,
+    arguments: &[&str],
+) -> (Vec<u8>, Vec<u8>) {
     let (map, binary) = (format!("{name}-{linker}.map"), format!("{name}-{linker}"));
     let (map_flag, linker_flag) = (format!("-Wl,-Map={map}"), format!("-fuse-ld={linker}"));
     run(root, driver, &[&[&linker_flag, &map_flag, "-o", &binary], arguments].concat()).unwrap();
@@ -153,11 +176,16 @@ pub(super) fn link_script(root: &Path, linker: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 pub(super) fn link_zoo(root: &Path, linker: &str) -> (Vec<u8>, Vec<u8>) {
-    let icf = if linker == "bfd" { "-Wl,-e,main,--gc-sections" } else { "-Wl,-e,main,--gc-sections,--icf=all" };
+    let icf = if linker == "bfd" {
+        "-Wl,-e,main,--gc-sections"
+    } else {
+        "-Wl,-e,main,--gc-sections,--icf=all"
+    };
     link(root, "gcc", linker, "zoo", &[&BARE_LINK[..], &[icf], &INPUTS].concat())
 }
 
-/// Writes `fixtures/maps` anew: `cargo test --lib link::map -- --ignored`. What the tests expect has to follow.
+/// Writes `fixtures/maps` anew: `cargo test --lib link::map -- --ignored`. What the tests expect
+/// has to follow.
 #[test]
 #[ignore = "changes the fixtures"]
 fn write_fixtures() {
@@ -166,7 +194,8 @@ fn write_fixtures() {
     for linker in ["bfd", "gold", "lld", "mold"] {
         fs::write(folder.join(format!("zoo-{linker}.map")), link_zoo(root, linker).0).unwrap();
         if linker != "mold" {
-            fs::write(folder.join(format!("script-{linker}.map")), link_script(root, linker).0).unwrap();
+            fs::write(folder.join(format!("script-{linker}.map")), link_script(root, linker).0)
+                .unwrap();
         }
     }
 }

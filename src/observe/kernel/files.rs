@@ -12,7 +12,9 @@ use std::path::Path;
 pub fn has_capabilities(path: &Path) -> bool {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: both strings live through the call; a length of 0 asks for the size only.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+    unsafe {
+        libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0
+    }
 }
 
 /// A duplicate of one of our own descriptors, to look at; `None` if the number is not open.
@@ -34,7 +36,8 @@ pub fn is_at_its_end(pipe: &impl AsRawFd) -> bool {
 /// The flags of one of our own descriptors: its access mode, and whether it is closed on exec.
 pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
     // SAFETY: neither call takes pointers; a number that is not open gives an error.
-    let (mode, own) = unsafe { (libc::fcntl(descriptor, libc::F_GETFL), libc::fcntl(descriptor, libc::F_GETFD)) };
+    let (mode, own) =
+        unsafe { (libc::fcntl(descriptor, libc::F_GETFL), libc::fcntl(descriptor, libc::F_GETFD)) };
     (mode >= 0 && own >= 0).then_some((mode, own & libc::FD_CLOEXEC != 0))
 }
 
@@ -42,7 +45,9 @@ pub fn descriptor_flags(descriptor: i32) -> Option<(i32, bool)> {
 pub fn has_message_queue(name: &[u8]) -> bool {
     let Ok(name) = std::ffi::CString::new(name) else { return false };
     // SAFETY: the name is a valid C string for the length of the call.
-    let queue = unsafe { libc::syscall(libc::SYS_mq_open, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0, 0) };
+    let queue = unsafe {
+        libc::syscall(libc::SYS_mq_open, name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC, 0, 0)
+    };
     if queue < 0 {
         return io::Error::last_os_error().raw_os_error() != Some(libc::ENOENT);
     }
@@ -54,12 +59,14 @@ pub fn has_message_queue(name: &[u8]) -> bool {
 /// Linux has given it this number for ever, on both architectures.
 const F_SETSIG: i32 = 10;
 
-/// Whether anybody has a file open for writing, or mapped into memory that is written back to it; `None` where the kernel
-/// does not tell. Only who reads alone gets a read lease, which is given back at once.
+/// Whether anybody has a file open for writing, or mapped into memory that is written back to it;
+/// `None` where the kernel does not tell. Only who reads alone gets a read lease, which is given
+/// back at once.
 pub fn is_open_for_writing(file: &File) -> Option<bool> {
     let number = file.as_raw_fd();
-    // SAFETY: none of the calls takes a pointer. Who opens the file for writing meanwhile waits for the moment that we have the
-    // lease, and we are told by a signal that is ignored unless somebody wants it.
+    // SAFETY: none of the calls takes a pointer. Who opens the file for writing meanwhile waits for
+    // the moment that we have the lease, and we are told by a signal that is ignored unless
+    // somebody wants it.
     unsafe {
         libc::fcntl(number, F_SETSIG, libc::SIGURG);
         if libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) == 0 {

@@ -36,8 +36,9 @@ pub struct Ready {
     pub told_to_stop: bool,
 }
 
-/// Puts the filter on the calling thread, which all that it starts inherits. Without CAP_SYS_ADMIN that needs
-/// `no_new_privs`, which is therefore set only where it has to be: it takes set-user-id programs their power.
+/// Puts the filter on the calling thread, which all that it starts inherits. Without CAP_SYS_ADMIN
+/// that needs `no_new_privs`, which is therefore set only where it has to be: it takes set-user-id
+/// programs their power.
 pub fn install(program: &[libc::sock_filter]) -> io::Result<Listener> {
     let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     let attempt = |flags| {
@@ -47,18 +48,22 @@ pub fn install(program: &[libc::sock_filter]) -> io::Result<Listener> {
         })
     };
     // Kernels before 5.19 know no killable waiting: a signal that meets a waiting call restarts it.
-    let result = attempt(listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-        .or_else(|error| if error.raw_os_error() == Some(libc::EINVAL) { attempt(listening) } else { Err(error) });
+    let result =
+        attempt(listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV).or_else(|error| {
+            if error.raw_os_error() == Some(libc::EINVAL) { attempt(listening) } else { Err(error) }
+        });
     let listener = Listener(result?);
     listener.wake_on_the_same_processor();
     Ok(listener)
 }
 
 fn set_filter(program: &[libc::sock_filter], flags: libc::c_ulong) -> io::Result<OwnedFd> {
-    let length = u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let length =
+        u16::try_from(program.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
     // SAFETY: the program lives through the call, which only reads it.
-    let result = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &program) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &program) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -75,11 +80,15 @@ fn give_up_privileges() -> io::Result<()> {
 }
 
 impl Listener {
-    /// Who waits for an answer sleeps anyway: the kernel may run us at once in its place (6.6 and newer).
+    /// Who waits for an answer sleeps anyway: the kernel may run us at once in its place (6.6 and
+    /// newer).
     fn wake_on_the_same_processor(&self) {
         const SYNC_WAKE_UP: libc::c_ulong = 1;
-        // SAFETY: the argument is a number. A kernel that does not know the call refuses it, which is fine.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
+        // SAFETY: the argument is a number. A kernel that does not know the call refuses it, which
+        // is fine.
+        unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP)
+        };
     }
 
     /// Waits for a notification, the end of all tasks, or the far end of `stop` being closed.
@@ -103,11 +112,15 @@ impl Listener {
 
     /// The next notification; `None` if the caller died meanwhile.
     pub fn receive(&self) -> Option<Notification> {
-        // SAFETY: the struct is plain data, which the kernel demands to be zeroed; it lives through the call.
-        // The kernel's own may be larger only if it says so by another ioctl number.
+        // SAFETY: the struct is plain data, which the kernel demands to be zeroed; it lives through
+        // the call. The kernel's own may be larger only if it says so by another ioctl number.
         let notification = unsafe {
             let mut notification: libc::seccomp_notif = std::mem::zeroed();
-            let result = libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV as _, &raw mut notification);
+            let result = libc::ioctl(
+                self.0.as_raw_fd(),
+                libc::SECCOMP_IOCTL_NOTIF_RECV as _,
+                &raw mut notification,
+            );
             (result == 0).then_some(notification)?
         };
         Some(Notification {
@@ -120,11 +133,15 @@ impl Listener {
         })
     }
 
-    /// Whether the call still waits: if so, what was read of its process by number was read of the right one.
+    /// Whether the call still waits: if so, what was read of its process by number was read of the
+    /// right one.
     pub fn still_waits(&self, call: &Notification) -> bool {
         let id = call.id;
         // SAFETY: the number lives through the call, which only reads it.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const id) == 0 }
+        unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID as _, &raw const id)
+                == 0
+        }
     }
 
     /// Lets the call happen as if there were no filter.
@@ -133,14 +150,24 @@ impl Listener {
     }
 
     /// Answers an agent with two files and a mark (`request` in the agent's `region.rs`).
-    pub fn give(&self, call: &Notification, region: BorrowedFd, code: BorrowedFd, mark: bool) -> io::Result<()> {
-        let answer = RegionAnswer { region: self.add(call, region)?, code: self.add(call, code)?, is_alone: mark };
+    pub fn give(
+        &self,
+        call: &Notification,
+        region: BorrowedFd,
+        code: BorrowedFd,
+        mark: bool,
+    ) -> io::Result<()> {
+        let answer = RegionAnswer {
+            region: self.add(call, region)?,
+            code: self.add(call, code)?,
+            is_alone: mark,
+        };
         let _ = self.answer(call.id, answer.pack(), 0, 0);
         Ok(())
     }
 
-    /// Answers an agent with the board, and with what else there is (`request` in the agent's `lead.rs`). `rest` has no descriptors. Says
-    /// whether the agent has got all of it.
+    /// Answers an agent with the board, and with what else there is (`request` in the agent's
+    /// `lead.rs`). `rest` has no descriptors. Says whether the agent has got all of it.
     pub fn give_board(
         &self,
         call: &Notification,
@@ -162,12 +189,22 @@ impl Listener {
     }
 
     /// Answers a call that opens something with a file as the caller wants it.
-    pub fn give_file(&self, call: &Notification, file: &File, is_closed_on_exec: bool) -> io::Result<()> {
+    pub fn give_file(
+        &self,
+        call: &Notification,
+        file: &File,
+        is_closed_on_exec: bool,
+    ) -> io::Result<()> {
         self.give_and_answer(call, file.as_fd(), is_closed_on_exec)
     }
 
     /// Gives a file and answers with its number, at once where the kernel can (5.14 and newer).
-    fn give_and_answer(&self, call: &Notification, file: BorrowedFd, is_closed_on_exec: bool) -> io::Result<()> {
+    fn give_and_answer(
+        &self,
+        call: &Notification,
+        file: BorrowedFd,
+        is_closed_on_exec: bool,
+    ) -> io::Result<()> {
         match self.install(call, file, libc::SECCOMP_ADDFD_FLAG_SEND as u32, 0, is_closed_on_exec) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 let number = self.install(call, file, 0, 0, is_closed_on_exec)?;
@@ -221,7 +258,9 @@ impl Listener {
             newfd_flags: if is_closed_on_exec { libc::O_CLOEXEC as u32 } else { 0 },
         };
         // SAFETY: the struct lives through the call, which only reads it.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const added) } {
+        match unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, &raw const added)
+        } {
             number @ 0.. => Ok(number.into()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -232,18 +271,23 @@ impl Listener {
         self.answer(call.id, 0, -errno, 0);
     }
 
-    /// An answer that comes too late, for a call whose process was killed or interrupted, has no effect: `false`.
+    /// An answer that comes too late, for a call whose process was killed or interrupted, has no
+    /// effect: `false`.
     fn answer(&self, id: u64, val: i64, error: i32, flags: u32) -> bool {
         let answer = libc::seccomp_notif_resp { id, val, error, flags };
         // SAFETY: the struct lives through the call.
-        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer) == 0 }
+        unsafe {
+            libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, &raw const answer)
+                == 0
+        }
     }
 
-    /// Leaves a process behind that does nothing but answer, until no task with the filter is left. Without
-    /// it, every filtered call of a process that outlives the test would fail (ENOSYS). It holds none of our
-    /// descriptors, is in a session of its own, and is nobody's child.
+    /// Leaves a process behind that does nothing but answer, until no task with the filter is left.
+    /// Without it, every filtered call of a process that outlives the test would fail (ENOSYS). It
+    /// holds none of our descriptors, is in a session of its own, and is nobody's child.
     pub fn leave_behind(&self) -> io::Result<()> {
-        // SAFETY: after fork, the child makes only async-signal-safe calls and never returns from here.
+        // SAFETY: after fork, the child makes only async-signal-safe calls and never returns from
+        // here.
         let child = unsafe { libc::fork() };
         match child {
             -1 => return Err(io::Error::last_os_error()),
@@ -260,8 +304,8 @@ impl Listener {
     /// The left-behind process: a grandchild, so that whoever inherits orphans cleans up after it.
     fn keep_answering(&self) -> ! {
         let listener = self.0.as_raw_fd();
-        // SAFETY: only async-signal-safe calls: of the other threads of this process nothing is left but
-        // their memory, and their locks may be held for ever.
+        // SAFETY: only async-signal-safe calls: of the other threads of this process nothing is
+        // left but their memory, and their locks may be held for ever.
         unsafe {
             if libc::fork() != 0 {
                 libc::_exit(0);
@@ -283,7 +327,8 @@ impl Listener {
                     self.let_go(&call);
                 }
             } else if ready.nobody_left {
-                // SAFETY: ends this process without running anything of the process it was forked from.
+                // SAFETY: ends this process without running anything of the process it was forked
+                // from.
                 unsafe { libc::_exit(0) };
             }
         }

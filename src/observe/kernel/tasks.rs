@@ -38,11 +38,12 @@ struct MapQuery {
     build_id: u64,
 }
 
-/// What is mapped at an address, asked of a process's open `maps`; an error where the kernel does not know the question (before
-/// 6.11).
+/// What is mapped at an address, asked of a process's open `maps`; an error where the kernel does
+/// not know the question (before 6.11).
 pub fn mapping_at(maps: &File, address: u64) -> io::Result<Option<Mapping>> {
     const READ_WRITE: u64 = 3;
-    const QUERY: u64 = READ_WRITE << 30 | (size_of::<MapQuery>() as u64) << 16 | (b'f' as u64) << 8 | 17;
+    const QUERY: u64 =
+        READ_WRITE << 30 | (size_of::<MapQuery>() as u64) << 16 | (b'f' as u64) << 8 | 17;
     const LONGEST_NAME: usize = 1024;
     const RIGHTS: u64 = 7;
     const READ_EXECUTE: u64 = 5;
@@ -54,12 +55,15 @@ pub fn mapping_at(maps: &File, address: u64) -> io::Result<Option<Mapping>> {
         name: name.as_mut_ptr() as u64,
         ..MapQuery::default()
     };
-    // SAFETY: the struct, which is as long as it says, and the name, which is as long as the struct says, live through the call.
+    // SAFETY: the struct, which is as long as it says, and the name, which is as long as the struct
+    // says, live through the call.
     let result = unsafe { libc::ioctl(maps.as_raw_fd(), QUERY as _, &raw mut query) };
     if result == 0 {
         // The length counts the NUL at the end.
-        let name =
-            name[..(query.name_size as usize).min(LONGEST_NAME)].split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = name[..(query.name_size as usize).min(LONGEST_NAME)]
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default();
         let is_code = query.flags & RIGHTS == READ_EXECUTE;
         return Ok(Some(Mapping { range: query.start..query.end, is_code, name: name.to_vec() }));
     }
@@ -87,7 +91,8 @@ pub fn own_thread() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Makes the command's process die with the thread that starts it: nobody would answer its calls any more.
+/// Makes the command's process die with the thread that starts it: nobody would answer its calls
+/// any more.
 pub fn dies_with_us(command: &mut Command) {
     // SAFETY: prctl is async-signal-safe and takes no pointers here.
     unsafe {
@@ -98,7 +103,8 @@ pub fn dies_with_us(command: &mut Command) {
     }
 }
 
-/// Reads memory of another thread's process; fewer bytes than asked for where the rest is not mapped.
+/// Reads memory of another thread's process; fewer bytes than asked for where the rest is not
+/// mapped.
 pub fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: buffer.len() };
@@ -120,13 +126,19 @@ pub fn queue_trap(process: u32, value: u64) -> bool {
     // SAFETY: getpid takes nothing and cannot fail.
     let sender = [unsafe { libc::getpid() } as u32, crate::process::sys::user()];
     let information = Information { signal, sender, value, rest: [0; 12] };
-    // SAFETY: the struct is as large as a siginfo_t, 128 bytes, and lives through the call, which only reads it.
-    unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, process, libc::SIGTRAP, &raw const information) == 0 }
+    // SAFETY: the struct is as large as a siginfo_t, 128 bytes, and lives through the call, which
+    // only reads it.
+    unsafe {
+        libc::syscall(libc::SYS_rt_sigqueueinfo, process, libc::SIGTRAP, &raw const information)
+            == 0
+    }
 }
 
-/// Whether a thread is the first of its process, whose number it has then; `None` if we may not know.
+/// Whether a thread is the first of its process, whose number it has then; `None` if we may not
+/// know.
 pub fn is_first_thread(thread: u32) -> Option<bool> {
-    // SAFETY: no pointers, and signal 0 is none: the kernel only looks whether there is such a thread in such a process.
+    // SAFETY: no pointers, and signal 0 is none: the kernel only looks whether there is such a
+    // thread in such a process.
     match unsafe { libc::syscall(libc::SYS_tgkill, thread, thread, 0) } {
         0 => Some(true),
         _ => (io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)).then_some(false),
@@ -137,6 +149,8 @@ pub fn is_first_thread(thread: u32) -> Option<bool> {
 pub fn has_little_memory(process: u32) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: nothing is set, and what is got lives through the call.
-    let result = unsafe { libc::prlimit(process as libc::pid_t, libc::RLIMIT_AS, std::ptr::null(), &mut limit) };
+    let result = unsafe {
+        libc::prlimit(process as libc::pid_t, libc::RLIMIT_AS, std::ptr::null(), &mut limit)
+    };
     result != 0 || limit.rlim_cur != libc::RLIM_INFINITY
 }

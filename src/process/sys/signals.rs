@@ -1,8 +1,9 @@
 //! Signals that are sent to this process and meant for the child that it runs.
 //!
-//! A tool that a shim runs gets the signals that end processes. A test gets all of them, with their values, as if it had our
-//! process number; and when the terminal stops it, we stop with it. What the terminal sends goes to the whole process
-//! group, so that the child has it already; what a process sends may be for us alone.
+//! A tool that a shim runs gets the signals that end processes. A test gets all of them, with their
+//! values, as if it had our process number; and when the terminal stops it, we stop with it. What
+//! the terminal sends goes to the whole process group, so that the child has it already; what a
+//! process sends may be for us alone.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -37,20 +38,23 @@ const ENDS: [libc::c_int; 9] = [
 ];
 
 /// What the processor reports of our own mistakes.
-const FAULTS: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+const FAULTS: [libc::c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
-/// The kernel sends these because of timers and descriptors that we never set up: whoever started us did, for the program
-/// that would be in our place (`perl -e 'alarm 5; exec @ARGV'`).
-const PREPARED: [libc::c_int; 5] = [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGURG];
+/// The kernel sends these because of timers and descriptors that we never set up: whoever started
+/// us did, for the program that would be in our place (`perl -e 'alarm 5; exec @ARGV'`).
+const PREPARED: [libc::c_int; 5] =
+    [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGURG];
 
-/// From the kernel these change nothing about how a test ends; files that became too large are ours.
+/// From the kernel these change nothing about how a test ends; files that became too large are
+/// ours.
 const HARMLESS: [libc::c_int; 4] = [libc::SIGWINCH, libc::SIGCHLD, libc::SIGURG, libc::SIGXFSZ];
 
 /// The C library of most tests uses two signals itself, below those that programs may use.
 pub const FIRST_REAL_TIME: libc::c_int = 34;
 
-/// Makes this process outlive signals that are meant for the tool it is about to start. Handlers, not
-/// SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
+/// Makes this process outlive signals that are meant for the tool it is about to start. Handlers,
+/// not SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
 pub fn survive_signals() {
     for signal in ENDS {
         // An ignored signal has to be ignored by the child too (`nohup make`).
@@ -60,15 +64,16 @@ pub fn survive_signals() {
     }
 }
 
-/// A limit on the size of files (`ulimit -f`) does not end this process: what it wants to keep is not kept then.
+/// A limit on the size of files (`ulimit -f`) does not end this process: what it wants to keep is
+/// not kept then.
 pub fn survive_file_size_limit() {
     super::given_signals();
     install(libc::SIGXFSZ, handle);
 }
 
-/// Passes on every signal to the test that is about to be started with `start_test_as_given`, also those that we were given
-/// as ignored or blocked: the test may change its mind about them. SIGTTIN and SIGTTOU go to the whole process group, and
-/// stop it.
+/// Passes on every signal to the test that is about to be started with `start_test_as_given`, also
+/// those that we were given as ignored or blocked: the test may change its mind about them. SIGTTIN
+/// and SIGTTOU go to the whole process group, and stop it.
 pub fn pass_on_signals() {
     super::given_signals();
     let is_left_alone = |signal: &libc::c_int| {
@@ -82,8 +87,8 @@ pub fn pass_on_signals() {
 }
 
 fn install(signal: libc::c_int, handler: Handler) {
-    // SAFETY: the struct is plain data for which zero is valid, and lives through the call; the handlers
-    // only touch atomics and make async-signal-safe calls.
+    // SAFETY: the struct is plain data for which zero is valid, and lives through the call; the
+    // handlers only touch atomics and make async-signal-safe calls.
     unsafe {
         let mut new: libc::sigaction = std::mem::zeroed();
         new.sa_sigaction = handler as *const () as libc::sighandler_t;
@@ -105,8 +110,9 @@ extern "C" fn handle(signal: libc::c_int, origin: *const libc::siginfo_t) {
         return die_of(signal);
     }
     // SAFETY: a signal of a process has its number; getpid and getsid take no pointers.
-    let (is_own, leads) =
-        unsafe { (!is_from_kernel && origin.si_pid() == libc::getpid(), libc::getsid(0) == libc::getpid()) };
+    let (is_own, leads) = unsafe {
+        (!is_from_kernel && origin.si_pid() == libc::getpid(), libc::getsid(0) == libc::getpid())
+    };
     if is_own {
         return;
     }
@@ -119,7 +125,8 @@ extern "C" fn handle(signal: libc::c_int, origin: *const libc::siginfo_t) {
         SUSPENDED.store(now(), Ordering::SeqCst);
     }
     // A session's leader alone is told when the terminal is gone.
-    let is_for_child = !is_from_kernel || PREPARED.contains(&signal) || (signal == libc::SIGHUP && leads);
+    let is_for_child =
+        !is_from_kernel || PREPARED.contains(&signal) || (signal == libc::SIGHUP && leads);
     if is_for_child && !(signal == libc::SIGCONT && IS_STOPPED.load(Ordering::SeqCst)) {
         match CHILD.load(Ordering::SeqCst) {
             0 => _ = EARLY.fetch_or(1 << (signal - 1), Ordering::SeqCst),
@@ -140,7 +147,8 @@ fn die_of(signal: libc::c_int) {
 /// Sends a signal with the value that came with it, if one did.
 fn forward(child: libc::pid_t, signal: libc::c_int, origin: &libc::siginfo_t) {
     match origin.si_code {
-        // SAFETY: a queued signal has a value, which is only passed on; sigqueue is async-signal-safe.
+        // SAFETY: a queued signal has a value, which is only passed on; sigqueue is
+        // async-signal-safe.
         libc::SI_QUEUE => _ = unsafe { libc::sigqueue(child, signal, origin.si_value()) },
         _ => send(child, signal),
     }
@@ -177,8 +185,8 @@ pub fn survived_signal() -> Option<i32> {
     Some(SURVIVED.load(Ordering::SeqCst)).filter(|&signal| signal != 0)
 }
 
-/// Waits for the end of a child that gets our signals. When the terminal stops it, we stop as well, so that whoever waits
-/// for us sees it; we go on together.
+/// Waits for the end of a child that gets our signals. When the terminal stops it, we stop as well,
+/// so that whoever waits for us sees it; we go on together.
 pub fn wait_while_signals_are_passed_on(child: &mut Child) -> io::Result<ExitStatus> {
     forward_signals_to(Some(child.id()));
     while let Some(signal) = next_stop(child.id()) {
@@ -215,8 +223,8 @@ fn next_stop(process: u32) -> Option<i32> {
     }
 }
 
-/// Whether the terminal, or somebody in its place, wants us to stop. A child that stops itself is not followed: nobody
-/// would wake us with it.
+/// Whether the terminal, or somebody in its place, wants us to stop. A child that stops itself is
+/// not followed: nobody would wake us with it.
 fn was_suspended() -> bool {
     const AT_MOST: i64 = 5;
     let is_recent = || {

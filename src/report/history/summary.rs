@@ -1,4 +1,5 @@
-//! The sums over a range of commits: what would have been reused, what that would have saved, what would have been missed.
+//! The sums over a range of commits: what would have been reused, what that would have saved, what
+//! would have been missed.
 //!
 //! In: commits with their tests. Out: sums, and a row for each granularity.
 
@@ -39,7 +40,8 @@ pub struct Summary {
     pub ast: Option<AstSums>,
 }
 
-/// What testing takes without Tasting, and with results reused as far as they can be, in milliseconds.
+/// What testing takes without Tasting, and with results reused as far as they can be, in
+/// milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Times {
     pub plain_ms: u64,
@@ -63,7 +65,8 @@ pub struct AstSums {
 /// One granularity, as it is shown.
 pub struct Row {
     pub name: &'static str,
-    /// The share of executions that would have run, and the share of the time that would have been saved.
+    /// The share of executions that would have run, and the share of the time that would have been
+    /// saved.
     pub ran: String,
     pub saved: String,
     /// The time that would have been left.
@@ -117,10 +120,18 @@ impl Summary {
         }
     }
 
-    fn count_miss(&mut self, sha: &str, test: &Test, exit_code: i32, audit: Option<Audit>, level: Option<&str>) {
+    fn count_miss(
+        &mut self,
+        sha: &str,
+        test: &Test,
+        exit_code: i32,
+        audit: Option<Audit>,
+        level: Option<&str>,
+    ) {
         if audit == Some(Audit::Missed) {
             self.missed += 1;
-            let (sha, name, level) = (sha.to_owned(), test.name.to_string(), level.map(str::to_owned));
+            let (sha, name, level) =
+                (sha.to_owned(), test.name.to_string(), level.map(str::to_owned));
             self.misses.push(Miss { sha, name, exit_code, level });
         }
     }
@@ -132,16 +143,24 @@ impl Summary {
         let row = |((name, reused), saved): ((_, &u64), &u64)| {
             Row::new(name, (*reused, self.executions), (*saved, self.total_ms))
         };
-        let ast = |ast: AstSums| Row::new("ast", (ast.reused, ast.executions), (ast.saved_ms, ast.total_ms));
+        let ast = |ast: AstSums| {
+            Row::new("ast", (ast.reused, ast.executions), (ast.saved_ms, ast.total_ms))
+        };
         names.map(row).chain(self.ast.map(ast)).collect()
     }
 }
 
 impl Row {
     /// What was reused of all executions; what was saved of all time.
-    fn new(name: &'static str, (reused, executions): (u64, u64), (saved, total): (u64, u64)) -> Row {
+    fn new(
+        name: &'static str,
+        (reused, executions): (u64, u64),
+        (saved, total): (u64, u64),
+    ) -> Row {
         let ran = share(executions.saturating_sub(reused), executions);
-        let percent = |share: Option<f64>| share.map_or("–".to_owned(), |share| format!("{:.1}%", share * 100.0));
+        let percent = |share: Option<f64>| {
+            share.map_or("–".to_owned(), |share| format!("{:.1}%", share * 100.0))
+        };
         Row {
             name,
             ran: percent(ran),

@@ -30,7 +30,9 @@ pub fn of_tests(history: &History) -> Vec<(&str, Cost)> {
         }
     }
     let mut costs: Vec<(&str, Cost)> = costs.into_iter().collect();
-    costs.sort_by(|(name, one), (other_name, other)| (other.spent_ms, name).cmp(&(one.spent_ms, other_name)));
+    costs.sort_by(|(name, one), (other_name, other)| {
+        (other.spent_ms, name).cmp(&(one.spent_ms, other_name))
+    });
     costs
 }
 
@@ -47,7 +49,9 @@ pub struct Caused {
 pub fn of_functions(history: &History) -> Vec<(String, Caused)> {
     caused(history, |test| {
         let named = test.changed.iter().map(|changed| match &changed.source {
-            Some(source) => format!("{} ({})", &*changed.name, source.rsplit('/').next().unwrap_or(source)),
+            Some(source) => {
+                format!("{} ({})", &*changed.name, source.rsplit('/').next().unwrap_or(source))
+            }
             None => changed.name.to_string(),
         });
         named.collect()
@@ -58,7 +62,9 @@ pub fn of_functions(history: &History) -> Vec<(String, Caused)> {
 pub fn of_files(history: &History) -> Vec<(String, Caused)> {
     caused(history, |test| {
         let sources = test.changed.iter().filter_map(|changed| changed.source.as_deref());
-        sources.map(|source| source.rsplit_once(':').map_or(source, |(file, _)| file).to_owned()).collect()
+        sources
+            .map(|source| source.rsplit_once(':').map_or(source, |(file, _)| file).to_owned())
+            .collect()
     })
 }
 
@@ -81,9 +87,13 @@ fn caused(history: &History, causes: impl Fn(&Test) -> BTreeSet<String>) -> Vec<
     }
     let mut all: Vec<(String, Caused)> = all
         .into_iter()
-        .map(|(cause, (caused, most))| (cause, Caused { share: format!("{:.0}%", most * 100.0), ..caused }))
+        .map(|(cause, (caused, most))| {
+            (cause, Caused { share: format!("{:.0}%", most * 100.0), ..caused })
+        })
         .collect();
-    all.sort_by(|(name, one), (other_name, other)| (other.spent_ms, name).cmp(&(one.spent_ms, other_name)));
+    all.sort_by(|(name, one), (other_name, other)| {
+        (other.spent_ms, name).cmp(&(one.spent_ms, other_name))
+    });
     all
 }
 

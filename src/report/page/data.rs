@@ -1,4 +1,5 @@
-//! The data of a page's matrix, small enough for millions of cells: each text once, each cell a letter and two numbers.
+//! The data of a page's matrix, small enough for millions of cells: each text once, each cell a
+//! letter and two numbers.
 //!
 //! In: a history. Out: JSON that can stand in a page.
 
@@ -53,7 +54,8 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
     }
 }
 
-/// The data as JSON. `<` is written in another way: nothing in it can end the element that it stands in.
+/// The data as JSON. `<` is written in another way: nothing in it can end the element that it
+/// stands in.
 pub fn encode(history: &History) -> io::Result<String> {
     let mut tests = Numbered(Vec::new(), HashMap::new());
     let mut reasons = Numbered(Vec::new(), HashMap::new());
@@ -71,7 +73,8 @@ pub fn encode(history: &History) -> io::Result<String> {
                 column.exits.push((cell, test.exit_code));
             }
             if !test.changed.is_empty() {
-                let numbers = test.changed.iter().map(|changed| changes.number(Same(changed))).collect();
+                let numbers =
+                    test.changed.iter().map(|changed| changes.number(Same(changed))).collect();
                 column.changes.push((cell, numbers));
             }
         }
@@ -92,7 +95,11 @@ impl<'h> Column<'h> {
             sha: &commit.sha,
             subject: &commit.subject,
             built: commit.built,
-            error: commit.error.as_deref().and_then(|error| error.lines().next()).unwrap_or_default(),
+            error: commit
+                .error
+                .as_deref()
+                .and_then(|error| error.lines().next())
+                .unwrap_or_default(),
             tests: Vec::with_capacity(size),
             cells: String::with_capacity(size),
             reasons: Vec::with_capacity(size),
@@ -123,7 +130,9 @@ fn letter(test: &Test) -> char {
         _ if &*test.sort == "new" => 1,
         _ => 0,
     };
-    let level = test.decision.values().into_iter().filter(|verdict| **verdict == Verdict::Reused).count() as u8;
+    let level =
+        test.decision.values().into_iter().filter(|verdict| **verdict == Verdict::Reused).count()
+            as u8;
     char::from(FIRST + state * LEVELS + level)
 }
 
@@ -188,7 +197,10 @@ mod tests {
         let data: serde_json::Value = serde_json::from_str(&text).unwrap();
         let column = &data["commits"][0];
         assert_eq!((column["cells"].as_str(), &column["exits"][0][1]), (Some(":"), &1.into()));
-        assert_eq!((&data["changes"][0]["name"], &column["changes"][0][1][0]), (&"a".into(), &0.into()));
+        assert_eq!(
+            (&data["changes"][0]["name"], &column["changes"][0][1][0]),
+            (&"a".into(), &0.into())
+        );
         assert!(column["tests"].as_array().unwrap().is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! The value of one thing, as a hash of what was observed of it. The same function serves what was observed while a test
-//! ran and what is found now.
+//! The value of one thing, as a hash of what was observed of it. The same function serves what was
+//! observed while a test ran and what is found now.
 
 use crate::model::{Hash, Hasher};
 use crate::observe::{Input, What};
@@ -33,7 +33,8 @@ pub(super) fn input_value(input: &Input) -> Hash {
     match input {
         Input::Empty => hasher.number(0),
         Input::File { content, position, .. } => hasher.number(1).hash(*content).number(*position),
-        // What is used of these makes a run impossible to reuse. That there is a terminal can be asked without using it.
+        // What is used of these makes a run impossible to reuse. That there is a terminal can be
+        // asked without using it.
         Input::Terminal => hasher.number(2),
         Input::Pipe | Input::Given => hasher.number(3),
         Input::Socket => hasher.number(4),

@@ -3,7 +3,9 @@
 use super::hashes::{file_value, input_value, listing_value, program_value, what_value};
 use super::{ResolvedDependencies, Values, is_loader_cache, loader_cache};
 use crate::model::keys::PlainState;
-use crate::model::{Base, Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency};
+use crate::model::{
+    Base, Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency,
+};
 use crate::observe::Use;
 use crate::observe::targets::Target;
 use crate::observe::tracing::Executed;
@@ -30,8 +32,9 @@ impl Values<'_> {
         }
         resolved.sort_unstable_by(|one, other| one.dependency.cmp(&other.dependency));
         resolved.dedup_by(|one, other| one.dependency == other.dependency);
-        let dependency_set =
-            DependencySet { dependencies: resolved.iter().map(|traced| traced.dependency.clone()).collect() };
+        let dependency_set = DependencySet {
+            dependencies: resolved.iter().map(|traced| traced.dependency.clone()).collect(),
+        };
         let covered = self.covered(&dependency_set);
         for traced in &mut resolved {
             if self.counts_by_name(&traced.dependency) {
@@ -56,7 +59,9 @@ impl Values<'_> {
         let (kind, value) = match used {
             Use::Read { content, .. } => (DependencyKind::File, file_value(*content)),
             Use::Loaded { content, .. } => (DependencyKind::Library, file_value(*content)),
-            Use::Exists { what, .. } if what.details.is_none() => (DependencyKind::Exists, what_value(*what)),
+            Use::Exists { what, .. } if what.details.is_none() => {
+                (DependencyKind::Exists, what_value(*what))
+            }
             Use::Exists { what, .. } => (DependencyKind::Attributes, what_value(*what)),
             Use::Absent { .. } => (DependencyKind::Absent, PlainState::Absent.value()),
             Use::Denied { .. } => (DependencyKind::Denied, PlainState::Denied.value()),
@@ -94,7 +99,8 @@ impl Values<'_> {
     ) -> RecordedDependency {
         let places = libraries.iter().map(|library| self.library_place(library)).collect();
         let place = self.project.place(path);
-        let whole = Dependency { libraries: places, ..Dependency::on(DependencyKind::Program, place) };
+        let whole =
+            Dependency { libraries: places, ..Dependency::on(DependencyKind::Program, place) };
         let narrowed = self.narrowed(&whole, path, libraries, executed);
         let dependency = narrowed.unwrap_or(whole);
         match self.execution(&dependency) {
@@ -103,13 +109,16 @@ impl Values<'_> {
         }
     }
 
-    /// Whether programs and libraries are what they were when they ran. To be asked when all values are known.
+    /// Whether programs and libraries are what they were when they ran. To be asked when all values
+    /// are known.
     pub fn code_is_unchanged(&mut self, used: &[Use]) -> bool {
         let mut is_still = |path: &Path, content: Hash| {
             fs::symlink_metadata(path).is_ok_and(|now| self.contents.is(path, &now, content))
         };
         used.iter().all(|used| match used {
-            Use::Executed { path, content, .. } | Use::Loaded { path, content, .. } => is_still(path, *content),
+            Use::Executed { path, content, .. } | Use::Loaded { path, content, .. } => {
+                is_still(path, *content)
+            }
             _ => true,
         })
     }

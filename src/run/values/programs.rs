@@ -1,5 +1,5 @@
-//! The values of programs: their fingerprints with their libraries, and which of the libraries those cover. They are
-//! remembered in the store for as long as none of the files changes.
+//! The values of programs: their fingerprints with their libraries, and which of the libraries
+//! those cover. They are remembered in the store for as long as none of the files changes.
 
 use super::super::config::SystemLibraries;
 use super::{NO_MANIFEST, Values, is_of_system};
@@ -46,7 +46,8 @@ impl Values<'_> {
     fn executed(&mut self, dependency: &Dependency) -> Result<Program, String> {
         let nowhere = || "it is not here".to_owned();
         let path = self.project.path(&dependency.place).ok_or_else(nowhere)?;
-        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found)) {
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && is_executable(&found))
+        {
             return Err(nowhere());
         }
         manifest_file::beside(self.settings, &path).ok_or(NO_MANIFEST)?;
@@ -64,7 +65,8 @@ impl Values<'_> {
         let set = NodeSet::from_bytes(&dependency.executed);
         let extent = if dependency.executed.is_empty() { Extent::Whole } else { Extent::Set(&set) };
         let opened = self.opened(&path, &libraries)?;
-        let execution = opened.fingerprint(entry.as_deref(), extent).map_err(|error| error.to_string())?;
+        let execution =
+            opened.fingerprint(entry.as_deref(), extent).map_err(|error| error.to_string())?;
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
         if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
             remember(self.store, name, &program);
@@ -72,23 +74,31 @@ impl Values<'_> {
         Ok(program)
     }
 
-    /// A name for the files that all of a program's value follows from, as long as none of them changes.
+    /// A name for the files that all of a program's value follows from, as long as none of them
+    /// changes.
     pub(super) fn files_of_program(&self, dependency: &Dependency, path: &Path) -> Option<Hash> {
         let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
         let libraries: Vec<PathBuf> = libraries.collect::<Option<_>>()?;
         self.memory_name(path, &libraries, self.project.entry(&dependency.place), &[])
     }
 
-    /// What of a program and its libraries counts for an execution, by module. Nothing if they cannot be read.
+    /// What of a program and its libraries counts for an execution, by module. Nothing if they
+    /// cannot be read.
     pub fn extent(&mut self, dependency: &Dependency) -> Vec<(PathBuf, Vec<Placed>)> {
         let Some(path) = self.project.path(&dependency.place) else { return Vec::new() };
         let libraries = dependency.libraries.iter().map(|place| self.project.library_path(place));
-        let Some(libraries) = libraries.collect::<Option<Vec<PathBuf>>>() else { return Vec::new() };
+        let Some(libraries) = libraries.collect::<Option<Vec<PathBuf>>>() else {
+            return Vec::new();
+        };
         let entry = self.project.entry(&dependency.place).map(str::to_owned);
         let set = NodeSet::from_bytes(&dependency.executed);
         let set = (!dependency.executed.is_empty()).then_some(&set);
         let Ok(opened) = self.opened(&path, &libraries) else { return Vec::new() };
-        opened.extent(entry.as_deref(), set).into_iter().map(|(path, atoms)| (path.to_owned(), atoms)).collect()
+        opened
+            .extent(entry.as_deref(), set)
+            .into_iter()
+            .map(|(path, atoms)| (path.to_owned(), atoms))
+            .collect()
     }
 
     /// A program and its libraries at coarser granularities. `None` if it counts by its content.
@@ -102,7 +112,11 @@ impl Values<'_> {
     }
 
     /// A program with its libraries, read.
-    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Result<Arc<execution::Program>, String> {
+    fn opened(
+        &mut self,
+        path: &Path,
+        libraries: &[PathBuf],
+    ) -> Result<Arc<execution::Program>, String> {
         let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
         // Libraries of the system are large, and change seldom.
@@ -116,13 +130,22 @@ impl Values<'_> {
                 digest
             })
         };
-        let open = || execution::Program::open(path, libraries, self.modules, self.settings, &counts_by_name, &digest);
+        let open = || {
+            execution::Program::open(
+                path,
+                libraries,
+                self.modules,
+                self.settings,
+                &counts_by_name,
+                &digest,
+            )
+        };
         let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
         known.or_insert_with(|| open().map(Arc::new).map_err(|error| error.to_string())).clone()
     }
 
-    /// What can be reached from a program, and where it has the loader look for libraries: which one is found there counts
-    /// only if it was looked for there before.
+    /// What can be reached from a program, and where it has the loader look for libraries: which
+    /// one is found there counts only if it was looked for there before.
     fn program_value(&self, execution: &Execution) -> Hash {
         let mut hasher = Hasher::new("fingerprint of a program");
         hasher.hash(execution.fingerprint);
@@ -130,8 +153,15 @@ impl Values<'_> {
         hasher.finish()
     }
 
-    /// What the value of a program follows from, as long as none of the files changes. `None` if one of them is too young.
-    fn memory_name(&self, path: &Path, libraries: &[PathBuf], entry: Option<&str>, executed: &[u8]) -> Option<Hash> {
+    /// What the value of a program follows from, as long as none of the files changes. `None` if
+    /// one of them is too young.
+    fn memory_name(
+        &self,
+        path: &Path,
+        libraries: &[PathBuf],
+        entry: Option<&str>,
+        executed: &[u8],
+    ) -> Option<Hash> {
         let mut hasher = KeyOf::ProgramFingerprint.hasher();
         hasher.code(self.project.config.sharing.system_libraries);
         hasher.bytes(executed);
@@ -152,15 +182,19 @@ impl Values<'_> {
     /// The libraries that the fingerprint of each program they were mapped into covers.
     pub(super) fn covered(&mut self, dependency_set: &DependencySet) -> BTreeSet<Place> {
         let (mut covered, mut others) = (BTreeSet::new(), BTreeSet::new());
-        for program in
-            dependency_set.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Program)
+        for program in dependency_set
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.kind == DependencyKind::Program)
         {
             if program.libraries.is_empty() {
                 continue;
             }
-            let by_this = self.execution(program).map(|execution| execution.covered).unwrap_or_default();
+            let by_this =
+                self.execution(program).map(|execution| execution.covered).unwrap_or_default();
             for (index, library) in program.libraries.iter().enumerate() {
-                let set = if by_this.get(index) == Some(&true) { &mut covered } else { &mut others };
+                let set =
+                    if by_this.get(index) == Some(&true) { &mut covered } else { &mut others };
                 set.insert(library.clone());
             }
         }
@@ -178,7 +212,8 @@ impl Values<'_> {
         executed.get(path)?;
         let of = |module: &Path| executed.get(module).map(Vec::as_slice);
         let entry = self.project.entry(&whole.place).map(str::to_owned);
-        let opened = self.opened(path, libraries).ok().filter(|program| program.can_be_narrowed())?;
+        let opened =
+            self.opened(path, libraries).ok().filter(|program| program.can_be_narrowed())?;
         let execution = opened.fingerprint(entry.as_deref(), Extent::Executed(&of)).ok()?;
         let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
         let program = Program { value: self.program_value(&execution), covered: execution.covered };
@@ -187,16 +222,25 @@ impl Values<'_> {
     }
 
     /// The libraries that the fingerprint of a program covers.
-    pub fn covered_libraries<'d>(&mut self, dependency: &'d Dependency) -> impl Iterator<Item = &'d Place> + use<'d> {
+    pub fn covered_libraries<'d>(
+        &mut self,
+        dependency: &'d Dependency,
+    ) -> impl Iterator<Item = &'d Place> + use<'d> {
         let covered = self.execution(dependency).map(|program| program.covered).unwrap_or_default();
-        dependency.libraries.iter().zip(covered).filter(|(_, is_covered)| *is_covered).map(|(library, _)| library)
+        dependency
+            .libraries
+            .iter()
+            .zip(covered)
+            .filter(|(_, is_covered)| *is_covered)
+            .map(|(library, _)| library)
     }
 
     /// The files whose manifests went into the fingerprint of a program: its own is the first.
     pub fn manifests(&mut self, dependency: &Dependency) -> Vec<PathBuf> {
         let covered = self.covered_libraries(dependency);
         let libraries = covered.map(|library| self.project.library_path(library));
-        let paths = std::iter::once(self.project.path(&dependency.place)).chain(libraries).flatten();
+        let paths =
+            std::iter::once(self.project.path(&dependency.place)).chain(libraries).flatten();
         paths.map(|path| manifest_file::find(self.settings, &path)).collect()
     }
 
@@ -221,7 +265,11 @@ fn recall(store: &dyn Store, name: Hash, libraries: usize) -> Option<Program> {
 }
 
 fn remember(store: &dyn Store, name: Hash, program: &Program) {
-    let bits = program.covered.iter().enumerate().fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
+    let bits = program
+        .covered
+        .iter()
+        .enumerate()
+        .fold(0u128, |bits, (at, covered)| bits | u128::from(*covered) << at);
     store.remember(covered_name(name), Hash(bits.to_be_bytes()));
     store.remember(name, program.value);
 }

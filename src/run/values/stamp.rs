@@ -59,7 +59,13 @@ impl<'a> Values<'a> {
 
     /// Remembers the outcome that was found by the values, which were looked up since the stamp was
     /// taken. A file that can change without another identity makes them uncertain.
-    pub fn remember_outcome(&mut self, stamp: Stamp, test: Hash, dependency_set: &DependencySet, outcome: Hash) {
+    pub fn remember_outcome(
+        &mut self,
+        stamp: Stamp,
+        test: Hash,
+        dependency_set: &DependencySet,
+        outcome: Hash,
+    ) {
         let mut files = Vec::new();
         let is_same = self.take_stamp(test, dependency_set, Some(&mut files)) == Some(stamp);
         if is_same && files.iter().all(|file| file.is_settled() && self.contents.is_steady(file)) {
@@ -95,10 +101,16 @@ impl<'a> Values<'a> {
             }
         }
         let mut hasher = KeyOf::Stamp.hasher();
-        hasher.hash(test).hash(dependency_set.hash().ok()?).code(self.project.config.sharing.system_libraries);
+        hasher
+            .hash(test)
+            .hash(dependency_set.hash().ok()?)
+            .code(self.project.config.sharing.system_libraries);
         hasher.number(sys::user().into()).number(sys::group().into());
         self.project.hash_folders(&mut hasher);
-        self.project.surroundings(&dependency_set.dependencies).iter().for_each(|place| _ = hasher.place(place));
+        self.project
+            .surroundings(&dependency_set.dependencies)
+            .iter()
+            .for_each(|place| _ = hasher.place(place));
         Some(Stamp(hasher.bytes(&state).finish()))
     }
 
@@ -107,7 +119,10 @@ impl<'a> Values<'a> {
         'a: 'p,
     {
         let dependencies = &dependency_set.dependencies;
-        let mut files = dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::File).peekable();
+        let mut files = dependencies
+            .iter()
+            .filter(|dependency| dependency.kind == DependencyKind::File)
+            .peekable();
         let mut parts = Vec::with_capacity(dependencies.len());
         for dependency in dependencies {
             let is_of_file = dependency.kind == DependencyKind::Attributes && {
@@ -134,15 +149,22 @@ impl<'a> Values<'a> {
                 return self.files_of_program(dependency, &path).map(Part::Value);
             }
         }
-        let is_ordinary = dependency.place.base != Base::None || !policy::is_pseudo(path_of(dependency));
-        if !is_ordinary || !matches!(dependency.kind, Absent | Attributes | Exists | File | Folder | Library | Program)
+        let is_ordinary =
+            dependency.place.base != Base::None || !policy::is_pseudo(path_of(dependency));
+        if !is_ordinary
+            || !matches!(
+                dependency.kind,
+                Absent | Attributes | Exists | File | Folder | Library | Program
+            )
         {
             return Some(Part::Value(self.value(dependency)));
         }
         let project = self.project;
         match project.folder(dependency.place.base) {
             Some(folder) => Some(Part::Look(Look::new(folder, dependency))),
-            None if dependency.place.base == Base::None => Some(Part::Look(Look::new(Path::new("/"), dependency))),
+            None if dependency.place.base == Base::None => {
+                Some(Part::Look(Look::new(Path::new("/"), dependency)))
+            }
             None => Some(Part::Value(PlainState::NoSuchFolder.value())),
         }
     }
@@ -189,7 +211,9 @@ impl<'a> Values<'a> {
             return Some(None);
         }
         let path = || look.top.join(look.path);
-        if dependency.kind != Folder && self.contents.is_device_in_memory(found.identity.device(), path) {
+        if dependency.kind != Folder
+            && self.contents.is_device_in_memory(found.identity.device(), path)
+        {
             return None;
         }
         Some(Some(found.identity))
@@ -216,7 +240,9 @@ fn look_at_all(parts: &[Part]) -> Vec<Seen> {
     thread::scope(|scope| {
         let other = thread::Builder::new().spawn_scoped(scope, || look_at_some(there));
         let mut seen = look_at_some(here);
-        seen.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| look_at_some(there)));
+        seen.extend(
+            other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| look_at_some(there)),
+        );
         seen
     })
 }
@@ -229,10 +255,12 @@ fn look_at_some(parts: &[Part]) -> Vec<Seen> {
         let Part::Look(Look { top, path, follows }) = part else { continue };
         let flags = if *follows { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
         let path = path.as_os_str().as_bytes();
-        let (inside, name) = path.split_at(memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1));
+        let (inside, name) =
+            path.split_at(memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1));
         if !last.as_ref().is_some_and(|(of, folder, _)| of == top && *folder == inside) {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = openat(CWD, top.join(OsStr::from_bytes(inside)), flags, Mode::empty()).ok();
+            let folder =
+                openat(CWD, top.join(OsStr::from_bytes(inside)), flags, Mode::empty()).ok();
             last = Some((top, inside, folder));
         }
         let found = match last.as_ref().and_then(|(.., folder)| folder.as_ref()) {
@@ -288,16 +316,33 @@ mod tests {
             let settings = Settings::default();
             let project = Project::find(&top, None, &settings).unwrap();
             let store = FileStore::new(&top.join("store"), Options::default());
-            Bench { _folder: folder, top, project, store, settings, modules: ModuleCache::default() }
+            Bench {
+                _folder: folder,
+                top,
+                project,
+                store,
+                settings,
+                modules: ModuleCache::default(),
+            }
         }
 
         fn values(&self) -> Values<'_> {
             let contents = Contents::new(Arc::new(Forgetful));
-            Values::new(&self.project, &self.settings, &self.store, contents, Input::Empty, &self.modules).with_stamps()
+            Values::new(
+                &self.project,
+                &self.settings,
+                &self.store,
+                contents,
+                Input::Empty,
+                &self.modules,
+            )
+            .with_stamps()
         }
 
         fn set(&self, used: &[(DependencyKind, &str)]) -> DependencySet {
-            let on = |(kind, path): &(DependencyKind, &str)| Dependency::on(*kind, self.project.place(Path::new(path)));
+            let on = |(kind, path): &(DependencyKind, &str)| {
+                Dependency::on(*kind, self.project.place(Path::new(path)))
+            };
             let mut dependencies: Vec<Dependency> = used.iter().map(on).collect();
             dependencies.sort_unstable();
             DependencySet { dependencies }
@@ -313,7 +358,8 @@ mod tests {
         use DependencyKind::{Absent, Attributes, Exists, File as Content, Folder, Link};
         let bench = Bench::new();
         let path = |name: &str| bench.top.join(name).to_str().unwrap().to_owned();
-        let [file, other, folder, link, missing] = ["file", "other", "folder", "link", "missing"].map(path);
+        let [file, other, folder, link, missing] =
+            ["file", "other", "folder", "link", "missing"].map(path);
         let write = |path: &str, text: &str| fs::write(path, text).unwrap();
         write(&file, "one");
         write(&other, "one");
@@ -355,7 +401,11 @@ mod tests {
         check("it is gone");
         fs::remove_dir_all(&folder).unwrap();
         symlink(".", &folder).unwrap();
-        assert_eq!(bench.stamp(&used), None, "it is not known what is in the folder that a link leads to");
+        assert_eq!(
+            bench.stamp(&used),
+            None,
+            "it is not known what is in the folder that a link leads to"
+        );
     }
 
     #[test]
@@ -395,12 +445,19 @@ mod tests {
             values.outcome_of(stamp)
         };
         assert_eq!(keep(&[(DependencyKind::File, &file)]), None, "it is too young");
-        assert_eq!(keep(&[(DependencyKind::Folder, bench.top.to_str().unwrap())]), None, "it is too young");
+        assert_eq!(
+            keep(&[(DependencyKind::Folder, bench.top.to_str().unwrap())]),
+            None,
+            "it is too young"
+        );
         let settled = "/etc/passwd";
         assert_eq!(keep(&[(DependencyKind::File, settled)]), Some(Hash::of(b"outcome")));
         assert_eq!(keep(&[(DependencyKind::File, settled), (DependencyKind::File, &file)]), None);
         let in_memory = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
-        assert_eq!(bench.stamp(&[(DependencyKind::File, in_memory.path().to_str().unwrap())]), None);
+        assert_eq!(
+            bench.stamp(&[(DependencyKind::File, in_memory.path().to_str().unwrap())]),
+            None
+        );
     }
 
     #[test]
@@ -413,9 +470,12 @@ mod tests {
         let set = DependencySet { dependencies: names.iter().map(on).collect() };
         let mut values = bench.values();
         let parts = values.parts(&set).unwrap();
-        let seen: Vec<_> = look_at_all(&parts).into_iter().map(|seen| seen.unwrap().identity).collect();
-        let expected: Vec<_> =
-            names.iter().map(|name| FileIdentity::of(&fs::metadata(bench.top.join(name)).unwrap())).collect();
+        let seen: Vec<_> =
+            look_at_all(&parts).into_iter().map(|seen| seen.unwrap().identity).collect();
+        let expected: Vec<_> = names
+            .iter()
+            .map(|name| FileIdentity::of(&fs::metadata(bench.top.join(name)).unwrap()))
+            .collect();
         assert_eq!(seen, expected);
     }
 }

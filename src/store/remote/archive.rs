@@ -1,5 +1,5 @@
-//! A remote store in one file, for places where a request for each test is too much, such as the cache of GitHub's actions: filled by
-//! `tasting push FILE`, read by `tasting pull FILE`.
+//! A remote store in one file, for places where a request for each test is too much, such as the
+//! cache of GitHub's actions: filled by `tasting push FILE`, read by `tasting pull FILE`.
 
 use super::{Backend, Fetched, Listed, Name, ValueKind};
 use crate::model::Hash;
@@ -28,18 +28,22 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Reads an archive; a file that is not there is an empty one. One of another namespace is none.
+    /// Reads an archive; a file that is not there is an empty one. One of another namespace is
+    /// none.
     pub fn open(path: PathBuf, namespace: &str) -> Result<Archive, String> {
         let namespace = namespace.to_owned();
         match fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Ok(Archive { path, namespace, values: BTreeMap::new(), is_changed: true });
             }
-            Ok(found) if found.len() > LARGEST => return Err("it is too large for an archive".to_owned()),
+            Ok(found) if found.len() > LARGEST => {
+                return Err("it is too large for an archive".to_owned());
+            }
             _ => {}
         }
         let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        let (found, values) = values(&bytes).ok_or("it is no archive of Tasting's, or was cut short")?;
+        let (found, values) =
+            values(&bytes).ok_or("it is no archive of Tasting's, or was cut short")?;
         if found != namespace {
             return Err(format!(
                 "it has results for {found:?}, and this is {namespace:?} (sharing.processors in tasting.toml)"
@@ -52,12 +56,14 @@ impl Archive {
 /// The namespace and the values in an archive's bytes; `None` if it is none.
 pub fn values(bytes: &[u8]) -> Option<(&str, BTreeMap<Name, Vec<u8>>)> {
     let end = bytes.iter().take(LONGEST_START).position(|byte| *byte == b'\n')?;
-    let namespace = std::str::from_utf8(&bytes[..end]).ok()?.strip_prefix(START)?.strip_prefix(' ')?;
+    let namespace =
+        std::str::from_utf8(&bytes[..end]).ok()?.strip_prefix(START)?.strip_prefix(' ')?;
     let mut rest = &bytes[end + 1..];
     let mut values = BTreeMap::new();
     while !rest.is_empty() {
         let (header, after) = rest.split_at_checked(HEADER)?;
-        let kind = ValueKind::ALL.into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
+        let kind =
+            ValueKind::ALL.into_iter().find(|kind| kind.letter() == char::from(header[0]))?;
         let hash = Hash(header[1..17].try_into().ok()?);
         let length = u32::from_le_bytes(header[17..].try_into().ok()?) as usize;
         let (value, after) = after.split_at_checked(length)?;
@@ -69,7 +75,9 @@ pub fn values(bytes: &[u8]) -> Option<(&str, BTreeMap<Name, Vec<u8>>)> {
 
 impl Backend for Archive {
     fn get(&mut self, names: &[Name], _: bool) -> Result<Vec<Fetched>, String> {
-        let value = |name| self.values.get(name).map_or(Fetched::Missing, |value| Fetched::Value(value.clone()));
+        let value = |name| {
+            self.values.get(name).map_or(Fetched::Missing, |value| Fetched::Value(value.clone()))
+        };
         Ok(names.iter().map(value).collect())
     }
 
@@ -93,7 +101,9 @@ impl Backend for Archive {
     }
 
     fn list(&mut self, visit: &mut dyn FnMut(Listed)) -> Result<(), String> {
-        self.values.iter().for_each(|(name, value)| visit(Listed { name: *name, bytes: value.len() as u64 }));
+        self.values
+            .iter()
+            .for_each(|(name, value)| visit(Listed { name: *name, bytes: value.len() as u64 }));
         Ok(())
     }
 
@@ -105,11 +115,18 @@ impl Backend for Archive {
         for (name, value) in &self.values {
             bytes.push(name.kind.letter() as u8);
             bytes.extend_from_slice(&name.hash.0);
-            bytes.extend_from_slice(&u32::try_from(value.len()).map_err(|error| error.to_string())?.to_le_bytes());
+            bytes.extend_from_slice(
+                &u32::try_from(value.len()).map_err(|error| error.to_string())?.to_le_bytes(),
+            );
             bytes.extend_from_slice(value);
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let written = TemporaryFile::write_public(folder, &bytes).and_then(|file| file.replace(&self.path));
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let written =
+            TemporaryFile::write_public(folder, &bytes).and_then(|file| file.replace(&self.path));
         written.map_err(|error| error.to_string())
     }
 }

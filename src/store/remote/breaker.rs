@@ -1,5 +1,6 @@
-//! Leaving a server alone that has failed: a file that all processes of this machine share says until when, and why. The first one
-//! to ask afterwards asks for all; the others wait for what comes of it.
+//! Leaving a server alone that has failed: a file that all processes of this machine share says
+//! until when, and why. The first one to ask afterwards asks for all; the others wait for what
+//! comes of it.
 
 use crate::store::store_file::{self, TemporaryFile};
 use std::fs;
@@ -28,7 +29,8 @@ impl Breaker {
         Breaker { path, pause }
     }
 
-    /// Whether the server is to be left alone. Where a pause has just ended, the caller is the one to try, for as long as `trial`.
+    /// Whether the server is to be left alone. Where a pause has just ended, the caller is the one
+    /// to try, for as long as `trial`.
     pub fn is_open(&self, trial: Duration) -> Option<Open> {
         let open = self.state()?;
         if open.until > now() {
@@ -45,12 +47,16 @@ impl Breaker {
         let (until, reason) = text.split_once(' ')?;
         let until = until.parse().ok()?;
         // A clock that was put back must not keep everybody away for years.
-        (until <= now() + self.pause.as_millis() as u64).then(|| Open { until, reason: reason.to_owned() })
+        (until <= now() + self.pause.as_millis() as u64)
+            .then(|| Open { until, reason: reason.to_owned() })
     }
 
     /// The server has failed.
     pub fn failed(&self, reason: &str) {
-        self.write(&Open { until: now() + self.pause.as_millis() as u64, reason: reason.to_owned() });
+        self.write(&Open {
+            until: now() + self.pause.as_millis() as u64,
+            reason: reason.to_owned(),
+        });
     }
 
     /// The server has answered.
@@ -63,7 +69,8 @@ impl Breaker {
     fn write(&self, open: &Open) {
         let Some(folder) = self.path.parent() else { return };
         let text = format!("{} {}", open.until, open.reason);
-        let _ = TemporaryFile::write(folder, text.as_bytes()).and_then(|file| file.replace(&self.path));
+        let _ =
+            TemporaryFile::write(folder, text.as_bytes()).and_then(|file| file.replace(&self.path));
     }
 }
 
@@ -80,7 +87,8 @@ mod tests {
     #[test]
     fn a_failure_is_known_to_all_until_the_pause_ends_and_then_one_tries() {
         let folder = tempfile::tempdir().unwrap();
-        let breaker = |pause| Breaker::new(folder.path().join("a/failed"), Duration::from_millis(pause));
+        let breaker =
+            |pause| Breaker::new(folder.path().join("a/failed"), Duration::from_millis(pause));
         assert!(breaker(5000).is_open(TRIAL).is_none());
         breaker(5000).failed("it is away");
         assert_eq!(breaker(5000).is_open(TRIAL).unwrap().reason, "it is away");

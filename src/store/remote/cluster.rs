@@ -1,5 +1,6 @@
-//! A remote store in Redis: one server, or a cluster of them. Everything that is asked at one time goes out together. A server of a
-//! cluster that does not have a key says who does, and is taken at its word; so nobody has to be told that it is a cluster.
+//! A remote store in Redis: one server, or a cluster of them. Everything that is asked at one time
+//! goes out together. A server of a cluster that does not have a key says who does, and is taken at
+//! its word; so nobody has to be told that it is a cluster.
 
 use super::location::Attributes;
 use super::redis::{Command, ConnectOptions, Connection, Server};
@@ -31,15 +32,31 @@ struct Open {
 }
 
 impl Cluster {
-    pub fn new(home: Server, url: &Url, attributes: &Attributes, timeouts: Timeouts) -> Result<Cluster, String> {
-        let password = attributes.password.as_ref().map_or(Ok(url.password.clone()), |secret| secret.text())?;
+    pub fn new(
+        home: Server,
+        url: &Url,
+        attributes: &Attributes,
+        timeouts: Timeouts,
+    ) -> Result<Cluster, String> {
+        let password = attributes
+            .password
+            .as_ref()
+            .map_or(Ok(url.password.clone()), |secret| secret.text())?;
         let user = attributes.user.clone().unwrap_or_else(|| url.user.clone());
         let database = database(&home, url)?;
         let Attributes { ca_file, largest, namespace, .. } = attributes.clone();
-        let connect_options = ConnectOptions { user, password, database, ca_file, largest, timeouts };
+        let connect_options =
+            ConnectOptions { user, password, database, ca_file, largest, timeouts };
         let prefix = format!("tasting:{SCHEMA}:{namespace}:");
         let touches = attributes.read_only != Some(true);
-        Ok(Cluster { home, nodes: BTreeMap::new(), connect_options, prefix, attributes: attributes.clone(), touches })
+        Ok(Cluster {
+            home,
+            nodes: BTreeMap::new(),
+            connect_options,
+            prefix,
+            attributes: attributes.clone(),
+            touches,
+        })
     }
 
     fn key(&self, name: Name) -> Vec<u8> {
@@ -69,11 +86,14 @@ impl Cluster {
                 break;
             }
             let mut by_node: BTreeMap<String, Vec<Open>> = BTreeMap::new();
-            open.drain(..).for_each(|command| by_node.entry(command.node.clone()).or_default().push(command));
+            open.drain(..)
+                .for_each(|command| by_node.entry(command.node.clone()).or_default().push(command));
             for (node, asked) in by_node {
                 for (command, reply) in asked.iter().zip(self.run_at(&node, &asked, commands)?) {
                     match elsewhere(&reply, &node) {
-                        Some((node, is_moving)) => open.push(Open { index: command.index, node, is_moving }),
+                        Some((node, is_moving)) => {
+                            open.push(Open { index: command.index, node, is_moving })
+                        }
                         None => replies[command.index] = Some(reply),
                     }
                 }
@@ -81,11 +101,19 @@ impl Cluster {
         }
         replies
             .into_iter()
-            .map(|reply| reply.ok_or_else(|| "the cluster's servers send us from one to the other".to_owned()))
+            .map(|reply| {
+                reply
+                    .ok_or_else(|| "the cluster's servers send us from one to the other".to_owned())
+            })
             .collect()
     }
 
-    fn run_at(&mut self, node: &str, asked: &[Open], commands: &[Command]) -> Result<Vec<Reply>, String> {
+    fn run_at(
+        &mut self,
+        node: &str,
+        asked: &[Open],
+        commands: &[Command],
+    ) -> Result<Vec<Reply>, String> {
         let mut sent = Vec::with_capacity(asked.len());
         for open in asked {
             if open.is_moving {
@@ -114,7 +142,11 @@ impl Cluster {
     /// Where a node is that another one named; without a host it is on the same one.
     fn server(&self, node: &str) -> Result<Server, String> {
         let Server::Tcp { host: home, is_secure, .. } = &self.home else {
-            return if node.is_empty() { Ok(self.home.clone()) } else { Err("a cluster has no socket".to_owned()) };
+            return if node.is_empty() {
+                Ok(self.home.clone())
+            } else {
+                Err("a cluster has no socket".to_owned())
+            };
         };
         if node.is_empty() {
             return Ok(self.home.clone());
@@ -140,10 +172,12 @@ impl Cluster {
         let mut cursor = b"0".to_vec();
         loop {
             let words = [b"SCAN", &cursor[..], b"MATCH", &pattern, b"COUNT", b"1000"];
-            let reply = self.node(node)?.run(&[words.iter().map(|word| word.to_vec()).collect()])?.pop();
+            let reply =
+                self.node(node)?.run(&[words.iter().map(|word| word.to_vec()).collect()])?.pop();
             let (next, keys) = scanned(reply)?;
             let names: Vec<Name> = keys.iter().filter_map(|key| self.name(key)).collect();
-            let lengths: Vec<Command> = names.iter().map(|name| vec![b"STRLEN".to_vec(), self.key(*name)]).collect();
+            let lengths: Vec<Command> =
+                names.iter().map(|name| vec![b"STRLEN".to_vec(), self.key(*name)]).collect();
             for (name, reply) in names.into_iter().zip(self.node(node)?.run(&lengths)?) {
                 if let Reply::Number(bytes @ 1..) = reply {
                     visit(Listed { name, bytes: bytes as u64 });
@@ -173,7 +207,11 @@ fn database(home: &Server, url: &Url) -> Result<u32, String> {
         Server::Tcp { .. } => url.path.trim_matches('/'),
         Server::Socket(_) => url.query.strip_prefix("db=").unwrap_or(&url.query),
     };
-    if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| "the number of the database is no number".to_owned()) }
+    if text.is_empty() {
+        Ok(0)
+    } else {
+        text.parse().map_err(|_| "the number of the database is no number".to_owned())
+    }
 }
 
 /// Where a key is instead: `MOVED slot host:port` or `ASK slot host:port`.
@@ -212,7 +250,8 @@ fn scanned(reply: Option<Reply>) -> Result<(Vec<u8>, Vec<Vec<u8>>), String> {
 
 impl Backend for Cluster {
     fn get(&mut self, names: &[Name], _: bool) -> Result<Vec<Fetched>, String> {
-        let mut commands: Vec<Command> = names.iter().map(|name| vec![b"GET".to_vec(), self.key(*name)]).collect();
+        let mut commands: Vec<Command> =
+            names.iter().map(|name| vec![b"GET".to_vec(), self.key(*name)]).collect();
         if self.touches {
             commands.extend(names.iter().filter_map(|name| self.expire_command(*name)));
         }
@@ -220,7 +259,9 @@ impl Backend for Cluster {
         let fetched = |reply: Reply| match reply {
             Reply::Bytes(bytes) => Ok(Fetched::Value(bytes)),
             Reply::Nothing => Ok(Fetched::Missing),
-            Reply::TooLong(bytes) => Ok(Fetched::Bad(format!("it has {bytes} bytes, more than max-value allows"))),
+            Reply::TooLong(bytes) => {
+                Ok(Fetched::Bad(format!("it has {bytes} bytes, more than max-value allows")))
+            }
             Reply::Error(error) if error.starts_with("WRONGTYPE") => Ok(Fetched::Bad(error)),
             Reply::Error(error) => Err(error),
             _ => Err("the answer to GET is not understood".to_owned()),
@@ -241,12 +282,14 @@ impl Backend for Cluster {
     }
 
     fn remove(&mut self, names: &[Name]) -> Result<(), String> {
-        let commands: Vec<Command> = names.iter().map(|name| vec![b"DEL".to_vec(), self.key(*name)]).collect();
+        let commands: Vec<Command> =
+            names.iter().map(|name| vec![b"DEL".to_vec(), self.key(*name)]).collect();
         self.order(&commands)
     }
 
     fn touch(&mut self, names: &[Name]) -> Result<(), String> {
-        let commands: Vec<Command> = names.iter().filter_map(|name| self.expire_command(*name)).collect();
+        let commands: Vec<Command> =
+            names.iter().filter_map(|name| self.expire_command(*name)).collect();
         self.order(&commands)
     }
 
@@ -262,7 +305,10 @@ mod tests {
     #[test]
     fn servers_say_who_has_a_key() {
         let error = |text: &str| Reply::Error(text.to_owned());
-        assert_eq!(elsewhere(&error("MOVED 3999 10.0.0.1:6381"), ""), Some(("10.0.0.1:6381".into(), false)));
+        assert_eq!(
+            elsewhere(&error("MOVED 3999 10.0.0.1:6381"), ""),
+            Some(("10.0.0.1:6381".into(), false))
+        );
         assert_eq!(elsewhere(&error("ASK 3999 :6381"), ""), Some((":6381".into(), true)));
         assert_eq!(elsewhere(&error("MOVED 1 a:1"), "a:1"), None, "it sends us to itself");
         assert_eq!(elsewhere(&error("MOVED"), ""), None);

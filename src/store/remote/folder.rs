@@ -1,5 +1,5 @@
-//! A remote store in a folder that machines share, for instance on NFS. Files are written under another name and renamed; there is no lock, so
-//! none that a dead host could hold.
+//! A remote store in a folder that machines share, for instance on NFS. Files are written under
+//! another name and renamed; there is no lock, so none that a dead host could hold.
 
 use super::location::{Attributes, Layout};
 use super::{Backend, Fetched, Listed, Name};
@@ -24,7 +24,8 @@ pub struct Folder {
 
 impl Folder {
     pub fn new(path: PathBuf, attributes: &Attributes) -> Folder {
-        let root = if attributes.namespace.is_empty() { path } else { path.join(&attributes.namespace) };
+        let root =
+            if attributes.namespace.is_empty() { path } else { path.join(&attributes.namespace) };
         let Attributes { layout, largest, umask, .. } = *attributes;
         let is_read_only = attributes.read_only == Some(true);
         Folder { root, layout, largest, umask, is_read_only, attributes: attributes.clone() }
@@ -60,7 +61,9 @@ impl Folder {
             }
             Err(error) => match fs::symlink_metadata(&path) {
                 Ok(found) if !found.is_file() || found.len() > self.largest as u64 => {
-                    Ok(Fetched::Bad("it is no plain file of the size that max-value allows".to_owned()))
+                    Ok(Fetched::Bad(
+                        "it is no plain file of the size that max-value allows".to_owned(),
+                    ))
                 }
                 _ => Err(error.to_string()),
             },
@@ -74,7 +77,8 @@ impl Folder {
         }
         let folder = path.parent().unwrap_or(&self.root);
         let is_new = self.umask.is_some() && !folder.exists();
-        let temporary = TemporaryFile::write_public(folder, value).map_err(|error| error.to_string())?;
+        let temporary =
+            TemporaryFile::write_public(folder, value).map_err(|error| error.to_string())?;
         if let Some(mask) = self.umask {
             let _ = fs::set_permissions(temporary.path(), Permissions::from_mode(0o666 & !mask));
             if is_new {
@@ -86,7 +90,8 @@ impl Folder {
 
     /// Every file below the root, with its length and the time of its last use.
     fn every(&self, visit: &mut dyn FnMut(&Path, &fs::Metadata)) -> Result<(), String> {
-        let unreadable = |path: &Path, error| format!("{} cannot be listed: {error}", path.display());
+        let unreadable =
+            |path: &Path, error| format!("{} cannot be listed: {error}", path.display());
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
             let entries = match fs::read_dir(&folder) {
@@ -97,7 +102,9 @@ impl Folder {
             for entry in entries.flatten() {
                 let Ok(metadata) = entry.metadata() else { continue };
                 // Two letters: what else lies there are the folders of other namespaces.
-                let is_ours = entry.file_name().len() == 2 && folder == self.root && self.layout != Layout::Flat;
+                let is_ours = entry.file_name().len() == 2
+                    && folder == self.root
+                    && self.layout != Layout::Flat;
                 if metadata.is_dir() && is_ours {
                     folders.push(entry.path());
                 } else if metadata.is_file() {
@@ -155,12 +162,17 @@ impl Backend for Folder {
 
     fn clean(&mut self) -> Result<u64, String> {
         if self.attributes.expire.or(self.attributes.expire_objects).is_none() {
-            return Err("nothing is to be removed: the remote has no attribute expire, such as expire=30d".to_owned());
+            return Err(
+                "nothing is to be removed: the remote has no attribute expire, such as expire=30d"
+                    .to_owned(),
+            );
         }
         let mut removed = 0;
         self.every(&mut |path, metadata| {
-            let age = metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
-            let is_left_over = path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) && age > ABANDONED;
+            let age =
+                metadata.modified().ok().and_then(|time| time.elapsed().ok()).unwrap_or_default();
+            let is_left_over =
+                path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes()) && age > ABANDONED;
             let longest = self.name(path).and_then(|name| self.attributes.lifetime(name.kind));
             let is_old = longest.is_some_and(|longest| age > longest);
             let is_gone = (is_old || is_left_over) && fs::remove_file(path).is_ok();
@@ -190,7 +202,9 @@ mod tests {
             let names = [Name::outcome(Hash::of(b"1")), Name::dependency_sets(Hash::of(b"1"))];
             assert_eq!(folder.get(&names, false).unwrap(), [Fetched::Missing, Fetched::Missing]);
             folder.put(&[(names[0], b"one".to_vec())], false).unwrap();
-            folder.put(&[(names[0], b"two".to_vec()), (names[1], b"three".to_vec())], false).unwrap();
+            folder
+                .put(&[(names[0], b"two".to_vec()), (names[1], b"three".to_vec())], false)
+                .unwrap();
             let value = |text: &[u8]| Fetched::Value(text.to_vec());
             assert_eq!(folder.get(&names, false).unwrap(), [value(b"one"), value(b"three")]);
             folder.put(&[(names[0], b"two".to_vec())], true).unwrap();
@@ -209,7 +223,11 @@ mod tests {
     fn what_was_not_used_for_long_goes_and_a_use_counts() {
         let place = tempfile::tempdir().unwrap();
         let mut folder = folder(&format!("file:{} expire=10d", place.path().display()));
-        let names = [Name::outcome(Hash::of(b"1")), Name::outcome(Hash::of(b"2")), Name::outcome(Hash::of(b"3"))];
+        let names = [
+            Name::outcome(Hash::of(b"1")),
+            Name::outcome(Hash::of(b"2")),
+            Name::outcome(Hash::of(b"3")),
+        ];
         folder.put(&names.map(|name| (name, b"x".to_vec())), false).unwrap();
         let age = |name: Name| {
             let long_ago = SystemTime::now() - Duration::from_secs(11 * 24 * 3600);
@@ -236,7 +254,10 @@ mod tests {
             file.set_times(FileTimes::new().set_modified(long_ago)).unwrap();
         }
         assert_eq!(folder.clean().unwrap(), 1);
-        assert!(matches!(folder.get(&names, false).unwrap()[..], [Fetched::Value(_), Fetched::Missing]));
+        assert!(matches!(
+            folder.get(&names, false).unwrap()[..],
+            [Fetched::Value(_), Fetched::Missing]
+        ));
     }
 
     #[test]
@@ -246,7 +267,10 @@ mod tests {
         let names = [Name::outcome(Hash::of(b"1")), Name::outcome(Hash::of(b"2"))];
         folder.put(&[(names[0], vec![0; 11])], false).unwrap();
         fs::create_dir_all(folder.path(names[1])).unwrap();
-        assert!(matches!(folder.get(&names, false).unwrap()[..], [Fetched::Bad(_), Fetched::Bad(_)]));
+        assert!(matches!(
+            folder.get(&names, false).unwrap()[..],
+            [Fetched::Bad(_), Fetched::Bad(_)]
+        ));
         let file = place.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(self::folder(&format!("file:{}", file.display())).get(&names, false).is_err());

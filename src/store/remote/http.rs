@@ -1,5 +1,5 @@
-//! A remote store behind HTTP: any server with GET, PUT and HEAD. The paths are those of ccache's layouts. A value costs a request, so
-//! that asking ends with the first that is there.
+//! A remote store behind HTTP: any server with GET, PUT and HEAD. The paths are those of ccache's
+//! layouts. A value costs a request, so that asking ends with the first that is there.
 
 use super::location::{Attributes, Layout};
 use super::url::{self, Url};
@@ -24,7 +24,11 @@ pub struct Http {
 }
 
 /// A client with these limits.
-pub fn agent(timeouts: Timeouts, ca_file: Option<&std::path::Path>, is_secure: bool) -> Result<Agent, String> {
+pub fn agent(
+    timeouts: Timeouts,
+    ca_file: Option<&std::path::Path>,
+    is_secure: bool,
+) -> Result<Agent, String> {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .timeout_connect(Some(timeouts.connect))
@@ -33,9 +37,11 @@ pub fn agent(timeouts: Timeouts, ca_file: Option<&std::path::Path>, is_secure: b
         .accept_encoding("identity");
     if is_secure {
         let all = tls::certificates(ca_file)?;
-        let all: Vec<Certificate<'static>> = all.iter().map(|one| Certificate::from_der(one).to_owned()).collect();
+        let all: Vec<Certificate<'static>> =
+            all.iter().map(|one| Certificate::from_der(one).to_owned()).collect();
         let secure = TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(all)));
-        config = config.tls_config(secure.unversioned_rustls_crypto_provider(tls::provider()).build());
+        config =
+            config.tls_config(secure.unversioned_rustls_crypto_provider(tls::provider()).build());
     }
     Ok(config.build().new_agent())
 }
@@ -60,14 +66,17 @@ impl Answer {
     /// Why the server has refused; its own words, as far as they are fit to be seen.
     pub fn refusal(&self, what: &str) -> String {
         let body = self.body.as_deref().unwrap_or_default();
-        let text: String = String::from_utf8_lossy(body).chars().filter(|letter| !letter.is_control()).collect();
+        let text: String =
+            String::from_utf8_lossy(body).chars().filter(|letter| !letter.is_control()).collect();
         let hint = match self.status {
             401 | 403 => "; is the password or token right?",
             405 => "; does the server allow it here?",
             507 => "; the server is full",
             _ => "",
         };
-        format!("{what} was answered with status {}{hint} {text}", self.status).trim_end().to_owned()
+        format!("{what} was answered with status {}{hint} {text}", self.status)
+            .trim_end()
+            .to_owned()
     }
 }
 
@@ -102,10 +111,12 @@ pub fn send(agent: &Agent, request: Request<Vec<u8>>, largest: usize) -> Result<
 pub fn fetched(answer: Answer, what: &str) -> Result<Fetched, String> {
     match answer {
         Answer { status: 404 | 410, .. } => Ok(Fetched::Missing),
-        Answer { status: 200, body: None } => Ok(Fetched::Bad("it is larger than max-value allows".to_owned())),
-        Answer { status: 200, body: Some(body) } if body.is_empty() => {
-            Err(format!("{what} was answered with status 200 and nothing: that is no store for values"))
+        Answer { status: 200, body: None } => {
+            Ok(Fetched::Bad("it is larger than max-value allows".to_owned()))
         }
+        Answer { status: 200, body: Some(body) } if body.is_empty() => Err(format!(
+            "{what} was answered with status 200 and nothing: that is no store for values"
+        )),
         Answer { status: 200, body: Some(body) } => Ok(Fetched::Value(body)),
         answer => Err(answer.refusal(what)),
     }
@@ -114,7 +125,10 @@ pub fn fetched(answer: Answer, what: &str) -> Result<Fetched, String> {
 impl Http {
     pub fn new(url: &Url, attributes: &Attributes, timeouts: Timeouts) -> Result<Http, String> {
         let mut headers = attributes.headers.clone();
-        let password = attributes.password.as_ref().map_or(Ok(url.password.clone()), |secret| secret.text())?;
+        let password = attributes
+            .password
+            .as_ref()
+            .map_or(Ok(url.password.clone()), |secret| secret.text())?;
         let user = attributes.user.clone().unwrap_or_else(|| url.user.clone());
         if let Some(token) = &attributes.bearer_token {
             headers.push(("Authorization".to_owned(), format!("Bearer {}", token.text()?)));
@@ -143,7 +157,9 @@ impl Http {
             Layout::Subdirs => format!("{base}{space}/{}/{}", &file[..2], &file[2..]),
             Layout::Flat => format!("{base}{space}/{file}"),
             Layout::Bazel => {
-                let half = |domain| Hasher::new(domain).bytes(namespace.as_bytes()).bytes(file.as_bytes()).finish();
+                let half = |domain| {
+                    Hasher::new(domain).bytes(namespace.as_bytes()).bytes(file.as_bytes()).finish()
+                };
                 format!("{base}/ac/{}{}", half("first half"), half("second half"))
             }
         }
@@ -200,7 +216,8 @@ fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for part in bytes.chunks(3) {
-        let bits = part.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - part.len()));
+        let bits = part.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - part.len()));
         for place in 0..4 {
             let letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
             text.push(if place <= part.len() { char::from(letter) } else { '=' });
@@ -220,15 +237,22 @@ mod tests {
         let location = Location::parse(text).unwrap();
         let Endpoint::Http(url) = location.endpoint else { panic!() };
         let second = Duration::from_secs(1);
-        Http::new(&url, &location.attributes, Timeouts { connect: second, operation: second }).unwrap()
+        Http::new(&url, &location.attributes, Timeouts { connect: second, operation: second })
+            .unwrap()
     }
 
     #[test]
     fn layouts() {
         let name = Name::outcome(Hash([0xab; 16]));
         let digits = "ab".repeat(15);
-        assert_eq!(http("http://h:8080/c/").address(name), format!("http://h:8080/c/ab/{digits}.o1"));
-        assert_eq!(http("http://h namespace=n layout=flat").address(name), format!("http://h/n/ab{digits}.o1"));
+        assert_eq!(
+            http("http://h:8080/c/").address(name),
+            format!("http://h:8080/c/ab/{digits}.o1")
+        );
+        assert_eq!(
+            http("http://h namespace=n layout=flat").address(name),
+            format!("http://h/n/ab{digits}.o1")
+        );
         let bazel = http("http://h/c layout=bazel").address(name);
         let path = bazel.strip_prefix("http://h/c/ac/").unwrap();
         assert!(path.len() == 64 && path.bytes().all(|byte| byte.is_ascii_hexdigit()), "{bazel}");
@@ -245,7 +269,8 @@ mod tests {
 
     #[test]
     fn an_empty_answer_is_an_error() {
-        let answer = |status, body: &[u8]| fetched(Answer { status, body: Some(body.to_vec()) }, "GET");
+        let answer =
+            |status, body: &[u8]| fetched(Answer { status, body: Some(body.to_vec()) }, "GET");
         assert!(
             answer(200, b"").is_err()
                 && answer(500, b"x").is_err()

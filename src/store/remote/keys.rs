@@ -6,18 +6,22 @@ use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 
 /// What stands before a public key in DER (RFC 8410).
-const PUBLIC_KEY_START: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+const PUBLIC_KEY_START: [u8; 12] =
+    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// A private key, as `openssl genpkey -algorithm ed25519` writes it.
 pub fn key_pair(path: &Path) -> Result<Ed25519KeyPair, String> {
     let wrong = |reason: String| format!("the key {} cannot be used: {reason}", path.display());
     let key = PrivateKeyDer::from_pem_file(path).map_err(|error| wrong(error.to_string()))?;
-    let PrivateKeyDer::Pkcs8(key) = key else { return Err(wrong("it is not in PKCS#8".to_owned())) };
+    let PrivateKeyDer::Pkcs8(key) = key else {
+        return Err(wrong("it is not in PKCS#8".to_owned()));
+    };
     Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.secret_pkcs8_der())
         .map_err(|_| wrong("it is no Ed25519 key".to_owned()))
 }
 
-/// A public key in base64: bare, or as `openssl pkey -pubout` writes it between the lines of dashes.
+/// A public key in base64: bare, or as `openssl pkey -pubout` writes it between the lines of
+/// dashes.
 pub fn public_key(text: &str) -> Result<[u8; 32], String> {
     let wrong = || format!("{text:?} is no public Ed25519 key in base64");
     let bytes = base64(text.trim()).ok_or_else(wrong)?;

@@ -1,7 +1,8 @@
 //! Where the results of a team are: a URL and attributes, in the syntax of ccache's remote storage.
 //!
-//! In: `redis://host:6379 namespace=main read-only` (words, or parts between `|`). Out: a [`Location`], or an error that says
-//! which word is wrong. Nothing is opened or looked up here, and no error repeats a secret.
+//! In: `redis://host:6379 namespace=main read-only` (words, or parts between `|`). Out: a
+//! [`Location`], or an error that says which word is wrong. Nothing is opened or looked up here,
+//! and no error repeats a secret.
 
 use super::url::{self, Url};
 use super::{ValueKind, keys};
@@ -152,17 +153,21 @@ pub fn is_none(text: &str) -> bool {
 impl Location {
     /// Reads a URL and its attributes.
     pub fn parse(text: &str) -> Result<Location, String> {
-        let mut words =
-            text.split(|letter: char| letter.is_whitespace() || letter == '|').filter(|word| !word.is_empty());
+        let mut words = text
+            .split(|letter: char| letter.is_whitespace() || letter == '|')
+            .filter(|word| !word.is_empty());
         let first = words.next().ok_or("there is no URL")?;
         let url = Url::parse(first)?;
         let mut attributes = Attributes::default();
         let mut shown = vec![url.shown()];
         for word in words {
             if word.contains("://") && !word.contains('=') {
-                return Err("there can be one URL only; attributes are of the form name=value".to_owned());
+                return Err(
+                    "there can be one URL only; attributes are of the form name=value".to_owned()
+                );
             }
-            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let (name, value) =
+                word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
             attributes.set(name, value)?;
             shown.push(if is_secret(name) { format!("{name}=***") } else { word.to_owned() });
         }
@@ -174,7 +179,8 @@ impl Location {
 
     /// Attributes that mean nothing for a sort of server are mistakes.
     fn check(&self) -> Result<(), String> {
-        let Attributes { layout, umask, endpoint, region, bearer_token, headers, ca_file, .. } = &self.attributes;
+        let Attributes { layout, umask, endpoint, region, bearer_token, headers, ca_file, .. } =
+            &self.attributes;
         let Attributes { expire, expire_objects, objects, .. } = &self.attributes;
         let is_http = matches!(self.endpoint, Endpoint::Http(_));
         let is_s3 = matches!(self.endpoint, Endpoint::S3 { .. });
@@ -194,7 +200,9 @@ impl Location {
             ("objects", objects.is_some() && matches!(self.endpoint, Endpoint::Archive(_))),
         ];
         match wrong.iter().find(|(_, is_wrong)| *is_wrong) {
-            Some((name, _)) => Err(format!("the attribute {name} means nothing for this sort of URL")),
+            Some((name, _)) => {
+                Err(format!("the attribute {name} means nothing for this sort of URL"))
+            }
             None => Ok(()),
         }
     }
@@ -211,12 +219,19 @@ fn endpoint(url: Url) -> Result<Endpoint, String> {
         "file" => Ok(Endpoint::Folder(path())),
         "archive" => Ok(Endpoint::Archive(path())),
         "redis" | "rediss" => Ok(Endpoint::Redis(url)),
-        "redis+unix" if !url.path.starts_with('/') => Err("redis+unix: needs the absolute path of a socket".to_owned()),
+        "redis+unix" if !url.path.starts_with('/') => {
+            Err("redis+unix: needs the absolute path of a socket".to_owned())
+        }
         "redis+unix" => Ok(Endpoint::RedisSocket { path: path(), url }),
         "http" | "https" => Ok(Endpoint::Http(url)),
         "s3" if url.host.is_empty() => Err("s3:// needs a bucket".to_owned()),
-        "s3" => Ok(Endpoint::S3 { bucket: url.host.clone(), prefix: url.path.trim_matches('/').to_owned() }),
-        other => Err(format!("{other:?} is none of file, redis, rediss, redis+unix, http, https, s3 and archive")),
+        "s3" => Ok(Endpoint::S3 {
+            bucket: url.host.clone(),
+            prefix: url.path.trim_matches('/').to_owned(),
+        }),
+        other => Err(format!(
+            "{other:?} is none of file, redis, rediss, redis+unix, http, https, s3 and archive"
+        )),
     }
 }
 
@@ -224,11 +239,15 @@ impl Attributes {
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         let text = || {
             let value = value.filter(|value| !value.is_empty());
-            value.map(url::decoded).ok_or_else(|| format!("the attribute {name} needs a value: {name}=…"))
+            value
+                .map(url::decoded)
+                .ok_or_else(|| format!("the attribute {name} needs a value: {name}=…"))
         };
         let path = || text().map(PathBuf::from);
         match name {
-            "read-only" => self.read_only = Some(value.map_or(Ok(true), |value| truth(name, value))?),
+            "read-only" => {
+                self.read_only = Some(value.map_or(Ok(true), |value| truth(name, value))?)
+            }
             "namespace" => self.namespace = namespace(text()?)?,
             "layout" => self.layout = layout(&text()?)?,
             "connect-timeout" => self.connect_timeout = duration(name, &text()?, "ms")?,
@@ -253,7 +272,9 @@ impl Attributes {
             "objects" => self.objects = objects(name, value)?,
             "expire-objects" => self.expire_objects = Some(duration(name, &text()?, "s")?),
             // Of ccache's, and always so here.
-            "keep-alive" | "update-mtime" => _ = value.map(|value| truth(name, value)).transpose()?,
+            "keep-alive" | "update-mtime" => {
+                _ = value.map(|value| truth(name, value)).transpose()?
+            }
             _ => return Err(format!("there is no attribute {name:?}")),
         }
         Ok(())
@@ -289,7 +310,9 @@ fn truth(name: &str, value: &str) -> Result<bool, String> {
 fn namespace(name: String) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.len() > LONGEST_NAMESPACE || name.starts_with('.') || !name.bytes().all(is_plain) {
-        return Err(format!("a namespace has up to {LONGEST_NAMESPACE} letters, digits, dots, underscores or hyphens"));
+        return Err(format!(
+            "a namespace has up to {LONGEST_NAMESPACE} letters, digits, dots, underscores or hyphens"
+        ));
     }
     Ok(name)
 }
@@ -315,8 +338,14 @@ fn duration(name: &str, text: &str, plain: &str) -> Result<Duration, String> {
         "d" => 24 * 3600 * 1000,
         _ => 0,
     };
-    let length = number.parse::<u32>().ok().map(|number| u64::from(number) * factor).filter(|length| *length > 0);
-    length.map(Duration::from_millis).ok_or_else(|| format!("{name} is a time such as 500ms, 30s, 12h or 30d"))
+    let length = number
+        .parse::<u32>()
+        .ok()
+        .map(|number| u64::from(number) * factor)
+        .filter(|length| *length > 0);
+    length
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("{name} is a time such as 500ms, 30s, 12h or 30d"))
 }
 
 fn size(name: &str, text: &str) -> Result<usize, String> {
@@ -328,7 +357,8 @@ fn size(name: &str, text: &str) -> Result<usize, String> {
         "m" => Some(20),
         _ => None,
     };
-    let bytes = number.parse::<u32>().ok().zip(shift).map(|(number, shift)| (number as usize) << shift);
+    let bytes =
+        number.parse::<u32>().ok().zip(shift).map(|(number, shift)| (number as usize) << shift);
     let bytes = bytes.filter(|bytes| (1..=super::super::LARGEST).contains(bytes));
     bytes.ok_or_else(|| format!("{name} is a size up to 64M, such as 500K or 8M"))
 }
@@ -342,7 +372,8 @@ fn umask(text: &str) -> Result<u32, String> {
 
 /// `name=value` or `name: value`.
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(['=', ':']).ok_or("a header is of the form header=name=value")?;
+    let (name, value) =
+        text.split_once(['=', ':']).ok_or("a header is of the form header=name=value")?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if name.is_empty() || !name.bytes().all(is_name) || value.chars().any(char::is_control) {
         return Err("a header is of the form header=name=value".to_owned());
@@ -355,12 +386,12 @@ impl Secret {
     pub fn text(&self) -> Result<String, String> {
         match self {
             Secret::Text(text) => Ok(text.clone()),
-            Secret::Variable(name) => {
-                std::env::var(name).map_err(|_| format!("the variable {name}, which is to hold a secret, is not set"))
-            }
+            Secret::Variable(name) => std::env::var(name)
+                .map_err(|_| format!("the variable {name}, which is to hold a secret, is not set")),
             Secret::File(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| format!("the file {} with a secret cannot be read: {error}", path.display()))?;
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    format!("the file {} with a secret cannot be read: {error}", path.display())
+                })?;
                 Ok(text.lines().next().unwrap_or_default().to_owned())
             }
         }
@@ -384,9 +415,15 @@ mod tests {
 
     #[test]
     fn every_scheme_and_both_ways_to_separate() {
-        assert!(matches!(parsed("file:/srv/t").endpoint, Endpoint::Folder(path) if path == *"/srv/t"));
-        assert!(matches!(parsed("file:///srv/t").endpoint, Endpoint::Folder(path) if path == *"/srv/t"));
-        assert!(matches!(parsed("redis://h").endpoint, Endpoint::Redis(url) if url.host == "h" && url.port == 6379));
+        assert!(
+            matches!(parsed("file:/srv/t").endpoint, Endpoint::Folder(path) if path == *"/srv/t")
+        );
+        assert!(
+            matches!(parsed("file:///srv/t").endpoint, Endpoint::Folder(path) if path == *"/srv/t")
+        );
+        assert!(
+            matches!(parsed("redis://h").endpoint, Endpoint::Redis(url) if url.host == "h" && url.port == 6379)
+        );
         assert!(
             matches!(parsed("redis+unix:/run/r.sock").endpoint, Endpoint::RedisSocket { path, .. } if path == *"/run/r.sock")
         );
@@ -396,7 +433,11 @@ mod tests {
         );
         let one = parsed("http://h/c|read-only|layout=bazel|operation-timeout=20");
         assert_eq!(one.attributes.operation_timeout, Duration::from_millis(20));
-        assert!(one.attributes == parsed("http://h/c read-only=true layout=bazel operation-timeout=20ms").attributes);
+        assert!(
+            one.attributes
+                == parsed("http://h/c read-only=true layout=bazel operation-timeout=20ms")
+                    .attributes
+        );
     }
 
     #[test]
@@ -404,9 +445,12 @@ mod tests {
         let text = "http://me:hush@h/c bearer-token=hush header=X-Key=hush";
         assert_eq!(parsed(text).shown, "http://***@h/c bearer-token=*** header=***");
         assert_eq!(format!("{:?}", parsed("redis://:hush@h/2")), "redis://***@h/2");
-        for wrong in
-            ["ftp://a:hush@h", "http://h header=hush", "redis://:hush@h:port", "redis://h password=hush nonsense"]
-        {
+        for wrong in [
+            "ftp://a:hush@h",
+            "http://h header=hush",
+            "redis://:hush@h:port",
+            "redis://h password=hush nonsense",
+        ] {
             assert!(!Location::parse(wrong).unwrap_err().contains("hush"), "{wrong}");
         }
     }
@@ -449,13 +493,22 @@ mod tests {
     #[test]
     fn objects_are_shared_only_where_that_is_said() {
         let objects = |text: &str| parsed(&format!("redis://h{text}")).attributes.objects;
-        assert_eq!((objects(""), objects(" objects=no"), objects(" objects=0")), (None, None, None));
-        assert_eq!((objects(" objects"), objects(" objects=1")), (Some(LARGEST_OBJECT), Some(LARGEST_OBJECT)));
+        assert_eq!(
+            (objects(""), objects(" objects=no"), objects(" objects=0")),
+            (None, None, None)
+        );
+        assert_eq!(
+            (objects(" objects"), objects(" objects=1")),
+            (Some(LARGEST_OBJECT), Some(LARGEST_OBJECT))
+        );
         assert_eq!(objects(" objects=300K"), Some(300 << 10));
         let attributes = parsed("redis://h expire=9d").attributes;
         assert_eq!(attributes.lifetime(ValueKind::Object), attributes.expire);
         let attributes = parsed("redis://h expire=9d expire-objects=2d").attributes;
-        assert_eq!(attributes.lifetime(ValueKind::Object), Some(Duration::from_secs(2 * 24 * 3600)));
+        assert_eq!(
+            attributes.lifetime(ValueKind::Object),
+            Some(Duration::from_secs(2 * 24 * 3600))
+        );
         assert_eq!(attributes.lifetime(ValueKind::Outcome), attributes.expire);
         let key = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=";
         assert_eq!(parsed(&format!("redis://h trusted-key={key}")).attributes.trusted_keys, [key]);
@@ -468,7 +521,8 @@ mod tests {
         std::fs::write(&file, "hush\nmore\n").unwrap();
         assert_eq!(Secret::File(file).text().unwrap(), "hush");
         assert!(
-            Secret::File("/nowhere".into()).text().is_err() && Secret::Variable("NOT_SET_X".into()).text().is_err()
+            Secret::File("/nowhere".into()).text().is_err()
+                && Secret::Variable("NOT_SET_X".into()).text().is_err()
         );
     }
 

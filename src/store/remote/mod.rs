@@ -1,10 +1,12 @@
-//! The store of a team: results shared between machines, on engines that teams already run. It holds three sorts of values: the
-//! dependency sets of a test, as one list; outcomes; and, where that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and signed if there is a
-//! key for that.
+//! The store of a team: results shared between machines, on engines that teams already run. It
+//! holds three sorts of values: the dependency sets of a test, as one list; outcomes; and, where
+//! that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and
+//! signed if there is a key for that.
 //!
-//! In: names and values. Out: the same, checked, or a reason. Whatever the server does, whoever asks waits no longer than the
-//! operation's time, and once it has failed, nobody asks for a while (`breaker`). What is to be written waits in a folder
-//! (`spool`) until somebody has the time (`upload`).
+//! In: names and values. Out: the same, checked, or a reason. Whatever the server does, whoever
+//! asks waits no longer than the operation's time, and once it has failed, nobody asks for a while
+//! (`breaker`). What is to be written waits in a folder (`spool`) until somebody has the time
+//! (`upload`).
 
 pub mod archive;
 pub mod breaker;
@@ -93,8 +95,8 @@ impl Name {
         Name { kind: ValueKind::Object, hash: key }
     }
 
-    /// The name as the last part of a path: 32 digits, a dot, the kind and the version of all keys: Tastings with other ones
-    /// live side by side in one store.
+    /// The name as the last part of a path: 32 digits, a dot, the kind and the version of all keys:
+    /// Tastings with other ones live side by side in one store.
     fn file(self) -> String {
         format!("{}.{}{SCHEMA}", self.hash, self.kind.letter())
     }
@@ -102,7 +104,9 @@ impl Name {
     /// The other way round; `None` for what is no name of ours.
     fn of_file(text: &str) -> Option<Name> {
         let (digits, ending) = text.split_once('.')?;
-        let kind = ValueKind::ALL.into_iter().find(|kind| ending == format!("{}{SCHEMA}", kind.letter()))?;
+        let kind = ValueKind::ALL
+            .into_iter()
+            .find(|kind| ending == format!("{}{SCHEMA}", kind.letter()))?;
         Some(Name { kind, hash: Hash::from_text(digits)? })
     }
 }
@@ -123,10 +127,11 @@ pub struct Listed {
     pub bytes: u64,
 }
 
-/// A server, or what stands for one. Errors are texts without secrets, and mean that it is of no use just now.
+/// A server, or what stands for one. Errors are texts without secrets, and mean that it is of no
+/// use just now.
 pub(super) trait Backend: Send {
-    /// The values of these names, in their order. With `first_hit_only`, those after the first that is there may be left out
-    /// (as missing) where asking for each costs a turn.
+    /// The values of these names, in their order. With `first_hit_only`, those after the first that
+    /// is there may be left out (as missing) where asking for each costs a turn.
     fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String>;
 
     /// Writes values: all, or only those that are not there yet.
@@ -183,14 +188,21 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// A remote store, with a folder of this machine's store for what is to be remembered about it. Nothing is touched yet.
+    /// A remote store, with a folder of this machine's store for what is to be remembered about it.
+    /// Nothing is touched yet.
     pub fn new(location: Location, usage: Usage, store: &Path, store_is_read_only: bool) -> Remote {
         let folder = store.join("remote").join(identity(&location).to_string());
-        let breakers = if store_is_read_only { temporary_folder(&location) } else { folder.clone() };
+        let breakers =
+            if store_is_read_only { temporary_folder(&location) } else { folder.clone() };
         Remote::with_folders(location, usage, &folder, &breakers)
     }
 
-    fn with_folders(mut location: Location, usage: Usage, folder: &Path, breakers: &Path) -> Remote {
+    fn with_folders(
+        mut location: Location,
+        usage: Usage,
+        folder: &Path,
+        breakers: &Path,
+    ) -> Remote {
         location.attributes.read_only = Some(usage.read_only.is_some());
         let [reading, writing] = breakers_in(breakers, &location);
         let keys = Keys::new(&location.attributes, &usage.trusted_keys);
@@ -220,7 +232,11 @@ impl Remote {
     }
 
     /// Asks for values; only as long as this may take.
-    pub(super) fn get(&self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, Trouble> {
+    pub(super) fn get(
+        &self,
+        names: &[Name],
+        first_hit_only: bool,
+    ) -> Result<Vec<Fetched>, Trouble> {
         let names = names.to_vec();
         self.with(move |server| server.get(&names, first_hit_only))
     }
@@ -260,17 +276,23 @@ impl Remote {
         let done = within(time.saturating_sub(*spent), work);
         *spent += start.elapsed();
         done.map_err(|problem| {
-            problem.unwrap_or_else(|| format!("no answer within {} ms (operation-timeout)", time.as_millis()))
+            problem.unwrap_or_else(|| {
+                format!("no answer within {} ms (operation-timeout)", time.as_millis())
+            })
         })
     }
 
     fn trouble(&self, reason: String) -> Trouble {
-        Trouble { shown: self.location.url().to_owned(), reason: self.location.without_secrets(reason) }
+        Trouble {
+            shown: self.location.url().to_owned(),
+            reason: self.location.without_secrets(reason),
+        }
     }
 }
 
-/// Does something in a thread of its own, and waits no longer than this. Names that resolve slowly, handshakes that hang, answers
-/// that come a byte at a time: all of it ends here, with no problem to name. The thread ends with the process.
+/// Does something in a thread of its own, and waits no longer than this. Names that resolve slowly,
+/// handshakes that hang, answers that come a byte at a time: all of it ends here, with no problem
+/// to name. The thread ends with the process.
 fn within<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -284,7 +306,9 @@ fn within<T: Send + 'static>(
     match receiver.recv_timeout(time) {
         Ok(done) => done.map_err(Some),
         Err(RecvTimeoutError::Timeout) => Err(None),
-        Err(RecvTimeoutError::Disconnected) => Err(Some("Tasting failed while asking; please report it".to_owned())),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(Some("Tasting failed while asking; please report it".to_owned()))
+        }
     }
 }
 
@@ -296,15 +320,25 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
     let location = location.clone();
     Ok(match location.endpoint.clone() {
         Endpoint::Folder(path) => Box::new(folder::Folder::new(path, &location.attributes)),
-        Endpoint::Redis(url) => {
-            Box::new(cluster::Cluster::new(redis::Server::at(&url), &url, &location.attributes, timeouts)?)
-        }
-        Endpoint::RedisSocket { path, url } => {
-            Box::new(cluster::Cluster::new(redis::Server::Socket(path), &url, &location.attributes, timeouts)?)
-        }
+        Endpoint::Redis(url) => Box::new(cluster::Cluster::new(
+            redis::Server::at(&url),
+            &url,
+            &location.attributes,
+            timeouts,
+        )?),
+        Endpoint::RedisSocket { path, url } => Box::new(cluster::Cluster::new(
+            redis::Server::Socket(path),
+            &url,
+            &location.attributes,
+            timeouts,
+        )?),
         Endpoint::Http(url) => Box::new(http::Http::new(&url, &location.attributes, timeouts)?),
-        Endpoint::S3 { bucket, prefix } => Box::new(s3::S3::new(&bucket, &prefix, &location.attributes, timeouts)?),
-        Endpoint::Archive(path) => Box::new(archive::Archive::open(path, &location.attributes.namespace)?),
+        Endpoint::S3 { bucket, prefix } => {
+            Box::new(s3::S3::new(&bucket, &prefix, &location.attributes, timeouts)?)
+        }
+        Endpoint::Archive(path) => {
+            Box::new(archive::Archive::open(path, &location.attributes.namespace)?)
+        }
     })
 }
 
@@ -317,7 +351,8 @@ struct Timeouts {
 
 /// What keeps everybody from reading, and from writing.
 fn breakers_in(folder: &Path, location: &Location) -> [Breaker; 2] {
-    ["reading-failed", "writing-failed"].map(|name| Breaker::new(folder.join(name), location.attributes.retry))
+    ["reading-failed", "writing-failed"]
+        .map(|name| Breaker::new(folder.join(name), location.attributes.retry))
 }
 
 /// What tells two remote stores apart.
@@ -355,13 +390,22 @@ impl Location {
     fn without_secrets(&self, text: String) -> String {
         let attributes = &self.attributes;
         let secrets = [&attributes.password, &attributes.bearer_token].into_iter().flatten();
-        let mut secrets: Vec<String> = secrets.filter_map(|secret: &Secret| secret.text().ok()).collect();
+        let mut secrets: Vec<String> =
+            secrets.filter_map(|secret: &Secret| secret.text().ok()).collect();
         secrets.extend(attributes.headers.iter().map(|(_, value)| value.clone()));
-        if let Endpoint::Redis(url) | Endpoint::Http(url) | Endpoint::RedisSocket { url, .. } = &self.endpoint {
+        if let Endpoint::Redis(url) | Endpoint::Http(url) | Endpoint::RedisSocket { url, .. } =
+            &self.endpoint
+        {
             secrets.extend([url.password.clone(), url::encoded(&url.password, "")]);
         }
+        secrets.extend(
+            ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
+                .iter()
+                .filter_map(|name| std::env::var(name).ok()),
+        );
         secrets
-            .extend(["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"].iter().filter_map(|name| std::env::var(name).ok()));
-        secrets.iter().filter(|secret| secret.len() > 2).fold(text, |text, secret| text.replace(secret.as_str(), "***"))
+            .iter()
+            .filter(|secret| secret.len() > 2)
+            .fold(text, |text, secret| text.replace(secret.as_str(), "***"))
     }
 }

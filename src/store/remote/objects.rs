@@ -1,6 +1,7 @@
-//! Compiled objects in a remote store. A compiler's shim cannot ask a server itself: it runs thousands of times, and must stay small. It
-//! looks at the breaker, has `tasting` fetch what it misses, and leaves what is new in a spool. All that takes no more than the
-//! text of TASTING_REMOTE, so the folder for it is found by that alone.
+//! Compiled objects in a remote store. A compiler's shim cannot ask a server itself: it runs
+//! thousands of times, and must stay small. It looks at the breaker, has `tasting` fetch what it
+//! misses, and leaves what is new in a spool. All that takes no more than the text of
+//! TASTING_REMOTE, so the folder for it is found by that alone.
 
 use super::location::Location;
 use super::spool::Spool;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// What a value has around its object.
 const AROUND: usize = 8 << 10;
 
-/// Where the objects of this machine come from: the bytes for others; `None` if there is none; or the reason why others do not get it.
+/// Where the objects of this machine come from: the bytes for others; `None` if there is none; or
+/// the reason why others do not get it.
 pub type Source = Box<dyn Fn(Hash) -> Result<Option<Vec<u8>>, String> + Send + Sync>;
 
 /// What is remembered about a remote store in the cache of objects.
@@ -44,8 +46,15 @@ pub enum Asked {
 }
 
 impl Remote {
-    /// The remote store for objects up to `largest` bytes. `given` is the location as the user has it, by which shims find the folder.
-    pub fn for_objects(mut location: Location, usage: Usage, given: &Location, cache: &Path, largest: usize) -> Remote {
+    /// The remote store for objects up to `largest` bytes. `given` is the location as the user has
+    /// it, by which shims find the folder.
+    pub fn for_objects(
+        mut location: Location,
+        usage: Usage,
+        given: &Location,
+        cache: &Path,
+        largest: usize,
+    ) -> Remote {
         location.attributes.largest = largest + AROUND;
         let folder = folder(cache, given);
         Remote::with_folders(location, usage, &folder, &folder)
@@ -59,17 +68,24 @@ impl Remote {
     /// Asks for an object. Whoever has started this process has looked at the breaker.
     pub fn ask_for_object(&self, key: Hash) -> Result<Asked, Trouble> {
         let name = Name::object(key);
-        let mut values = self.get(&[name], true).inspect_err(|trouble| self.reading.failed(&trouble.reason))?;
+        let mut values =
+            self.get(&[name], true).inspect_err(|trouble| self.reading.failed(&trouble.reason))?;
         self.reading.succeeded();
         Ok(match values.pop() {
             None | Some(Fetched::Missing) => Asked::Missing,
             Some(Fetched::Bad(reason)) => Asked::Bad(reason),
-            Some(Fetched::Value(bytes)) => self.keys.read_object(name, &bytes).map_or_else(Asked::Bad, Asked::Found),
+            Some(Fetched::Value(bytes)) => {
+                self.keys.read_object(name, &bytes).map_or_else(Asked::Bad, Asked::Found)
+            }
         })
     }
 
     /// Writes objects, one at a time: they are large, and nobody waits for it.
-    pub(super) fn send_objects(&self, objects: &[(Hash, bool)], moved: &mut Moved) -> Result<(), Trouble> {
+    pub(super) fn send_objects(
+        &self,
+        objects: &[(Hash, bool)],
+        moved: &mut Moved,
+    ) -> Result<(), Trouble> {
         let Some(source) = &self.objects else { return Ok(()) };
         for &(key, replace) in objects {
             let name = Name::object(key);

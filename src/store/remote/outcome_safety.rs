@@ -1,5 +1,6 @@
-//! What an outcome of somebody else's may do here: leave files in the project, the build folder and folders for temporary files,
-//! and nothing else. An outcome is replayed with the rights of whoever runs the test.
+//! What an outcome of somebody else's may do here: leave files in the project, the build folder and
+//! folders for temporary files, and nothing else. An outcome is replayed with the rights of whoever
+//! runs the test.
 
 use crate::model::{Base, Left, LeftFile, Outcome, Place};
 use std::collections::BTreeSet;
@@ -23,7 +24,9 @@ pub fn of(outcome: &Outcome) -> Option<String> {
                 return Some(format!("it leaves {shown:?} behind, with special rights"));
             }
             Left::Link { target } if leads_out(&file.place, target) => {
-                return Some(format!("it leaves the link {shown:?} behind, which leads out of its folder"));
+                return Some(format!(
+                    "it leaves the link {shown:?} behind, which leads out of its folder"
+                ));
             }
             Left::Link { .. } => _ = links.insert((file.place.base, file.place.path.clone())),
             _ => {}
@@ -39,10 +42,13 @@ fn of_place(place: &Place) -> Option<&'static str> {
             Some(path) => path,
             None => return Some("which is none of the project's files"),
         },
-        Base::Home | Base::Runtime | Base::Job => return Some("which is none of the project's files"),
+        Base::Home | Base::Runtime | Base::Job => {
+            return Some("which is none of the project's files");
+        }
     };
     let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
-    let is_plain = |part: &&[u8]| !part.is_empty() && ![&b"."[..], b".."].contains(part) && !part.contains(&0);
+    let is_plain =
+        |part: &&[u8]| !part.is_empty() && ![&b"."[..], b".."].contains(part) && !part.contains(&0);
     if !parts.iter().all(is_plain) {
         return Some("which is no plain path");
     }
@@ -50,15 +56,18 @@ fn of_place(place: &Place) -> Option<&'static str> {
     parts.iter().any(is_of_git).then_some("which belongs to git")
 }
 
-/// Whether a link leads, or may lead, out of the project or the folder for temporary files that it lies in. Somebody who
-/// writes through it later would write elsewhere. Behind a name, `..` means the folder that contains whatever that name
-/// is a link to.
+/// Whether a link leads, or may lead, out of the project or the folder for temporary files that it
+/// lies in. Somebody who writes through it later would write elsewhere. Behind a name, `..` means
+/// the folder that contains whatever that name is a link to.
 fn leads_out(place: &Place, target: &[u8]) -> bool {
     let start = if place.base == Base::None { b"/tmp/".len() } else { 0 };
-    let depth = place.path[start.min(place.path.len())..].iter().filter(|byte| **byte == b'/').count();
-    let parts = || target.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
+    let depth =
+        place.path[start.min(place.path.len())..].iter().filter(|byte| **byte == b'/').count();
+    let parts =
+        || target.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".");
     let ups = parts().take_while(|part| *part == b"..").count();
-    let is_plain = parts().skip(ups).all(|part| part != b".." && !part.eq_ignore_ascii_case(b".git"));
+    let is_plain =
+        parts().skip(ups).all(|part| part != b".." && !part.eq_ignore_ascii_case(b".git"));
     target.is_empty() || target.starts_with(b"/") || target.contains(&0) || ups > depth || !is_plain
 }
 
@@ -70,7 +79,10 @@ fn is_below(place: &Place, links: &BTreeSet<(Base, Vec<u8>)>) -> bool {
 /// A file may stand before the link that it goes through.
 fn links_last(files: &[LeftFile], links: &BTreeSet<(Base, Vec<u8>)>) -> Option<String> {
     let through = files.iter().find(|file| is_below(&file.place, links))?;
-    Some(format!("it leaves {:?} behind, by way of a link of its own", String::from_utf8_lossy(&through.place.path)))
+    Some(format!(
+        "it leaves {:?} behind, by way of a link of its own",
+        String::from_utf8_lossy(&through.place.path)
+    ))
 }
 
 #[cfg(test)]
@@ -104,7 +116,11 @@ mod tests {
 
     #[test]
     fn files_of_the_project_are_fine() {
-        let files = vec![file(Base::Root, "out/report.xml"), file(Base::Build, "log"), file(Base::None, "/tmp/x")];
+        let files = vec![
+            file(Base::Root, "out/report.xml"),
+            file(Base::Build, "log"),
+            file(Base::None, "/tmp/x"),
+        ];
         assert_eq!(of(&outcome(files)), None);
     }
 
@@ -142,7 +158,9 @@ mod tests {
 
     #[test]
     fn links_have_to_stay_inside() {
-        for (path, target) in [("a", "b"), ("a", "./b/c"), ("x/a", "../b"), ("x/y/a", "../../b"), ("x/a", "..")] {
+        for (path, target) in
+            [("a", "b"), ("a", "./b/c"), ("x/a", "../b"), ("x/y/a", "../../b"), ("x/a", "..")]
+        {
             assert_eq!(of(&outcome(vec![link(path, target)])), None, "{path} {target}");
         }
         for (path, target) in [
@@ -157,7 +175,10 @@ mod tests {
         ] {
             assert!(of(&outcome(vec![link(path, target)])).is_some(), "{path} {target}");
         }
-        let temporary = |path: &str, target: &str| LeftFile { place: Place::absolute(path), ..link("", target) };
+        let temporary = |path: &str, target: &str| LeftFile {
+            place: Place::absolute(path),
+            ..link("", target)
+        };
         assert_eq!(of(&outcome(vec![temporary("/tmp/x/a", "../b")])), None);
         assert!(of(&outcome(vec![temporary("/tmp/x/a", "../../etc")])).is_some());
     }

@@ -1,5 +1,5 @@
-//! One connection to one Redis server: TCP, TLS or a socket of this machine; commands go out together, and the replies come back in
-//! their order.
+//! One connection to one Redis server: TCP, TLS or a socket of this machine; commands go out
+//! together, and the replies come back in their order.
 
 use super::resp::{self, Reply};
 use super::url::Url;
@@ -64,14 +64,19 @@ impl Connection {
                 let stream = reach(host, *port, Instant::now() + connect)?;
                 limited(&stream).map_err(|error| error.to_string())?;
                 match is_secure {
-                    true => Stream::Secure(Box::new(tls::wrap(stream, host, connect_options.ca_file.as_deref())?)),
+                    true => Stream::Secure(Box::new(tls::wrap(
+                        stream,
+                        host,
+                        connect_options.ca_file.as_deref(),
+                    )?)),
                     false => Stream::Plain(stream),
                 }
             }
             Server::Socket(path) => {
                 let stream = UnixStream::connect(path).map_err(|error| told(&error))?;
-                let limits =
-                    stream.set_read_timeout(Some(operation)).and_then(|()| stream.set_write_timeout(Some(operation)));
+                let limits = stream
+                    .set_read_timeout(Some(operation))
+                    .and_then(|()| stream.set_write_timeout(Some(operation)));
                 limits.map_err(|error| error.to_string())?;
                 Stream::Socket(stream)
             }
@@ -83,7 +88,8 @@ impl Connection {
         })
     }
 
-    /// Sends commands and reads a reply for each. The first time, logging in goes ahead of them in the same turn.
+    /// Sends commands and reads a reply for each. The first time, logging in goes ahead of them in
+    /// the same turn.
     pub fn run(&mut self, commands: &[Command]) -> Result<Vec<Reply>, String> {
         let login = if self.is_logged_in { Vec::new() } else { self.login() };
         let mut out = Vec::new();
@@ -102,16 +108,20 @@ impl Connection {
     }
 
     fn reply(&mut self) -> Result<Reply, String> {
-        let reply = resp::reply(&mut self.stream, self.connect_options.largest).map_err(|error| told(&error))?;
+        let reply = resp::reply(&mut self.stream, self.connect_options.largest)
+            .map_err(|error| told(&error))?;
         match reply {
-            Reply::Error(error) if error.starts_with("NOAUTH") => Err(format!("a password is needed: {error}")),
+            Reply::Error(error) if error.starts_with("NOAUTH") => {
+                Err(format!("a password is needed: {error}"))
+            }
             reply => Ok(reply),
         }
     }
 
     fn login(&self) -> Vec<Command> {
         let ConnectOptions { user, password, database, .. } = &self.connect_options;
-        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Command>();
+        let words =
+            |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect::<Command>();
         let mut commands = Vec::new();
         match (user.as_str(), password.as_str()) {
             ("", "") => {}
@@ -127,7 +137,9 @@ impl Connection {
 
 /// Connects to one of the addresses of a host.
 fn reach(host: &str, port: u16, until: Instant) -> Result<TcpStream, String> {
-    let addresses = (host, port).to_socket_addrs().map_err(|error| format!("the host is not known: {error}"))?;
+    let addresses = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| format!("the host is not known: {error}"))?;
     let mut problem = "the host has no address".to_owned();
     for address in addresses {
         let Some(left) = left(until) else { break };

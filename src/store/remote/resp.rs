@@ -1,5 +1,5 @@
-//! The protocol of Redis (RESP 2): commands out, replies in, each bounded. A reply that is longer than anything of ours is read past,
-//! not taken in.
+//! The protocol of Redis (RESP 2): commands out, replies in, each bounded. A reply that is longer
+//! than anything of ours is read past, not taken in.
 
 use std::io::{self, BufRead, Read};
 
@@ -52,9 +52,10 @@ fn nested(from: &mut impl BufRead, largest: usize, depth: usize) -> io::Result<R
         "*" => match length(rest)? {
             None => Ok(Reply::Nothing),
             Some(length) if length > MOST_MEMBERS as u64 || depth >= DEEPEST => Err(garbage()),
-            Some(length) => {
-                (0..length).map(|_| nested(from, largest, depth + 1)).collect::<io::Result<_>>().map(Reply::List)
-            }
+            Some(length) => (0..length)
+                .map(|_| nested(from, largest, depth + 1))
+                .collect::<io::Result<_>>()
+                .map(Reply::List),
         },
         _ => Err(garbage()),
     }

@@ -1,7 +1,8 @@
 //! A remote store in a bucket of S3, or of what speaks like it (MinIO, Ceph, R2).
 //!
-//! Credentials: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, or the attributes `user` and `password…`, or the
-//! file `~/.aws/credentials` with `AWS_PROFILE`. Without any, nothing is signed: a public bucket can be read.
+//! Credentials: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, or the
+//! attributes `user` and `password…`, or the file `~/.aws/credentials` with `AWS_PROFILE`. Without
+//! any, nothing is signed: a public bucket can be read.
 
 use super::http::{self, Answer};
 use super::location::{Attributes, Layout};
@@ -20,7 +21,8 @@ pub struct S3 {
     agent: Agent,
     scheme: String,
     host: String,
-    /// What stands before the name in the path: the bucket, unless the host names it, and the prefix.
+    /// What stands before the name in the path: the bucket, unless the host names it, and the
+    /// prefix.
     start: String,
     /// The beginning of all names in the bucket.
     prefix: String,
@@ -31,17 +33,26 @@ pub struct S3 {
 }
 
 impl S3 {
-    pub fn new(bucket: &str, prefix: &str, attributes: &Attributes, timeouts: Timeouts) -> Result<S3, String> {
+    pub fn new(
+        bucket: &str,
+        prefix: &str,
+        attributes: &Attributes,
+        timeouts: Timeouts,
+    ) -> Result<S3, String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let region =
-            attributes.region.clone().or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
+        let region = attributes
+            .region
+            .clone()
+            .or_else(|| variable("AWS_REGION"))
+            .or_else(|| variable("AWS_DEFAULT_REGION"));
         let region = region.unwrap_or_else(|| "us-east-1".to_owned());
         let endpoint = attributes
             .endpoint
             .clone()
             .or_else(|| variable("AWS_ENDPOINT_URL_S3"))
             .or_else(|| variable("AWS_ENDPOINT_URL"));
-        // With an endpoint of one's own the bucket is part of the path: its name need not be one of a host.
+        // With an endpoint of one's own the bucket is part of the path: its name need not be one of
+        // a host.
         let (text, in_path) = match endpoint {
             Some(endpoint) => (endpoint, true),
             None => (format!("https://{bucket}.s3.{region}.amazonaws.com"), false),
@@ -54,7 +65,11 @@ impl S3 {
         let parts = [prefix, namespace].into_iter().filter(|part| !part.is_empty());
         let prefix: String = parts.map(|part| format!("{part}/")).collect();
         let base = url::encoded(url.path.trim_end_matches('/'), "/");
-        let start = if in_path { format!("{base}/{}/", url::encoded(bucket, "")) } else { format!("{base}/") };
+        let start = if in_path {
+            format!("{base}/{}/", url::encoded(bucket, ""))
+        } else {
+            format!("{base}/")
+        };
         Ok(S3 {
             agent: http::agent(timeouts, attributes.ca_file.as_deref(), url.is_secure())?,
             scheme: url.scheme.clone(),
@@ -81,7 +96,9 @@ impl S3 {
         let rest = object.strip_prefix(&self.prefix)?;
         match self.layout {
             Layout::Flat => Name::of_file(rest),
-            _ => rest.split_once('/').and_then(|(start, rest)| Name::of_file(&format!("{start}{rest}"))),
+            _ => rest
+                .split_once('/')
+                .and_then(|(start, rest)| Name::of_file(&format!("{start}{rest}"))),
         }
     }
 
@@ -94,21 +111,34 @@ impl S3 {
         largest: usize,
     ) -> Result<Answer, String> {
         let path = format!("{}{}", self.start, url::encoded(object, "/"));
-        let query: Vec<(String, String)> =
-            query.iter().map(|(name, value)| (url::encoded(name, ""), url::encoded(value, ""))).collect();
-        let joined = query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+        let query: Vec<(String, String)> = query
+            .iter()
+            .map(|(name, value)| (url::encoded(name, ""), url::encoded(value, "")))
+            .collect();
+        let joined = query
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join("&");
         let mark = if joined.is_empty() { "" } else { "?" };
-        let mut request =
-            Request::builder().method(method).uri(format!("{}://{}{path}{mark}{joined}", self.scheme, self.host));
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}://{}{path}{mark}{joined}", self.scheme, self.host));
         if let Some(credentials) = &self.credentials {
-            let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+            let seconds =
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
             let (time, host, region) = (sign_s3::time(seconds), &self.host, &self.region);
-            let signed = Signed { method, host, path: &path, query: &query, body, region, time: &time };
+            let signed =
+                Signed { method, host, path: &path, query: &query, body, region, time: &time };
             for (name, value) in sign_s3::headers(&signed, credentials) {
                 request = request.header(name, value);
             }
         }
-        http::send(&self.agent, request.body(body.to_vec()).map_err(|error| error.to_string())?, largest)
+        http::send(
+            &self.agent,
+            request.body(body.to_vec()).map_err(|error| error.to_string())?,
+            largest,
+        )
     }
 }
 
@@ -119,8 +149,14 @@ fn credentials(attributes: &Attributes) -> Result<Option<Credentials>, String> {
         let (access_key, secret_key) = (access_key.clone(), password.text()?);
         return Ok(Some(Credentials { access_key, secret_key, session_token: None }));
     }
-    if let (Some(access_key), Some(secret_key)) = (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
-        return Ok(Some(Credentials { access_key, secret_key, session_token: variable("AWS_SESSION_TOKEN") }));
+    if let (Some(access_key), Some(secret_key)) =
+        (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"))
+    {
+        return Ok(Some(Credentials {
+            access_key,
+            secret_key,
+            session_token: variable("AWS_SESSION_TOKEN"),
+        }));
     }
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".aws/credentials"));
     let file = variable("AWS_SHARED_CREDENTIALS_FILE").map(PathBuf::from).or_else(home);
@@ -151,7 +187,8 @@ fn profile(text: &str, name: &str) -> Option<Credentials> {
 /// The texts between `<tag>` and `</tag>`.
 fn tagged<'a>(text: &'a str, tag: &str) -> impl Iterator<Item = &'a str> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
-    let parts: Vec<&str> = text.split(&open).skip(1).filter_map(|part| Some(part.split_once(&close)?.0)).collect();
+    let parts: Vec<&str> =
+        text.split(&open).skip(1).filter_map(|part| Some(part.split_once(&close)?.0)).collect();
     parts.into_iter()
 }
 
@@ -159,7 +196,10 @@ impl Backend for S3 {
     fn get(&mut self, names: &[Name], first_hit_only: bool) -> Result<Vec<Fetched>, String> {
         let mut all = Vec::with_capacity(names.len());
         for name in names {
-            all.push(http::fetched(self.request("GET", &self.object(*name), &[], b"", self.largest)?, "GET")?);
+            all.push(http::fetched(
+                self.request("GET", &self.object(*name), &[], b"", self.largest)?,
+                "GET",
+            )?);
             if first_hit_only && matches!(all.last(), Some(Fetched::Value(_))) {
                 break;
             }
@@ -183,7 +223,8 @@ impl Backend for S3 {
     }
 
     fn remove(&mut self, names: &[Name]) -> Result<(), String> {
-        let remove = |name: &Name| self.request("DELETE", &self.object(*name), &[], b"", self.largest);
+        let remove =
+            |name: &Name| self.request("DELETE", &self.object(*name), &[], b"", self.largest);
         names.iter().try_for_each(|name| remove(name)?.removed())
     }
 
@@ -200,7 +241,8 @@ impl Backend for S3 {
             if answer.status != 200 {
                 return Err(answer.refusal("listing"));
             }
-            let text = String::from_utf8_lossy(answer.body.as_deref().unwrap_or_default()).into_owned();
+            let text =
+                String::from_utf8_lossy(answer.body.as_deref().unwrap_or_default()).into_owned();
             for object in tagged(&text, "Contents") {
                 let name = tagged(object, "Key").next().and_then(|key| self.name(key));
                 let bytes = tagged(object, "Size").next().and_then(|size| size.parse().ok());

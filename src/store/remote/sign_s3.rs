@@ -35,12 +35,20 @@ pub fn headers(signed: &Signed, by: &Credentials) -> Vec<(String, String)> {
         ("x-amz-content-sha256".to_owned(), content.clone()),
         ("x-amz-date".to_owned(), signed.time.to_owned()),
     ];
-    headers.extend(by.session_token.iter().map(|token| ("x-amz-security-token".to_owned(), token.clone())));
+    headers.extend(
+        by.session_token.iter().map(|token| ("x-amz-security-token".to_owned(), token.clone())),
+    );
     let names = headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(";");
     let lines: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
-    let mut query: Vec<String> = signed.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut query: Vec<String> =
+        signed.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
     query.sort();
-    let request = format!("{}\n{}\n{}\n{lines}\n{names}\n{content}", signed.method, signed.path, query.join("&"));
+    let request = format!(
+        "{}\n{}\n{}\n{lines}\n{names}\n{content}",
+        signed.method,
+        signed.path,
+        query.join("&")
+    );
     let scope = format!("{day}/{}/s3/aws4_request", signed.region);
     let request = hex(digest::digest(&digest::SHA256, request.as_bytes()).as_ref());
     let text = format!("AWS4-HMAC-SHA256\n{}\n{scope}\n{request}", signed.time);
@@ -78,7 +86,8 @@ pub fn time(seconds: u64) -> String {
 mod tests {
     use super::*;
 
-    /// The example for listing a bucket in Amazon's description of the signature, with the credentials that it gives.
+    /// The example for listing a bucket in Amazon's description of the signature, with the
+    /// credentials that it gives.
     #[test]
     fn the_documented_example() {
         let credentials = Credentials {
@@ -86,7 +95,8 @@ mod tests {
             secret_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".into(),
             session_token: None,
         };
-        let query = [("max-keys".to_owned(), "2".to_owned()), ("prefix".to_owned(), "J".to_owned())];
+        let query =
+            [("max-keys".to_owned(), "2".to_owned()), ("prefix".to_owned(), "J".to_owned())];
         let signed = Signed {
             method: "GET",
             host: "examplebucket.s3.amazonaws.com",

@@ -1,5 +1,6 @@
-//! What is still to be written to a remote store: empty files whose names say it all. So nothing can be half-written, the same thing
-//! twice is one file, and whoever comes next can go on: a process that was started for it, the next run, or `tasting push`.
+//! What is still to be written to a remote store: empty files whose names say it all. So nothing
+//! can be half-written, the same thing twice is one file, and whoever comes next can go on: a
+//! process that was started for it, the next run, or `tasting push`.
 
 use crate::model::Hash;
 use crate::store::{StoreError, private};
@@ -17,7 +18,8 @@ const MOST_WAITING: usize = 50_000;
 /// Something to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UploadJob {
-    /// An execution is to be written: the test, the hash of its dependency set, the key of its outcome.
+    /// An execution is to be written: the test, the hash of its dependency set, the key of its
+    /// outcome.
     Put { test: Hash, dependency_set: Hash, key: Hash, replace: bool },
     /// An outcome was used.
     Used { test: Hash, key: Hash },
@@ -48,7 +50,9 @@ impl UploadJob {
         let word = parts.next()?;
         let hashes = parts.map(Hash::from_text).collect::<Option<Vec<_>>>()?;
         match (word, hashes.as_slice()) {
-            ("put", &[test, dependency_set, key]) => Some(UploadJob::Put { test, dependency_set, key, replace: false }),
+            ("put", &[test, dependency_set, key]) => {
+                Some(UploadJob::Put { test, dependency_set, key, replace: false })
+            }
             ("replace", &[test, dependency_set, key]) => {
                 Some(UploadJob::Put { test, dependency_set, key, replace: true })
             }
@@ -80,7 +84,8 @@ impl Spool {
     pub fn add(&self, job: UploadJob) -> Result<(), StoreError> {
         let path = self.folder.join(job.file());
         let create = || private::options().write(true).create(true).truncate(false).open(&path);
-        let made = create().or_else(|_| private::create_folder(&self.folder).and_then(|()| create()));
+        let made =
+            create().or_else(|_| private::create_folder(&self.folder).and_then(|()| create()));
         made.map(|_| ()).map_err(|error| StoreError::io("write", &path, error))
     }
 
@@ -125,7 +130,8 @@ impl Spool {
         Some(Held { _lock: lock })
     }
 
-    /// Held by the process that does the jobs which come up; nothing if somebody else holds it. Who gives it up looks again afterwards.
+    /// Held by the process that does the jobs which come up; nothing if somebody else holds it. Who
+    /// gives it up looks again afterwards.
     pub fn uploader_lock(&self) -> Option<Held> {
         let lock = self.lock_file("duty")?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -148,7 +154,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().join("a/spool"));
         let hash = |name: &[u8]| Hash::of(name);
-        let put = |replace| UploadJob::Put { test: hash(b"t"), dependency_set: hash(b"s"), key: hash(b"k"), replace };
+        let put = |replace| UploadJob::Put {
+            test: hash(b"t"),
+            dependency_set: hash(b"s"),
+            key: hash(b"k"),
+            replace,
+        };
         let all = [
             put(false),
             put(true),

@@ -1,4 +1,5 @@
-//! TLS: whom to believe. The certificates of `ca-file` where there is one, else those of the system.
+//! TLS: whom to believe. The certificates of `ca-file` where there is one, else those of the
+//! system.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -17,12 +18,16 @@ const BUNDLES: [&str; 4] = [
 
 /// The certificates that are believed.
 pub fn certificates(ca_file: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, String> {
-    let given = ca_file.map(Path::to_owned).or_else(|| std::env::var_os("SSL_CERT_FILE").map(PathBuf::from));
+    let given = ca_file
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os("SSL_CERT_FILE").map(PathBuf::from));
     let system = || BUNDLES.iter().map(PathBuf::from).find(|path| path.exists());
-    let path =
-        given.or_else(system).ok_or("this system has no certificates to check TLS with: name some with ca-file")?;
-    let wrong =
-        |error: &dyn std::fmt::Display| format!("the certificates in {} cannot be read: {error}", path.display());
+    let path = given
+        .or_else(system)
+        .ok_or("this system has no certificates to check TLS with: name some with ca-file")?;
+    let wrong = |error: &dyn std::fmt::Display| {
+        format!("the certificates in {} cannot be read: {error}", path.display())
+    };
     let all = CertificateDer::pem_file_iter(&path).map_err(|error| wrong(&error))?;
     let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if all.is_empty() { Err(wrong(&"there are none")) } else { Ok(all) }
@@ -40,15 +45,17 @@ pub fn wrap(
     ca_file: Option<&Path>,
 ) -> Result<StreamOwned<ClientConnection, TcpStream>, String> {
     let mut roots = RootCertStore::empty();
-    // Systems have certificates among theirs that are not well-formed; one of our own would be missed at once.
+    // Systems have certificates among theirs that are not well-formed; one of our own would be
+    // missed at once.
     roots.add_parsable_certificates(certificates(ca_file)?);
     let config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let name =
-        ServerName::try_from(host.to_owned()).map_err(|_| "the host's name is none that TLS knows".to_owned())?;
-    let connection = ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| "the host's name is none that TLS knows".to_owned())?;
+    let connection =
+        ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
     Ok(StreamOwned::new(connection, stream))
 }

@@ -1,5 +1,5 @@
-//! Moving results between this machine's store and a remote one, where nobody waits for it: jobs of the spool, `tasting push`,
-//! `tasting pull`.
+//! Moving results between this machine's store and a remote one, where nobody waits for it: jobs of
+//! the spool, `tasting push`, `tasting pull`.
 //!
 //! In: a store, a remote store. Out: how much was moved, what was not and why.
 
@@ -74,7 +74,8 @@ impl Moved {
 struct Cargo {
     outcomes: Vec<(Hash, bool)>,
     tests: BTreeMap<Hash, Vec<DependencySet>>,
-    /// Whoever ran the tests has decided that others get the results; settings may have changed since.
+    /// Whoever ran the tests has decided that others get the results; settings may have changed
+    /// since.
     is_decided: bool,
 }
 
@@ -82,13 +83,16 @@ impl Remote {
     /// Why an outcome is not for others, by the project's settings.
     pub fn why_private(&self, outcome: &Outcome) -> Option<&'static str> {
         if outcome.checkout_specific && !self.usage.checkout_specific {
-            return Some("its output names the folder of its checkout (sharing.same-path in tasting.toml)");
+            return Some(
+                "its output names the folder of its checkout (sharing.same-path in tasting.toml)",
+            );
         }
         let is_failure = !outcome.exit.is_good() && !self.usage.failures;
         is_failure.then_some("it is a failure, and those are not reused")
     }
 
-    /// The value of an outcome as others get it: without the folder that it came about in. Or the reason why they do not.
+    /// The value of an outcome as others get it: without the folder that it came about in. Or the
+    /// reason why they do not.
     fn shared_value(&self, name: Name, outcome: &Outcome) -> Result<Vec<u8>, String> {
         if let Some(reason) = outcome_safety::of(outcome) {
             return Err(reason);
@@ -98,7 +102,8 @@ impl Remote {
         self.keys.outcome(name, &shared)
     }
 
-    /// Does what waits in the spool, and for a while what comes to wait there. For a process that nobody waits for.
+    /// Does what waits in the spool, and for a while what comes to wait there. For a process that
+    /// nobody waits for.
     pub fn serve(&self, near: &FileStore) -> Result<(), Trouble> {
         while !self.spool.is_empty() {
             let Some(_lock) = self.spool.uploader_lock() else { break };
@@ -121,7 +126,10 @@ impl Remote {
     fn clean_now_and_then(&self) {
         let attributes = &self.location.attributes;
         let has_end = attributes.expire.is_some() || attributes.expire_objects.is_some();
-        if has_end && matches!(self.location.endpoint, Endpoint::Folder(_)) && random().is_multiple_of(CLEANING_SHARE) {
+        if has_end
+            && matches!(self.location.endpoint, Endpoint::Folder(_))
+            && random().is_multiple_of(CLEANING_SHARE)
+        {
             // If it fails, somebody else's will not.
             let _ = self.clean();
         }
@@ -143,18 +151,27 @@ impl Remote {
         Ok(moved)
     }
 
-    fn do_batch(&self, near: &FileStore, jobs: &[UploadJob], moved: &mut Moved) -> Result<(), Trouble> {
+    fn do_batch(
+        &self,
+        near: &FileStore,
+        jobs: &[UploadJob],
+        moved: &mut Moved,
+    ) -> Result<(), Trouble> {
         let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
         let (mut used, mut dropped, mut objects) = (BTreeSet::new(), Vec::new(), Vec::new());
         for job in jobs {
             match *job {
                 UploadJob::Put { test, dependency_set, key, replace } => {
                     let dependency_sets = near.dependency_sets(test).unwrap_or_default();
-                    let meant = dependency_sets.into_iter().find(|known| known.hash() == Ok(dependency_set));
+                    let meant = dependency_sets
+                        .into_iter()
+                        .find(|known| known.hash() == Ok(dependency_set));
                     cargo.outcomes.push((key, replace));
                     cargo.tests.entry(test).or_default().extend(meant);
                 }
-                UploadJob::Used { test, key } => used.extend([Name::dependency_sets(test), Name::outcome(key)]),
+                UploadJob::Used { test, key } => {
+                    used.extend([Name::dependency_sets(test), Name::outcome(key)])
+                }
                 UploadJob::Drop { key } => dropped.push(Name::outcome(key)),
                 UploadJob::Object { key, replace } => objects.push((key, replace)),
             }
@@ -179,7 +196,10 @@ impl Remote {
                 // What has been cleaned away in the meantime is nobody's loss.
                 let Ok(Some(outcome)) = near.outcome(*key) else { continue };
                 let private = if cargo.is_decided { None } else { self.why_private(&outcome) };
-                match private.map_or_else(|| self.shared_value(name, &outcome), |reason| Err(reason.to_owned())) {
+                match private.map_or_else(
+                    || self.shared_value(name, &outcome),
+                    |reason| Err(reason.to_owned()),
+                ) {
                     Ok(bytes) => values.push((name, bytes)),
                     Err(reason) => moved.leave(reason),
                 }
@@ -193,8 +213,13 @@ impl Remote {
         self.merge(&cargo.tests, moved)
     }
 
-    /// Adds dependency sets to the lists of their tests. Two who do so at one time overwrite each other's; so each looks again.
-    fn merge(&self, tests: &BTreeMap<Hash, Vec<DependencySet>>, moved: &mut Moved) -> Result<(), Trouble> {
+    /// Adds dependency sets to the lists of their tests. Two who do so at one time overwrite each
+    /// other's; so each looks again.
+    fn merge(
+        &self,
+        tests: &BTreeMap<Hash, Vec<DependencySet>>,
+        moved: &mut Moved,
+    ) -> Result<(), Trouble> {
         let mut written = BTreeSet::new();
         for _ in 0..MOST_ATTEMPTS {
             let names: Vec<Name> = tests.keys().map(|test| Name::dependency_sets(*test)).collect();
@@ -203,14 +228,19 @@ impl Remote {
             }
             let lists = self.get(&names, false)?;
             let mut changed = Vec::new();
-            for ((name, dependency_sets), list) in names.into_iter().zip(tests.values()).zip(lists) {
+            for ((name, dependency_sets), list) in names.into_iter().zip(tests.values()).zip(lists)
+            {
                 let there = match list {
                     // What cannot be read is of no use to anyone.
-                    Fetched::Value(bytes) => self.keys.read_dependency_sets(name, &bytes).unwrap_or_default(),
+                    Fetched::Value(bytes) => {
+                        self.keys.read_dependency_sets(name, &bytes).unwrap_or_default()
+                    }
                     Fetched::Missing | Fetched::Bad(_) => Vec::new(),
                 };
                 let mut merged: Vec<DependencySet> = Vec::new();
-                for dependency_set in dependency_sets.iter().filter(|dependency_set| !there.contains(dependency_set)) {
+                for dependency_set in
+                    dependency_sets.iter().filter(|dependency_set| !there.contains(dependency_set))
+                {
                     if !merged.contains(dependency_set) {
                         merged.push(dependency_set.clone());
                     }
@@ -246,7 +276,9 @@ impl Remote {
                 match name.kind {
                     ValueKind::Outcome => cargo.outcomes.push((name.hash, false)),
                     ValueKind::DependencySets => {
-                        _ = cargo.tests.insert(name.hash, near.dependency_sets(name.hash).unwrap_or_default())
+                        _ = cargo
+                            .tests
+                            .insert(name.hash, near.dependency_sets(name.hash).unwrap_or_default())
                     }
                     // They do not lie in this store.
                     ValueKind::Object => {}
@@ -299,10 +331,9 @@ impl Remote {
             ValueKind::DependencySets => {
                 let dependency_sets = self.keys.read_dependency_sets(name, bytes)?;
                 // The latest is added last.
-                let added = dependency_sets
-                    .iter()
-                    .rev()
-                    .try_for_each(|dependency_set| near.put_dependency_set(name.hash, dependency_set));
+                let added = dependency_sets.iter().rev().try_for_each(|dependency_set| {
+                    near.put_dependency_set(name.hash, dependency_set)
+                });
                 added.map_err(|error| error.to_string())
             }
             ValueKind::Object => Err("it is no result".to_owned()),
@@ -321,7 +352,11 @@ impl Remote {
     }
 
     /// The dependency sets that somebody wrote.
-    pub fn read_dependency_sets(&self, name: Name, bytes: &[u8]) -> Result<Vec<DependencySet>, String> {
+    pub fn read_dependency_sets(
+        &self,
+        name: Name,
+        bytes: &[u8],
+    ) -> Result<Vec<DependencySet>, String> {
         self.keys.read_dependency_sets(name, bytes)
     }
 

@@ -16,8 +16,10 @@ pub struct Url {
 impl Url {
     /// Divides a URL. No error repeats any of it but the scheme.
     pub fn parse(text: &str) -> Result<Url, String> {
-        let (scheme, rest) = text.split_once(':').ok_or("a URL starts with a scheme such as redis: or file:")?;
-        let is_scheme = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'+';
+        let (scheme, rest) =
+            text.split_once(':').ok_or("a URL starts with a scheme such as redis: or file:")?;
+        let is_scheme =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'+';
         if scheme.is_empty() || !scheme.bytes().all(is_scheme) {
             return Err("a URL starts with a scheme such as redis: or file:".to_owned());
         }
@@ -29,8 +31,11 @@ impl Url {
         let (login, place) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (user, password) = login.split_once(':').unwrap_or(("", login));
         // As Redis has it, what stands alone is the password; elsewhere it is the user.
-        let (user, password) =
-            if login.contains(':') || scheme.starts_with("redis") { (user, password) } else { (login, "") };
+        let (user, password) = if login.contains(':') || scheme.starts_with("redis") {
+            (user, password)
+        } else {
+            (login, "")
+        };
         let (host, port) = host_and_port(place)?;
         let needs_host = ["redis", "rediss", "http", "https", "s3"].contains(&scheme);
         if needs_host && host.is_empty() {
@@ -62,7 +67,8 @@ impl Url {
 
     /// Host and port, as they were given.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.has_port { format!("{host}:{}", self.port) } else { host }
     }
 }
@@ -76,7 +82,8 @@ fn host_and_port(place: &str) -> Result<(&str, Option<u16>), String> {
         }
         None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
     };
-    let port = port.map(|port| port.parse::<u16>().map_err(|_| "a port is a number up to 65535".to_owned()));
+    let port = port
+        .map(|port| port.parse::<u16>().map_err(|_| "a port is a number up to 65535".to_owned()));
     let is_host = |letter: char| letter.is_alphanumeric() || ".-_:%".contains(letter);
     if !host.chars().all(is_host) {
         return Err("the host's name has letters that no name has".to_owned());
@@ -98,7 +105,8 @@ pub fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
         let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let byte =
+            digits.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(byte.unwrap_or(first));
         rest = if byte.is_some() { &after[2..] } else { after };
     }
@@ -109,7 +117,10 @@ pub fn decoded(text: &str) -> String {
 pub fn encoded(text: &str, keep: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || keep.as_bytes().contains(&byte) {
+        if byte.is_ascii_alphanumeric()
+            || b"-._~".contains(&byte)
+            || keep.as_bytes().contains(&byte)
+        {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
@@ -135,7 +146,10 @@ mod tests {
         let url = Url::parse("http://me@h").unwrap();
         assert_eq!((url.user.as_str(), url.password.as_str()), ("me", ""));
         let url = Url::parse("redis+unix:/run/x.sock?db=2").unwrap();
-        assert_eq!((url.path.as_str(), url.query.as_str(), url.host.as_str()), ("/run/x.sock", "db=2", ""));
+        assert_eq!(
+            (url.path.as_str(), url.query.as_str(), url.host.as_str()),
+            ("/run/x.sock", "db=2", "")
+        );
     }
 
     #[test]

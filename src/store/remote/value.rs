@@ -1,7 +1,8 @@
-//! The bytes of one value in a remote store: the entry as it is kept on this machine (packed, with its name, a checksum), in an
-//! envelope with the signature of whoever wrote it.
+//! The bytes of one value in a remote store: the entry as it is kept on this machine (packed, with
+//! its name, a checksum), in an envelope with the signature of whoever wrote it.
 //!
-//! In: a name and what belongs to it. Out: bytes; and the other way round, or the reason why the bytes are not believed.
+//! In: a name and what belongs to it. Out: bytes; and the other way round, or the reason why the
+//! bytes are not believed.
 
 use super::keys::{key_pair, public_key};
 use super::location::Attributes;
@@ -21,7 +22,8 @@ const SHAPES: Format = Format { magic: *b"TASTESHS", version: 1 };
 /// The format of a compiled object.
 const OBJECT: Format = Format { magic: *b"TASTESOB", version: 1 };
 
-/// A list of dependency sets has no more bytes than this before it is packed; every machine that looks for the test reads all of it.
+/// A list of dependency sets has no more bytes than this before it is packed; every machine that
+/// looks for the test reads all of it.
 const LONGEST_LIST: usize = 4 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -55,8 +57,13 @@ impl Keys {
         self.wrap(name, &outcome.to_bytes().map_err(|error| error.to_string())?)
     }
 
-    /// The bytes for the dependency sets of a test. The last ones are left out if there are too many.
-    pub fn dependency_sets(&self, name: Name, dependency_sets: &[DependencySet]) -> Result<Vec<u8>, String> {
+    /// The bytes for the dependency sets of a test. The last ones are left out if there are too
+    /// many.
+    pub fn dependency_sets(
+        &self,
+        name: Name,
+        dependency_sets: &[DependencySet],
+    ) -> Result<Vec<u8>, String> {
         let mut room = LONGEST_LIST;
         let mut list: Vec<Vec<u8>> = Vec::new();
         for dependency_set in dependency_sets.iter().take(MOST_DEPENDENCY_SETS) {
@@ -75,12 +82,15 @@ impl Keys {
     }
 
     fn wrap(&self, name: Name, raw: &[u8]) -> Result<Vec<u8>, String> {
-        let body = entry::encode(format(name.kind), name.hash, raw).map_err(|error| error.to_string())?;
+        let body =
+            entry::encode(format(name.kind), name.hash, raw).map_err(|error| error.to_string())?;
         let signature = match &self.sign_key {
             Some(path) => key_pair(path)?.sign(&self.message(&body)).as_ref().to_vec(),
             None => Vec::new(),
         };
-        let bytes = VALUE.encode(&Value { signature: &signature, body: &body }).map_err(|error| error.to_string())?;
+        let bytes = VALUE
+            .encode(&Value { signature: &signature, body: &body })
+            .map_err(|error| error.to_string())?;
         if bytes.len() > self.largest {
             return Err(format!("{} bytes are more than max-value allows", bytes.len()));
         }
@@ -94,14 +104,22 @@ impl Keys {
     }
 
     /// The dependency sets that somebody wrote.
-    pub fn read_dependency_sets(&self, name: Name, bytes: &[u8]) -> Result<Vec<DependencySet>, String> {
+    pub fn read_dependency_sets(
+        &self,
+        name: Name,
+        bytes: &[u8],
+    ) -> Result<Vec<DependencySet>, String> {
         let raw = self.unwrap(name, bytes)?;
         let malformed = || FormatError::Malformed.to_string();
-        let (parts, rest): (Vec<&[u8]>, &[u8]) = postcard::take_from_bytes(&raw).map_err(|_| malformed())?;
+        let (parts, rest): (Vec<&[u8]>, &[u8]) =
+            postcard::take_from_bytes(&raw).map_err(|_| malformed())?;
         if !rest.is_empty() || parts.len() > MOST_DEPENDENCY_SETS {
             return Err(malformed());
         }
-        parts.into_iter().map(|part| DependencySet::from_bytes(part).map_err(|error| error.to_string())).collect()
+        parts
+            .into_iter()
+            .map(|part| DependencySet::from_bytes(part).map_err(|error| error.to_string()))
+            .collect()
     }
 
     /// The object that somebody wrote, if it can be believed.
@@ -165,15 +183,21 @@ mod tests {
     }
 
     fn dependency_set(path: &str) -> DependencySet {
-        DependencySet { dependencies: vec![Dependency::on(DependencyKind::File, Place::absolute(path))] }
+        DependencySet {
+            dependencies: vec![Dependency::on(DependencyKind::File, Place::absolute(path))],
+        }
     }
 
     /// A private key in a file, and its public one.
     fn new_key(folder: &std::path::Path, name: &str) -> (PathBuf, String) {
         let path = folder.join(name);
-        let made =
-            Command::new("openssl").args(["genpkey", "-algorithm", "ed25519", "-out"]).arg(&path).status().unwrap();
-        let public = Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&path).output().unwrap();
+        let made = Command::new("openssl")
+            .args(["genpkey", "-algorithm", "ed25519", "-out"])
+            .arg(&path)
+            .status()
+            .unwrap();
+        let public =
+            Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&path).output().unwrap();
         assert!(made.success());
         (path, String::from_utf8(public.stdout).unwrap().lines().nth(1).unwrap().to_owned())
     }
@@ -181,12 +205,19 @@ mod tests {
     #[test]
     fn dependency_sets_come_back_and_too_many_are_cut() {
         let name = Name::dependency_sets(Hash::of(b"t"));
-        let dependency_sets: Vec<DependencySet> = (0..20).map(|number| dependency_set(&format!("/{number}"))).collect();
+        let dependency_sets: Vec<DependencySet> =
+            (0..20).map(|number| dependency_set(&format!("/{number}"))).collect();
         let bytes = keys("").dependency_sets(name, &dependency_sets).unwrap();
-        assert_eq!(keys("").read_dependency_sets(name, &bytes).unwrap(), dependency_sets[..MOST_DEPENDENCY_SETS]);
-        assert!(keys("").read_dependency_sets(Name::dependency_sets(Hash::of(b"u")), &bytes).is_err());
-        let large: Vec<DependencySet> =
-            (0..3).map(|number| dependency_set(&format!("{number}{}", "x".repeat(LONGEST_LIST / 2)))).collect();
+        assert_eq!(
+            keys("").read_dependency_sets(name, &bytes).unwrap(),
+            dependency_sets[..MOST_DEPENDENCY_SETS]
+        );
+        assert!(
+            keys("").read_dependency_sets(Name::dependency_sets(Hash::of(b"u")), &bytes).is_err()
+        );
+        let large: Vec<DependencySet> = (0..3)
+            .map(|number| dependency_set(&format!("{number}{}", "x".repeat(LONGEST_LIST / 2))))
+            .collect();
         let bytes = keys("").dependency_sets(name, &large).unwrap();
         assert_eq!(keys("").read_dependency_sets(name, &bytes).unwrap().len(), 1);
     }
@@ -195,22 +226,30 @@ mod tests {
     #[ignore = "needs openssl"]
     fn only_trusted_keys_are_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let ((mine, public), (other, other_public)) = (new_key(folder.path(), "a"), new_key(folder.path(), "b"));
+        let ((mine, public), (other, other_public)) =
+            (new_key(folder.path(), "a"), new_key(folder.path(), "b"));
         let name = Name::dependency_sets(Hash::of(b"t"));
         let written = |key: Option<&PathBuf>, namespace| {
-            Keys { sign_key: key.cloned(), ..keys(namespace) }.dependency_sets(name, &[dependency_set("/x")]).unwrap()
+            Keys { sign_key: key.cloned(), ..keys(namespace) }
+                .dependency_sets(name, &[dependency_set("/x")])
+                .unwrap()
         };
         let read = |bytes: &[u8], trusted: &[&String]| {
             let trusted = trusted.iter().map(|key| key.to_string()).collect();
             Keys { trusted, ..keys("n") }.read_dependency_sets(name, bytes)
         };
         let signed = written(Some(&mine), "n");
-        assert!(read(&signed, &[&public]).is_ok() && read(&signed, &[&other_public, &public]).is_ok());
+        assert!(
+            read(&signed, &[&public]).is_ok() && read(&signed, &[&other_public, &public]).is_ok()
+        );
         assert!(read(&signed, &[]).is_ok(), "without keys everybody is believed");
         assert!(read(&signed, &[&other_public]).unwrap_err().contains("none of the keys"));
         assert!(read(&written(None, "n"), &[&public]).unwrap_err().contains("nobody has signed"));
         assert!(read(&written(Some(&other), "n"), &[&public]).is_err());
-        assert!(read(&written(Some(&mine), "another"), &[&public]).is_err(), "of another namespace");
+        assert!(
+            read(&written(Some(&mine), "another"), &[&public]).is_err(),
+            "of another namespace"
+        );
     }
 
     #[test]
@@ -220,7 +259,8 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
-        std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap();
+        std::fs::write(&path, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
+            .unwrap();
         assert!(
             Keys { sign_key: Some(path), ..keys("") }
                 .dependency_sets(Name::dependency_sets(Hash::of(b"t")), &[])
@@ -231,7 +271,8 @@ mod tests {
     #[test]
     fn too_large_is_refused_both_ways() {
         let name = Name::dependency_sets(Hash::of(b"t"));
-        let noise: String = (0..5000).map(|number| char::from(b'a' + (number * number % 23) as u8)).collect();
+        let noise: String =
+            (0..5000).map(|number| char::from(b'a' + (number * number % 23) as u8)).collect();
         let bytes = keys("").dependency_sets(name, &[dependency_set(&noise)]).unwrap();
         let small = Keys { largest: bytes.len() - 1, ..keys("") };
         assert!(

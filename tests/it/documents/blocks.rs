@@ -14,9 +14,9 @@ enum Scene {
 
 use Scene::{After, Not};
 
-const BUILT: &str = "make -s CC=tasting-cc && mkdir -p build && cp app parser.o build/ && cp app.tasting build/";
-const CONFIGURED: &str =
-    "cmake -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=PREFIX/share/tasting/cmake/tasting.cmake && cmake --build build";
+const BUILT: &str =
+    "make -s CC=tasting-cc && mkdir -p build && cp app parser.o build/ && cp app.tasting build/";
+const CONFIGURED: &str = "cmake -B build -DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=PREFIX/share/tasting/cmake/tasting.cmake && cmake --build build";
 
 /// The page, how the block begins, and what it needs. Each block has a row.
 const BLOCKS: [(&str, &str, Scene); 20] = [
@@ -24,7 +24,11 @@ const BLOCKS: [(&str, &str, Scene); 20] = [
     ("README.md", "tasting log", After(BUILT)),
     ("docs/build-systems.md", "cmake -B build", After("true")),
     ("docs/build-systems.md", "meson setup", After("true")),
-    ("docs/build-systems.md", "./configure", Not("tests/it/run/autotools.rs does, with a configure of autoconf's")),
+    (
+        "docs/build-systems.md",
+        "./configure",
+        Not("tests/it/run/autotools.rs does, with a configure of autoconf's"),
+    ),
     ("docs/build-systems.md", "export CARGO", Not("tests/it/run/cargo.rs does")),
     ("docs/five-minutes.md", "tasting init", After("true")),
     ("docs/five-minutes.md", "cmake -B build", After("true")),
@@ -44,7 +48,9 @@ const BLOCKS: [(&str, &str, Scene); 20] = [
     (
         "docs/sharing.md",
         "tasting push",
-        After("make -s CC=tasting-cc && tasting run -- ./test && export TASTING_REMOTE=redis://other:6379"),
+        After(
+            "make -s CC=tasting-cc && tasting run -- ./test && export TASTING_REMOTE=redis://other:6379",
+        ),
     ),
     ("docs/suite.md", "tasting suite", After(CONFIGURED)),
     ("docs/editors.md", "clangd", After(CONFIGURED)),
@@ -52,14 +58,13 @@ const BLOCKS: [(&str, &str, Scene); 20] = [
 
 const CMAKE: &str = "cmake_minimum_required(VERSION 3.21)\nproject(sample C)\nset(CMAKE_EXPORT_COMPILE_COMMANDS ON)\nenable_testing()\n\
     add_executable(app app.c parser.c)\nadd_test(NAME empty COMMAND app)\nadd_test(NAME word COMMAND app word)\n";
-const MESON: &str = "project('sample', 'c')\ntest('empty', executable('app', 'app.c', 'parser.c'))\n";
-const MAKEFILE: &str =
-    "all: test app\napp: app.o parser.o\n\t$(CC) -o $@ $^\ntest: app\n\tcp app.tasting test.tasting; cp app $@\n";
-const APP: &str =
-    "int parse(const char *);\nint main(int n, char **words) { return n > 1 ? parse(words[1]) - 4 : 0; }\n";
-const PARSER: &str =
-    "int parse(const char *word)\n{\n    int n = 0;\n    while (word[n])\n        n++;\n    return n;\n}\n";
-const SETTINGS: &str = "[history]\nbuild = 'make -s CC=tasting-cc'\ntest = 'tasting run -- ./test'\n";
+const MESON: &str =
+    "project('sample', 'c')\ntest('empty', executable('app', 'app.c', 'parser.c'))\n";
+const MAKEFILE: &str = "all: test app\napp: app.o parser.o\n\t$(CC) -o $@ $^\ntest: app\n\tcp app.tasting test.tasting; cp app $@\n";
+const APP: &str = "int parse(const char *);\nint main(int n, char **words) { return n > 1 ? parse(words[1]) - 4 : 0; }\n";
+const PARSER: &str = "int parse(const char *word)\n{\n    int n = 0;\n    while (word[n])\n        n++;\n    return n;\n}\n";
+const SETTINGS: &str =
+    "[history]\nbuild = 'make -s CC=tasting-cc'\ntest = 'tasting run -- ./test'\n";
 
 struct Block {
     page: String,
@@ -68,7 +73,9 @@ struct Block {
 
 fn blocks() -> Vec<Block> {
     let docs = std::fs::read_dir(source("docs")).expect("a folder of ours").flatten();
-    let docs = docs.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.ends_with(".md"));
+    let docs = docs
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".md"));
     let pages = docs.map(|name| format!("docs/{name}")).chain(["README.md".to_owned()]);
     let mut found = Vec::new();
     for page in pages {
@@ -81,7 +88,8 @@ fn blocks() -> Vec<Block> {
 
 fn sample() -> Workshop {
     let shop = Workshop::new();
-    let files = [("CMakeLists.txt", CMAKE), ("meson.build", MESON), ("Makefile", MAKEFILE), ("app.c", APP)];
+    let files =
+        [("CMakeLists.txt", CMAKE), ("meson.build", MESON), ("Makefile", MAKEFILE), ("app.c", APP)];
     files.iter().for_each(|(name, content)| _ = shop.write(format!("project/{name}"), content));
     shop.write("project/src/parser.c", PARSER);
     shop.write("project/parser.c", "#include \"src/parser.c\"\n");
@@ -95,7 +103,8 @@ fn sample() -> Workshop {
 /// Places and servers of the reader's are replaced by those that are there.
 fn here(text: &str, shop: &Workshop, prefix: &Path) -> String {
     let shared = format!("file://{}", shop.path("shared").display());
-    let commit = "git add -A && git -c user.name=N -c user.email=n@example.org commit -q -m 'A change'";
+    let commit =
+        "git add -A && git -c user.name=N -c user.email=n@example.org commit -q -m 'A change'";
     let text = text.replace("PREFIX", &prefix.display().to_string()).replace("COMMIT", commit);
     text.replace("redis://cache.example.com:6379", &shared).replace("redis://other:6379", &shared)
 }
@@ -103,7 +112,9 @@ fn here(text: &str, shop: &Workshop, prefix: &Path) -> String {
 fn installed(shop: &Workshop) -> PathBuf {
     let prefix = shop.path("home/.local");
     let mut command = shop.command(source("scripts/install.sh"));
-    command.arg(&prefix).env("BUILT", Path::new(TASTING).parent().expect("binaries lie in a folder"));
+    command
+        .arg(&prefix)
+        .env("BUILT", Path::new(TASTING).parent().expect("binaries lie in a folder"));
     succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
     prefix
 }
@@ -113,10 +124,15 @@ fn execute(block: &Block, before: &str, prefix: &Path) -> Outcome {
     // Each line by itself may fail no more than the whole.
     let lines = format!("{}\n{}", here(before, &shop, prefix), here(&block.text, &shop, prefix));
     let path = std::env::join_paths(
-        [prefix.join("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        [prefix.join("bin")]
+            .into_iter()
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     );
     let mut command = shop.command("bash");
-    command.current_dir(shop.path("project")).env("PATH", path.expect("a path")).env("HOME", shop.path("home"));
+    command
+        .current_dir(shop.path("project"))
+        .env("PATH", path.expect("a path"))
+        .env("HOME", shop.path("home"));
     command.env("GIT_CEILING_DIRECTORIES", shop.path("")).env("TASTING_ROOT", shop.path("project"));
     Outcome::of(command.args(["-euxc", &lines]))
 }
@@ -129,7 +145,9 @@ fn every_block_of_sh_does_what_it_says() {
     let mut wrong = Vec::new();
     let mut used = std::collections::BTreeSet::new();
     for block in blocks() {
-        let row = BLOCKS.iter().position(|(page, begin, _)| *page == block.page && block.text.starts_with(begin));
+        let row = BLOCKS
+            .iter()
+            .position(|(page, begin, _)| *page == block.page && block.text.starts_with(begin));
         let Some(row) = row else {
             wrong.push(format!("{}: a block has no row in this test: {}", block.page, block.text));
             continue;
@@ -138,13 +156,26 @@ fn every_block_of_sh_does_what_it_says() {
         let After(before) = &BLOCKS[row].2 else { continue };
         let ran = execute(&block, before, &prefix);
         if !ran.success() {
-            wrong.push(format!("{}: {}\n{}{}", block.page, block.text, ran.stdout_text(), ran.stderr_text()));
+            wrong.push(format!(
+                "{}: {}\n{}{}",
+                block.page,
+                block.text,
+                ran.stdout_text(),
+                ran.stderr_text()
+            ));
         }
     }
     let unused = (0..BLOCKS.len()).filter(|row| !used.contains(row)).map(|row| BLOCKS[row].1);
     wrong.extend(unused.map(|begin| format!("there is no block that begins with {begin}")));
-    let reasons = BLOCKS.iter().filter_map(|(_, _, scene)| if let Not(why) = scene { Some(why) } else { None });
-    assert!(wrong.is_empty(), "{}\nnot executed: {:?}", wrong.join("\n"), reasons.collect::<Vec<_>>());
+    let reasons = BLOCKS
+        .iter()
+        .filter_map(|(_, _, scene)| if let Not(why) = scene { Some(why) } else { None });
+    assert!(
+        wrong.is_empty(),
+        "{}\nnot executed: {:?}",
+        wrong.join("\n"),
+        reasons.collect::<Vec<_>>()
+    );
 }
 
 /// Every page is in the book and in the list of pages.
@@ -157,7 +188,10 @@ fn every_page_can_be_found() {
             continue;
         }
         let link = format!("]({name})");
-        assert!(book.contains(&link) && list.contains(&link), "{name} is not in docs/SUMMARY.md and docs/README.md");
+        assert!(
+            book.contains(&link) && list.contains(&link),
+            "{name} is not in docs/SUMMARY.md and docs/README.md"
+        );
     }
 }
 

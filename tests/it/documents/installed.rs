@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn tasting(shop: &Workshop, words: &[&str]) -> String {
-    succeed(shop.command(TASTING).args(words)).unwrap_or_else(|error| panic!("{error}")).stdout_text()
+    succeed(shop.command(TASTING).args(words))
+        .unwrap_or_else(|error| panic!("{error}"))
+        .stdout_text()
 }
 
 /// All that is in a folder, with its kind.
@@ -25,7 +27,11 @@ fn listing(folder: &Path) -> BTreeSet<PathBuf> {
 /// The subcommands that `tasting --help` lists.
 fn subcommands(shop: &Workshop) -> Vec<String> {
     let help = tasting(shop, &["--help"]);
-    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let lines = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
@@ -39,14 +45,18 @@ fn every_subcommand_has_its_page() {
     let names = subcommands(&shop);
     assert!(names.len() > 10, "{names:?}");
     let pages = names.iter().map(|name| format!("man1/tasting-{name}.1"));
-    let others = ["man1/tasting.1", "man1/tasting-cc.1", "man1/tasting-c++.1", "man5/tasting.toml.5"];
+    let others =
+        ["man1/tasting.1", "man1/tasting-cc.1", "man1/tasting-c++.1", "man5/tasting.toml.5"];
     for page in pages.chain(others.map(str::to_owned)) {
         assert!(prefix.join("share/man").join(&page).exists(), "{page} is missing");
     }
     tool("groff");
     for page in listing(&prefix.join("share/man")) {
         let mut groff = shop.command("groff");
-        groff.current_dir(prefix.join("share/man")).args(["-ww", "-z", "-man", "-Tutf8"]).arg(&page);
+        groff
+            .current_dir(prefix.join("share/man"))
+            .args(["-ww", "-z", "-man", "-Tutf8"])
+            .arg(&page);
         let outcome = Outcome::of(&mut groff);
         assert!(outcome.success() && outcome.stderr.is_empty(), "{}: {outcome:?}", page.display());
     }
@@ -73,7 +83,10 @@ fn shells_load_their_completions() {
         shop.write("c", tasting(&shop, &["completions", shell]));
         let mut command = shop.command(shell);
         let outcome = Outcome::of(command.env("HOME", shop.path("")).args(["-c", script]));
-        assert!(outcome.success() && outcome.stdout_text().contains("explain"), "{shell}: {outcome:?}");
+        assert!(
+            outcome.success() && outcome.stdout_text().contains("explain"),
+            "{shell}: {outcome:?}"
+        );
         assert!(outcome.stderr.is_empty(), "{shell}: {outcome:?}");
     }
 }
@@ -85,7 +98,12 @@ fn setup_leaves_nothing_when_removed() {
     let before = listing(&shop.path("prefix"));
     tasting(&shop, &["setup", "--prefix", "prefix"]);
     let once = listing(&shop.path("prefix"));
-    for name in ["bin/tasting-c++", "lib/tasting/gcc", "share/tasting/cmake/tasting.cmake", "libexec/tasting/ld/ld"] {
+    for name in [
+        "bin/tasting-c++",
+        "lib/tasting/gcc",
+        "share/tasting/cmake/tasting.cmake",
+        "libexec/tasting/ld/ld",
+    ] {
         assert!(shop.path("prefix").join(name).exists(), "{name} is missing or leads nowhere");
     }
     tasting(&shop, &["setup", "--prefix", "prefix"]);
@@ -101,7 +119,10 @@ fn install_and_uninstall() {
     let shop = Workshop::new();
     let script = |words: &[&str]| {
         let mut command = shop.command(source("scripts/install.sh"));
-        command.args(words).env("BUILT", Path::new(TASTING).parent().unwrap()).env("DESTDIR", shop.path("root"));
+        command
+            .args(words)
+            .env("BUILT", Path::new(TASTING).parent().unwrap())
+            .env("DESTDIR", shop.path("root"));
         succeed(&mut command).unwrap_or_else(|error| panic!("{error}"));
     };
     script(&["/usr"]);
@@ -125,12 +146,16 @@ fn help_knows_commands_files_and_codes() {
 #[test]
 fn init_and_readme_advise_the_same() {
     let readme = read("README.md");
-    for (mark, lines) in [("CMakeLists.txt", 3), ("meson.build", 2), ("configure.ac", 2), ("Makefile", 1)] {
+    for (mark, lines) in
+        [("CMakeLists.txt", 3), ("meson.build", 2), ("configure.ac", 2), ("Makefile", 1)]
+    {
         let shop = Workshop::new();
         shop.write(mark, "");
-        let shown: serde_json::Value = serde_json::from_str(&tasting(&shop, &["init", "--json"])).expect("JSON");
+        let shown: serde_json::Value =
+            serde_json::from_str(&tasting(&shop, &["init", "--json"])).expect("JSON");
         let system = &shown["systems"][0];
-        let said = ["build", "test"].map(|part| system[part].as_array().expect("a list").clone()).concat();
+        let said =
+            ["build", "test"].map(|part| system[part].as_array().expect("a list").clone()).concat();
         let said = said.iter().filter_map(|line| line.as_str());
         let advised = said.filter(|line| readme.contains(line)).count();
         assert!(advised >= lines, "{mark}: only {advised} lines of {system} are in README.md");

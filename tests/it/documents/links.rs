@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 
 fn pages() -> Vec<PathBuf> {
     let folders = [source(""), source("docs"), source("fixtures/edits")];
-    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of ours")).flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
+    let entries = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder of ours"))
+        .flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect()
 }
 
 /// The text without blocks and spans of code.
@@ -40,8 +46,12 @@ fn anchors(text: &str) -> BTreeSet<String> {
         in_code ^= line.starts_with("```");
         if let Some(heading) = line.strip_prefix('#').filter(|_| !in_code) {
             let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
-            anchors
-                .insert(heading.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect());
+            anchors.insert(
+                heading
+                    .chars()
+                    .filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter))
+                    .collect(),
+            );
         }
     }
     anchors
@@ -52,12 +62,17 @@ fn check(page: &Path, target: &str) -> Result<(), String> {
         return Ok(());
     }
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-    let path = if file.is_empty() { page.to_owned() } else { page.parent().expect("a page is in a folder").join(file) };
+    let path = if file.is_empty() {
+        page.to_owned()
+    } else {
+        page.parent().expect("a page is in a folder").join(file)
+    };
     if !path.exists() {
         return Err(format!("{}: {target} is not there", page.display()));
     }
     if !anchor.is_empty() {
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
         if !anchors(&text).contains(anchor) {
             return Err(format!("{}: there is no heading for {target}", page.display()));
         }

@@ -1,4 +1,5 @@
-//! One version of a fixture → objects (once), then binaries (once per linker), then fingerprints and outcomes.
+//! One version of a fixture → objects (once), then binaries (once per linker), then fingerprints
+//! and outcomes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use super::matrix::{Compilation, Linker};
 use super::recipe::{Item, objects, shared_libraries};
 use crate::workshop::{Outcome, Workshop, fingerprint, succeed};
 
-/// Which tools build: the shims, or the real ones with the section flags, for checking the fixtures themselves.
+/// Which tools build: the shims, or the real ones with the section flags, for checking the fixtures
+/// themselves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tools {
     Shims,
@@ -40,7 +42,8 @@ impl Site<'_> {
         for (name, text) in &version.files {
             self.workshop.write(Path::new(self.folder).join(name), text);
         }
-        let others = self.fixture.before.files.keys().filter(|name| !version.files.contains_key(*name));
+        let others =
+            self.fixture.before.files.keys().filter(|name| !version.files.contains_key(*name));
         for name in others.map(|name| self.path(name)).filter(|path| path.exists()) {
             std::fs::remove_file(name).expect("a file of the other version can be removed");
         }
@@ -52,13 +55,21 @@ impl Site<'_> {
         objects_of(version).iter().try_for_each(|object| self.compile_object(version, object))
     }
 
-    /// As `compile`, but what the edit does not touch is taken from the site of the version before it.
-    pub fn compile_edited(&self, before: &Version, version: &Version, original: &Site) -> Result<(), String> {
+    /// As `compile`, but what the edit does not touch is taken from the site of the version before
+    /// it.
+    pub fn compile_edited(
+        &self,
+        before: &Version,
+        version: &Version,
+        original: &Site,
+    ) -> Result<(), String> {
         self.lay_out(version);
         let known = objects_of(before);
         for object in objects_of(version) {
-            if known.contains(&object) && same_inputs(before, version, source_of(version, &object)?) {
-                std::fs::copy(original.path(&object), self.path(&object)).map_err(|error| error.to_string())?;
+            if known.contains(&object) && same_inputs(before, version, source_of(version, &object)?)
+            {
+                std::fs::copy(original.path(&object), self.path(&object))
+                    .map_err(|error| error.to_string())?;
             } else {
                 self.compile_object(version, &object)?;
             }
@@ -68,15 +79,25 @@ impl Site<'_> {
 
     fn compile_object(&self, version: &Version, object: &str) -> Result<(), String> {
         let source = source_of(version, object)?;
-        let language = if source.ends_with(".cc") || source.ends_with(".cpp") { Language::Cxx } else { Language::C };
+        let language = if source.ends_with(".cc") || source.ends_with(".cpp") {
+            Language::Cxx
+        } else {
+            Language::C
+        };
         let mut command = self.driver(language);
         command.args(self.cflags(version)).args(["-c", source, "-o", object]);
         succeed(&mut command).map(drop)
     }
 
     /// Makes the libraries and, unless it is to be kept, the program, in the linker's own folder.
-    pub fn link(&self, version: &Version, linker: &Linker, keep_program: bool) -> Result<(), String> {
-        std::fs::create_dir_all(self.path(linker.name)).expect("a folder for the binaries can be made");
+    pub fn link(
+        &self,
+        version: &Version,
+        linker: &Linker,
+        keep_program: bool,
+    ) -> Result<(), String> {
+        std::fs::create_dir_all(self.path(linker.name))
+            .expect("a folder for the binaries can be made");
         if scripted(version) {
             return self.run_script(version, linker);
         }
@@ -105,7 +126,13 @@ impl Site<'_> {
             return succeed(command.arg("rcs").arg(name).args(self.words(parts, linker))).map(drop);
         }
         let soname = format!("-Wl,-soname,{name}");
-        self.run_link(version, linker, &["-shared", &soname], parts, &format!("{}/{name}", linker.name))
+        self.run_link(
+            version,
+            linker,
+            &["-shared", &soname],
+            parts,
+            &format!("{}/{name}", linker.name),
+        )
     }
 
     fn run_link(
@@ -125,7 +152,9 @@ impl Site<'_> {
     /// The items as words of a command line: a shared library lies in the linker's folder.
     fn words(&self, items: &[Item], linker: &Linker) -> Vec<String> {
         let word = |item: &Item| match item {
-            Item::Word(name) | Item::Made { name, .. } if name.ends_with(".so") && !name.starts_with('-') => {
+            Item::Word(name) | Item::Made { name, .. }
+                if name.ends_with(".so") && !name.starts_with('-') =>
+            {
                 format!("{}/{name}", linker.name)
             }
             Item::Word(name) | Item::Made { name, .. } => name.clone(),
@@ -145,12 +174,21 @@ impl Site<'_> {
 
     fn ldflags(&self, version: &Version, linker: &Linker, shared: bool) -> Vec<String> {
         let mut flags = vec![format!("-fuse-ld={}", linker.name)];
-        // A static PIE with a run path crashes in the C library: only for programs with libraries of their own.
+        // A static PIE with a run path crashes in the C library: only for programs with libraries
+        // of their own.
         if shared_libraries(&version.libs) || shared_libraries(&version.link) {
-            flags.extend(["-Wl,-rpath,$ORIGIN".to_owned(), format!("-Wl,-rpath-link,{}", linker.name)]);
+            flags.extend([
+                "-Wl,-rpath,$ORIGIN".to_owned(),
+                format!("-Wl,-rpath-link,{}", linker.name),
+            ]);
         }
         // `-static` and its kin are for the program alone.
-        let of_variant = self.compilation.variant.ldflags.iter().filter(|flag| !shared || flag.starts_with("-Wl,"));
+        let of_variant = self
+            .compilation
+            .variant
+            .ldflags
+            .iter()
+            .filter(|flag| !shared || flag.starts_with("-Wl,"));
         flags.extend(of_variant.map(|flag| (*flag).to_owned()));
         flags.extend(version.ldflags.iter().cloned());
         flags
@@ -161,7 +199,9 @@ impl Site<'_> {
         let mut command = self.command("sh");
         let (cc, cxx, ld) = match self.tools {
             Tools::Shims => ("tasting-cc", "tasting-c++", "tasting-ld"),
-            Tools::Plain => (self.compilation.compiler.c, self.compilation.compiler.cxx, linker.program),
+            Tools::Plain => {
+                (self.compilation.compiler.c, self.compilation.compiler.cxx, linker.program)
+            }
         };
         command.env("CC", cc).env("CXX", cxx).env("LD", ld).env("AR", "ar").env("OUT", linker.name);
         command.env("REAL_CC", self.compilation.compiler.c).env("TASTING_LD", linker.program);
@@ -184,7 +224,9 @@ impl Site<'_> {
         command.current_dir(self.path(""));
         let path = std::env::var("PATH").expect("PATH is set");
         command.env("PATH", format!("{}:{path}", crate::workshop::shims().display()));
-        command.env("TASTING_CC", self.compilation.compiler.c).env("TASTING_CXX", self.compilation.compiler.cxx);
+        command
+            .env("TASTING_CC", self.compilation.compiler.c)
+            .env("TASTING_CXX", self.compilation.compiler.cxx);
         command.env("TASTING_LEVEL", self.level);
         command
     }
@@ -227,7 +269,9 @@ fn source_of<'a>(version: &'a Version, object: &str) -> Result<&'a str, String> 
 }
 
 fn is_source(name: &str) -> bool {
-    SOURCES.iter().any(|extension| Path::new(name).extension().is_some_and(|found| found == *extension))
+    SOURCES
+        .iter()
+        .any(|extension| Path::new(name).extension().is_some_and(|found| found == *extension))
 }
 
 /// Whether the source, the flags and everything that may be included are the same in both versions.

@@ -72,7 +72,11 @@ impl Fixture {
         Ok(fixture)
     }
 
-    fn assemble(name: &str, directives: &Directives, sections: Vec<(String, String)>) -> Result<Fixture, String> {
+    fn assemble(
+        name: &str,
+        directives: &Directives,
+        sections: Vec<(String, String)>,
+    ) -> Result<Fixture, String> {
         let expect = expectation(&directives.one("expect")?.ok_or("no `expect:`")?)?;
         let expect_run = match directives.one("expect-run")?.as_deref() {
             None => expect,
@@ -90,7 +94,11 @@ impl Fixture {
             after,
             is_of_code: directives.all_with_reason("level")?.iter().any(|words| words == &["code"]),
             only: restrictions(directives)?,
-            unless: directives.all_with_reason("unless")?.iter().map(|words| Pattern::all_of(words)).collect(),
+            unless: directives
+                .all_with_reason("unless")?
+                .iter()
+                .map(|words| Pattern::all_of(words))
+                .collect(),
             variants: variants(&directives.words("variants")?)?,
             entry: directives.one("entry")?,
             fingerprint: directives.one("fingerprint")?.unwrap_or_else(|| "prog".to_owned()),
@@ -107,7 +115,8 @@ impl Fixture {
             return Err("`unless` excuses a lack of precision, never a missed change".to_owned());
         }
         if self.expect == Expect::Same && self.expect_run == Expect::Change {
-            return Err("programs that print something different cannot have the same fingerprint".to_owned());
+            return Err("programs that print something different cannot have the same fingerprint"
+                .to_owned());
         }
         let scripted = |version: &Version| version.files.contains_key("build.sh");
         if self.before.link.is_empty() && !scripted(&self.before) {
@@ -146,7 +155,8 @@ impl Directives {
         }
         let mut lines = Vec::new();
         for line in header.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let (key, value) = line.split_once(':').ok_or_else(|| format!("not a directive: {line}"))?;
+            let (key, value) =
+                line.split_once(':').ok_or_else(|| format!("not a directive: {line}"))?;
             lines.push((key.to_owned(), value.trim().to_owned()));
         }
         Ok(Directives { lines, used: std::cell::RefCell::default() })
@@ -216,12 +226,16 @@ fn restrictions(directives: &Directives) -> Result<Vec<Pattern>, String> {
 }
 
 fn variants(names: &[String]) -> Result<Vec<Variant>, String> {
-    let find = |name: &String| Variant::named(name).ok_or_else(|| format!("no variant is called {name}"));
+    let find =
+        |name: &String| Variant::named(name).ok_or_else(|| format!("no variant is called {name}"));
     names.iter().map(find).collect()
 }
 
 /// The files and flags before and after the edit: what is not given for `after` is as before.
-fn versions(directives: &Directives, sections: Vec<(String, String)>) -> Result<(Version, Version), String> {
+fn versions(
+    directives: &Directives,
+    sections: Vec<(String, String)>,
+) -> Result<(Version, Version), String> {
     let mut before = Version {
         cflags: directives.words("cflags")?,
         ldflags: directives.words("ldflags")?,
@@ -229,10 +243,13 @@ fn versions(directives: &Directives, sections: Vec<(String, String)>) -> Result<
         link: parse_items(&directives.one("link")?.unwrap_or_default())?,
         ..Version::default()
     };
-    let (edited, original): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(path, _)| path.starts_with("after/"));
+    let (edited, original): (Vec<_>, Vec<_>) =
+        sections.into_iter().partition(|(path, _)| path.starts_with("after/"));
     before.files = original.into_iter().collect();
     let mut after = before.clone();
-    after.files.extend(edited.into_iter().map(|(path, text)| (path["after/".len()..].to_owned(), text)));
+    after
+        .files
+        .extend(edited.into_iter().map(|(path, text)| (path["after/".len()..].to_owned(), text)));
     for path in directives.all("remove") {
         after.files.remove(&path).ok_or_else(|| format!("remove: there is no {path}"))?;
     }

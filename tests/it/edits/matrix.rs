@@ -1,4 +1,5 @@
-//! The tools that every fixture is built with, and the further ways to build that a fixture can ask for.
+//! The tools that every fixture is built with, and the further ways to build that a fixture can ask
+//! for.
 
 use super::fixture::Fixture;
 use crate::workshop::{all_tests_run, tool};
@@ -17,8 +18,10 @@ pub struct Linker {
     pub program: &'static str,
 }
 
-pub const COMPILERS: [Compiler; 2] =
-    [Compiler { name: "gcc", c: "gcc", cxx: "g++" }, Compiler { name: "clang", c: "clang", cxx: "clang++" }];
+pub const COMPILERS: [Compiler; 2] = [
+    Compiler { name: "gcc", c: "gcc", cxx: "g++" },
+    Compiler { name: "clang", c: "clang", cxx: "clang++" },
+];
 pub const OPTIMISATIONS: [&str; 2] = ["-O0", "-O2"];
 pub const LINKERS: [Linker; 4] = [
     Linker { name: "bfd", program: "ld.bfd" },
@@ -54,7 +57,11 @@ pub struct Variant {
     unsupported: &'static [(&'static str, &'static str)],
 }
 
-const fn variant(name: &'static str, cflags: &'static [&'static str], ldflags: &'static [&'static str]) -> Variant {
+const fn variant(
+    name: &'static str,
+    cflags: &'static [&'static str],
+    ldflags: &'static [&'static str],
+) -> Variant {
     Variant { name, cflags, ldflags, unsupported: &[] }
 }
 
@@ -80,7 +87,8 @@ const VARIANTS: [Variant; 12] = [
     variant("coverage", &["--coverage"], &["--coverage"]),
     variant("large", &["-fPIC", "-fno-plt"], &["-Wl,-z,now"]),
     Variant {
-        // lld reads only LLVM's bitcode; Debian's clang comes without the plugin that the GNU linkers need.
+        // lld reads only LLVM's bitcode; Debian's clang comes without the plugin that the GNU
+        // linkers need.
         unsupported: &[("gcc", "lld"), ("clang", "bfd"), ("clang", "gold"), ("clang", "mold")],
         ..variant("lto", &["-flto"], &["-flto"])
     },
@@ -110,21 +118,30 @@ impl Compilation {
         let mut all = Vec::new();
         for compiler in COMPILERS {
             all.extend(OPTIMISATIONS.map(|opt| Compilation { compiler, opt, variant: PLAIN }));
-            // One optimisation is enough for what differs in the link: the whole suite is to end within minutes.
-            all.extend(fixture.variants.iter().map(|variant| Compilation { compiler, opt: "-O2", variant: *variant }));
+            // One optimisation is enough for what differs in the link: the whole suite is to end
+            // within minutes.
+            all.extend(fixture.variants.iter().map(|variant| Compilation {
+                compiler,
+                opt: "-O2",
+                variant: *variant,
+            }));
         }
         all
     }
 
-    /// The linkers that the fixture and the filter leave. Unless all are asked for, each way to compile has two of the four,
-    /// and of the plain ways two do, which have both compilers, both optimisations and all linkers between them. Which two
-    /// differs from fixture to fixture, so that all of them together have every combination.
+    /// The linkers that the fixture and the filter leave. Unless all are asked for, each way to
+    /// compile has two of the four, and of the plain ways two do, which have both compilers, both
+    /// optimisations and all linkers between them. Which two differs from fixture to fixture, so
+    /// that all of them together have every combination.
     pub fn linkers(&self, fixture: &Fixture, filter: &Filter) -> Vec<Linker> {
         let turn: usize = fixture.name.bytes().map(usize::from).sum();
         let is_first_compiler = self.compiler == COMPILERS[0];
         let is_first_opt = self.opt == OPTIMISATIONS[0];
         let is_restricted = !fixture.only.is_empty() || self.variant != PLAIN;
-        if !filter.full && !is_restricted && (is_first_compiler == is_first_opt) != turn.is_multiple_of(2) {
+        if !filter.full
+            && !is_restricted
+            && (is_first_compiler == is_first_opt) != turn.is_multiple_of(2)
+        {
             return Vec::new();
         }
         let pair = if is_restricted {
@@ -170,7 +187,8 @@ impl Pattern {
     }
 
     pub fn matches(&self, compilation: &Compilation, linker: &Linker) -> bool {
-        let names = [compilation.compiler.name, compilation.opt, linker.name, compilation.variant.name];
+        let names =
+            [compilation.compiler.name, compilation.opt, linker.name, compilation.variant.name];
         let mut hits = self.words.iter().map(|word| names.contains(&word.as_str()));
         if self.all { hits.all(|hit| hit) } else { hits.any(|hit| hit) }
     }

@@ -1,4 +1,5 @@
-//! The list of what is linked, `main.o libx.a(x.o y.o) libz.so(z.o)` → items, and the files they are made of.
+//! The list of what is linked, `main.o libx.a(x.o y.o) libz.so(z.o)` → items, and the files they
+//! are made of.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,9 @@ fn items_until(rest: &mut &str, inside: bool) -> Result<Vec<Item>, String> {
         if rest.is_empty() || rest.starts_with(')') {
             break;
         }
-        let end = rest.find(|letter: char| letter.is_whitespace() || "()".contains(letter)).unwrap_or(rest.len());
+        let end = rest
+            .find(|letter: char| letter.is_whitespace() || "()".contains(letter))
+            .unwrap_or(rest.len());
         let name = rest[..end].to_owned();
         *rest = &rest[end..];
         match rest.strip_prefix('(') {

@@ -1,4 +1,5 @@
-//! Repositories as they are found: merges, submodules, names that are no text, shallow clones, dirty checkouts.
+//! Repositories as they are found: merges, submodules, names that are no text, shallow clones,
+//! dirty checkouts.
 
 use super::{Story, contents, json};
 use crate::run::Bench;
@@ -13,12 +14,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Its test ends as the file `end` says, and sees nothing else of a commit.
-const ENDS: &str = "[history]\nbuild = 'true'\ntest = 'tasting run -- sh -c \"exit \\$(cat end)\"'\n";
+const ENDS: &str =
+    "[history]\nbuild = 'true'\ntest = 'tasting run -- sh -c \"exit \\$(cat end)\"'\n";
 
 fn git(bench: &Bench, folder: &Path, words: &[&str]) {
-    let settings = ["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always"];
+    let settings =
+        ["-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "protocol.file.allow=always"];
     let mut command = bench.command("git");
-    succeed(command.current_dir(folder).args(settings).args(words)).unwrap_or_else(|error| panic!("{error}"));
+    succeed(command.current_dir(folder).args(settings).args(words))
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A repository in a folder, with a commit for each end.
@@ -86,8 +90,16 @@ fn merges_detached_heads_and_dirty_checkouts() {
     assert!(before == contents(&folder), "the checkout or its repository has changed");
     let clone = bench.path("clone");
     let address = format!("file://{}", folder.display());
-    git(&bench, &bench.path(""), &["clone", "-q", "--depth", "1", &address, clone.to_str().unwrap()]);
-    assert_eq!(ends(&history(&bench, &clone, &["-n", "9"])), [[1]], "of a shallow clone, what is there");
+    git(
+        &bench,
+        &bench.path(""),
+        &["clone", "-q", "--depth", "1", &address, clone.to_str().unwrap()],
+    );
+    assert_eq!(
+        ends(&history(&bench, &clone, &["-n", "9"])),
+        [[1]],
+        "of a shallow clone, what is there"
+    );
 }
 
 #[test]
@@ -96,7 +108,11 @@ fn submodules_are_at_the_commits_that_belong_to_it() {
     let (part, folder) = (bench.path("part"), bench.path("project"));
     repository(&bench, &part, &[], &["0"]);
     repository(&bench, &folder, &[], &["0"]);
-    git(&bench, &folder, &["submodule", "--quiet", "add", "--name", "a part", part.to_str().unwrap(), "in/part"]);
+    git(
+        &bench,
+        &folder,
+        &["submodule", "--quiet", "add", "--name", "a part", part.to_str().unwrap(), "in/part"],
+    );
     fs::write(folder.join("tasting.toml"), ENDS.replace("cat end", "cat in/part/end")).unwrap();
     commit(&bench, &folder, "0");
     commit(&bench, &part, "5");
@@ -149,8 +165,10 @@ fn what_an_interruption_leaves_does_not_count() {
     let bench = Bench::new();
     let (folder, started, go) = (bench.path("project"), bench.path("started"), bench.path("go"));
     repository(&bench, &folder, &[], &["0"]);
-    let waits = format!("[ -e {} ] || {{ touch {}; sleep 600; }}; exit", go.display(), started.display());
-    let settings = ENDS.replace("'true'", "'[ -e made ] || cp end made'").replace("cat end", "cat made");
+    let waits =
+        format!("[ -e {} ] || {{ touch {}; sleep 600; }}; exit", go.display(), started.display());
+    let settings =
+        ENDS.replace("'true'", "'[ -e made ] || cp end made'").replace("cat end", "cat made");
     fs::write(folder.join("tasting.toml"), settings.replace("exit", &waits)).unwrap();
     let mut command = bench.command(TASTING);
     command.current_dir(&folder).args(["history", "-n", "1", "--no-overhead"]).process_group(0);
@@ -180,8 +198,11 @@ fn a_terminal_shows_how_far_it_is() {
     repository(&bench, &folder, &[], &["0", "1"]);
     let line = format!("{TASTING} history -n 2 --no-overhead");
     let mut command = bench.command(script);
-    let shown = Outcome::of(command.current_dir(&folder).args(["-qec", &line, "/dev/null"])).stdout_text();
-    for part in ["[1/2] ", " building", "[2/2] ", " testing, 0 of 1 tests, about ", " left  It ends with 1"] {
+    let shown =
+        Outcome::of(command.current_dir(&folder).args(["-qec", &line, "/dev/null"])).stdout_text();
+    for part in
+        ["[1/2] ", " building", "[2/2] ", " testing, 0 of 1 tests, about ", " left  It ends with 1"]
+    {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }
 }

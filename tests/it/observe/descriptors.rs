@@ -9,9 +9,12 @@ use std::process::Stdio;
 fn standard_input_is_named() {
     let shop = Workshop::new();
     let file = shop.write("input", "text\n");
-    let from_file = report(&shop, watcher(&shop, "cat").stdin(File::open(file).unwrap()).stdout(Stdio::null()));
+    let from_file =
+        report(&shop, watcher(&shop, "cat").stdin(File::open(file).unwrap()).stdout(Stdio::null()));
     assert!(
-        from_file.contains("File {") && from_file.contains("position: 0") && from_file.ends_with("[]"),
+        from_file.contains("File {")
+            && from_file.contains("position: 0")
+            && from_file.ends_with("[]"),
         "{from_file}"
     );
     let from_nothing = report(&shop, watcher(&shop, "cat").stdin(Stdio::null()));
@@ -38,7 +41,8 @@ fn a_pipe_on_standard_input_is_refused_only_if_it_is_read() {
     for (line, refused) in lines {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(writer);
-        let outcome = report(&shop, watcher(&shop, &format!("{line} > /dev/null; true")).stdin(reader));
+        let outcome =
+            report(&shop, watcher(&shop, &format!("{line} > /dev/null; true")).stdin(reader));
         assert!(outcome.contains("Pipe"), "{outcome}");
         assert_eq!(outcome.contains("comes from outside"), refused, "{line}: {outcome}");
     }
@@ -47,10 +51,15 @@ fn a_pipe_on_standard_input_is_refused_only_if_it_is_read() {
 #[test]
 fn an_inherited_descriptor_is_refused_only_if_it_is_used() {
     let shop = Workshop::new();
-    for (line, refused) in [("true", false), ("echo x >&7", true), ("exec 7< /dev/null; cat <&7", false)] {
+    for (line, refused) in
+        [("true", false), ("echo x >&7", true), ("exec 7< /dev/null; cat <&7", false)]
+    {
         let mut watcher = watcher(&shop, line);
         let mut outer = shop.command("/bin/sh");
-        outer.args(["-c", "exec 7> inherited; exec \"$@\"", "sh"]).arg(watcher.get_program()).args(watcher.get_args());
+        outer
+            .args(["-c", "exec 7> inherited; exec \"$@\"", "sh"])
+            .arg(watcher.get_program())
+            .args(watcher.get_args());
         outer.envs(watcher.get_envs().filter_map(|(name, value)| Some((name, value?))));
         outer.stdout(Stdio::null());
         let outcome = report(&shop, &mut outer);

@@ -1,4 +1,5 @@
-//! How runs end: by codes and signals, with survivors, by the death of the watcher; and below another watcher.
+//! How runs end: by codes and signals, with survivors, by the death of the watcher; and below
+//! another watcher.
 
 use super::{see, see_shell};
 use crate::workshop::Workshop;
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 use tasting::observe::tracing::Tracing;
 use tasting::observe::{CannotWatch, Watch, start, watch};
 
-/// This test binary as a process of its own that watches a line of shell, if it is told one. What it found it
-/// writes to a file.
+/// This test binary as a process of its own that watches a line of shell, if it is told one. What
+/// it found it writes to a file.
 pub const LINE: &str = "TASTING_TEST_WATCHED_LINE";
 pub const REPORT: &str = "TASTING_TEST_WATCHED_REPORT";
 
@@ -51,7 +52,8 @@ fn until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 fn is_alive(process: &str) -> bool {
-    fs::read_to_string(format!("/proc/{}/stat", process.trim())).is_ok_and(|stat| !stat.contains(") Z "))
+    fs::read_to_string(format!("/proc/{}/stat", process.trim()))
+        .is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 #[test]
@@ -60,14 +62,19 @@ fn codes_and_signals_come_through() {
     for code in [0, 1, 77, 99, 255] {
         assert_eq!(see_shell(&shop, &format!("exit {code}")).watched.status.code(), Some(code));
     }
-    assert_eq!(see_shell(&shop, "ulimit -c 0; kill -SEGV $$").watched.status.signal(), Some(libc::SIGSEGV));
+    assert_eq!(
+        see_shell(&shop, "ulimit -c 0; kill -SEGV $$").watched.status.signal(),
+        Some(libc::SIGSEGV)
+    );
 }
 
 #[test]
 fn a_command_that_is_not_there_is_an_error() {
     let shop = Workshop::new();
     match watch(shop.command("./missing"), &Watch::default()) {
-        Err(CannotWatch::CannotRun(error)) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
+        Err(CannotWatch::CannotRun(error)) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound)
+        }
         other => panic!("{:?}", other.map(|watched| watched.status)),
     }
 }
@@ -77,7 +84,8 @@ fn pipes_can_be_read_while_it_runs() {
     let shop = Workshop::new();
     let mut command = shop.command("/bin/sh");
     command.args(["-c", "head -c 1000000 /dev/zero"]).stdout(Stdio::piped());
-    let mut watching = start(command, &Watch { inherits_input: false, ..Watch::default() }).unwrap();
+    let mut watching =
+        start(command, &Watch { inherits_input: false, ..Watch::default() }).unwrap();
     let mut output = Vec::new();
     let mut pipe = watching.child.stdout.take().unwrap();
     std::io::Read::read_to_end(&mut pipe, &mut output).unwrap();
@@ -104,7 +112,8 @@ fn survivors_are_refused_and_live_on() {
 #[test]
 fn what_is_left_to_answer_for_survivors_ends_with_them() {
     let shop = Workshop::new();
-    let outcome = report(&shop, watcher(&shop, "sleep 1 & echo $! > sleeper").stderr(Stdio::null()));
+    let outcome =
+        report(&shop, watcher(&shop, "sleep 1 & echo $! > sleeper").stderr(Stdio::null()));
     assert!(outcome.contains("still runs"), "{outcome}");
     let marker = shop.path("report").canonicalize().unwrap();
     let sleeper = fs::read_to_string(shop.path("sleeper")).unwrap();
@@ -112,18 +121,26 @@ fn what_is_left_to_answer_for_survivors_ends_with_them() {
     // The one that answered had this binary's environment.
     until("nobody with our environment", || {
         let processes = fs::read_dir("/proc").unwrap().flatten();
-        !processes.filter_map(|process| fs::read(process.path().join("environ")).ok()).any(|environment| {
-            environment.windows(marker.as_os_str().len()).any(|part| part == marker.as_os_str().as_encoded_bytes())
-        })
+        !processes.filter_map(|process| fs::read(process.path().join("environ")).ok()).any(
+            |environment| {
+                environment
+                    .windows(marker.as_os_str().len())
+                    .any(|part| part == marker.as_os_str().as_encoded_bytes())
+            },
+        )
     });
 }
 
 #[test]
 fn the_test_dies_with_a_killed_watcher() {
     let shop = Workshop::new();
-    let mut watcher =
-        watcher(&shop, "echo $$ > shell; while :; do sleep 0.1; done").stderr(Stdio::null()).spawn().unwrap();
-    until("the start", || fs::read_to_string(shop.path("shell")).is_ok_and(|text| text.ends_with('\n')));
+    let mut watcher = watcher(&shop, "echo $$ > shell; while :; do sleep 0.1; done")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the start", || {
+        fs::read_to_string(shop.path("shell")).is_ok_and(|text| text.ends_with('\n'))
+    });
     let shell = fs::read_to_string(shop.path("shell")).unwrap();
     watcher.kill().unwrap();
     watcher.wait().unwrap();
@@ -133,27 +150,43 @@ fn the_test_dies_with_a_killed_watcher() {
 #[test]
 fn signals_reach_the_test_and_no_result_is_kept() {
     let shop = Workshop::new();
-    let line = "trap 'echo caught > caught; exit 3' TERM; echo x > ready; while :; do sleep 0.05; done";
+    let line =
+        "trap 'echo caught > caught; exit 3' TERM; echo x > ready; while :; do sleep 0.05; done";
     let mut watcher = watcher(&shop, line).stderr(Stdio::null()).spawn().unwrap();
     until("the start", || shop.path("ready").exists());
     let sent = Command::new("kill").arg(watcher.id().to_string()).status().unwrap();
     assert!(sent.success() && watcher.wait().unwrap().success());
     let outcome = fs::read_to_string(shop.path("report")).unwrap();
-    assert!(shop.path("caught").exists() && outcome.contains("interrupted by signal 15"), "{outcome}");
+    assert!(
+        shop.path("caught").exists() && outcome.contains("interrupted by signal 15"),
+        "{outcome}"
+    );
 }
 
 #[test]
 fn stopping_and_going_on() {
     let shop = Workshop::new();
     let mut watcher =
-        watcher(&shop, "i=0; while [ $i -lt 20 ]; do cat /dev/null; i=$((i+1)); sleep 0.02; done").spawn().unwrap();
+        watcher(&shop, "i=0; while [ $i -lt 20 ]; do cat /dev/null; i=$((i+1)); sleep 0.02; done")
+            .spawn()
+            .unwrap();
     for signal in ["-STOP", "-CONT"] {
         std::thread::sleep(Duration::from_millis(200));
-        assert!(Command::new("kill").arg(signal).arg(watcher.id().to_string()).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .arg(signal)
+                .arg(watcher.id().to_string())
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     assert!(watcher.wait().unwrap().success());
     let outcome = fs::read_to_string(shop.path("report")).unwrap();
-    assert!(outcome.starts_with("ExitStatus(unix_wait_status(0))") && outcome.ends_with("[]"), "{outcome}");
+    assert!(
+        outcome.starts_with("ExitStatus(unix_wait_status(0))") && outcome.ends_with("[]"),
+        "{outcome}"
+    );
 }
 
 #[test]

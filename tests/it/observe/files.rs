@@ -42,10 +42,16 @@ fn a_file_that_is_only_asked_about_counts_by_its_attributes_and_what_they_stand_
     let shop = Workshop::new();
     let file = shop.write("data.txt", "12345");
     let seen = see_shell(&shop, "test -s data.txt && test ! -x data.txt");
-    let what = What { kind: Kind::File, details: Some(Details { size: 5, executable: false, modified: None }) };
+    let what = What {
+        kind: Kind::File,
+        details: Some(Details { size: 5, executable: false, modified: None }),
+    };
     assert!(seen.is_fine() && seen.has(&Use::Exists { path: seen.path("data.txt"), what }));
     fs::write(&file, "54321").unwrap();
-    assert!(!hold(&seen.watched.used), "the time was seen, which tells that the content is another");
+    assert!(
+        !hold(&seen.watched.used),
+        "the time was seen, which tells that the content is another"
+    );
     fs::write(&file, "12345").unwrap();
     assert!(hold(&seen.watched.used));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
@@ -60,7 +66,13 @@ fn a_folder_counts_by_its_entries_only_if_it_is_listed() {
     let entered = see_shell(&shop, "cd data && cat one");
     assert!(listed.is_fine() && entered.is_fine());
     let is_listing = |used: &Use| matches!(used, Use::Listed { .. });
-    assert!(listed.watched.used.iter().any(|used| is_listing(used) && used.path() == listed.path("data")));
+    assert!(
+        listed
+            .watched
+            .used
+            .iter()
+            .any(|used| is_listing(used) && used.path() == listed.path("data"))
+    );
     assert!(!entered.watched.used.iter().any(is_listing) && entered.folder("data"));
     shop.write("data/two", "");
     assert!(!hold(&listed.watched.used) && hold(&entered.watched.used));
@@ -96,7 +108,11 @@ fn links_are_followed_to_the_thing_itself() {
     symlink("two/data.txt", shop.path("three")).unwrap();
     let seen = see_shell(&shop, "cat three");
     assert!(seen.is_fine() && seen.read("real/deep/data.txt", "x"));
-    assert!(seen.link("three", "two/data.txt") && seen.link("two", "one/deep") && seen.link("one", "real"));
+    assert!(
+        seen.link("three", "two/data.txt")
+            && seen.link("two", "one/deep")
+            && seen.link("one", "real")
+    );
     assert!(!seen.mentions("one/deep") && hold(&seen.watched.used));
     fs::remove_file(shop.path("one")).unwrap();
     symlink("elsewhere", shop.path("one")).unwrap();
@@ -131,7 +147,10 @@ fn what_a_test_writes_is_its_own() {
     assert!(seen.absent("out"), "mkdir would have failed");
     assert!(!seen.mentions("out/file") && !seen.mentions("out/other"));
     assert!(seen.written("left.txt") && !seen.absent("left.txt"));
-    assert!(hold(&see_shell(&shop, script).watched.used), "what an earlier run left behind is in nobody's way");
+    assert!(
+        hold(&see_shell(&shop, script).watched.used),
+        "what an earlier run left behind is in nobody's way"
+    );
 }
 
 #[test]
@@ -140,8 +159,7 @@ fn what_was_there_before_a_change_counts() {
     shop.write("log", "old\n");
     shop.write("gone", "was\n");
     shop.write("script", "echo hello\n");
-    let script =
-        "echo new >> log && cat log gone && rm gone && chmod +x script && ./script && mv script moved && cat moved";
+    let script = "echo new >> log && cat log gone && rm gone && chmod +x script && ./script && mv script moved && cat moved";
     let seen = see_shell(&shop, script);
     assert!(seen.is_fine());
     assert!(seen.read("log", "old\n") && seen.written("log"));
@@ -170,7 +188,10 @@ fn a_listing_leaves_out_what_the_test_itself_made() {
     shop.write("data/one", "");
     shop.write("data/two", "");
     let before = see_shell(&shop, "ls data");
-    let seen = see_shell(&shop, "touch data/three && rm data/two && ls data && rm data/three && touch data/two");
+    let seen = see_shell(
+        &shop,
+        "touch data/three && rm data/two && ls data && rm data/three && touch data/two",
+    );
     assert!(before.is_fine() && seen.is_fine());
     let listing = |seen: &super::Seen| {
         seen.watched.used.iter().find_map(|used| match used {
@@ -277,7 +298,11 @@ fn every_way_to_name_a_file_is_understood() {
     let seen = see_c(&shop, CALLS, &[]);
     assert!(seen.is_fine());
     assert!(read.iter().all(|name| seen.read(&format!("folder/{name}"), name)));
-    assert!(seen.mentions("folder/by_access") && seen.mentions("folder/by_stat") && seen.link("folder/link", "there"));
+    assert!(
+        seen.mentions("folder/by_access")
+            && seen.mentions("folder/by_stat")
+            && seen.link("folder/link", "there")
+    );
 }
 
 #[test]
@@ -287,11 +312,15 @@ fn files_of_the_kernel_follow_the_table() {
                     head -c 4 /dev/urandom > /dev/null; cat /sys/devices/system/cpu/online > /dev/null";
     let seen = see_shell(&shop, harmless);
     assert!(seen.is_fine());
-    let of_the_kernel = |used: &&Use| ["/proc", "/sys", "/dev"].iter().any(|tree| used.path().starts_with(tree));
+    let of_the_kernel =
+        |used: &&Use| ["/proc", "/sys", "/dev"].iter().any(|tree| used.path().starts_with(tree));
     assert_eq!(seen.watched.used.iter().find(of_the_kernel), None);
     let seen = see_shell(&shop, "cat /proc/sys/vm/overcommit_memory");
     let content = Hash::of(&fs::read("/proc/sys/vm/overcommit_memory").unwrap());
-    assert!(seen.is_fine() && seen.has(&Use::Read { path: "/proc/sys/vm/overcommit_memory".into(), content }));
+    assert!(
+        seen.is_fine()
+            && seen.has(&Use::Read { path: "/proc/sys/vm/overcommit_memory".into(), content })
+    );
     assert!(hold(&seen.watched.used));
     assert!(see_shell(&shop, "cat /proc/1/stat").refused("not its own"));
     assert!(see_shell(&shop, "ls /proc").refused("lists the processes"));

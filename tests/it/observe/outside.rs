@@ -1,4 +1,5 @@
-//! What makes a run impossible to reuse: the network, other people's processes, and what cannot be watched.
+//! What makes a run impossible to reuse: the network, other people's processes, and what cannot be
+//! watched.
 
 use super::{build, see, see_c, see_shell};
 use crate::workshop::Workshop;
@@ -154,7 +155,10 @@ const HEADERS: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <asm/io
 #[test]
 fn what_cannot_be_watched_is_refused() {
     let shop = Workshop::new();
-    let cases = CALLS.iter().enumerate().map(|(index, (code, _))| format!("case {index}: {{ {code} break; }}\n"));
+    let cases = CALLS
+        .iter()
+        .enumerate()
+        .map(|(index, (code, _))| format!("case {index}: {{ {code} break; }}\n"));
     let cases: String = cases.collect();
     let source = format!(
         "{HEADERS}#include <stdlib.h>\nint main(int count, char **arguments) {{ switch (atoi(arguments[1])) {{ {cases} }} return 0; }}"
@@ -189,7 +193,8 @@ fn programs_with_privileges_are_refused() {
     let shop = Workshop::new();
     let program = shop.write("program", "#!/bin/sh\n");
     let own = std::fs::metadata(&program).unwrap().uid();
-    let set_user = || std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
+    let set_user =
+        || std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o4755)).unwrap();
     set_user();
     assert!(see_shell(&shop, "./program").is_fine(), "a user gains nothing by becoming itself");
     if own == 0 {

@@ -1,4 +1,5 @@
-//! Trees of processes: every way to start a program, scripts and their interpreters, tools that look into others.
+//! Trees of processes: every way to start a program, scripts and their interpreters, tools that
+//! look into others.
 
 use super::{build, see, see_c, see_shell};
 use crate::workshop::{Workshop, tool, write_executable};
@@ -70,7 +71,12 @@ fn the_cache_of_the_loader_counts_for_every_program() {
     let Ok(cache) = fs::read(CACHE) else { return };
     let program = build(&shop, "cc", "int main(void) { return 0; }", &[]);
     fs::rename(&program, shop.path("other")).unwrap();
-    build(&shop, "cc", "#include <unistd.h>\nint main(void) { return execl(\"./other\", \"other\", NULL); }", &[]);
+    build(
+        &shop,
+        "cc",
+        "#include <unistd.h>\nint main(void) { return execl(\"./other\", \"other\", NULL); }",
+        &[],
+    );
     let seen = see(&shop, shop.command(shop.path("program")));
     assert!(seen.is_fine());
     let content = Hash::of(&cache);
@@ -105,7 +111,10 @@ fn scripts_bring_their_interpreters() {
     let env = fs::canonicalize("/usr/bin/env").unwrap();
     assert!(seen.executed(shell) && seen.executed(env));
     let is_loader = |used: &Use| matches!(used, Use::Executed { path, .. } if path.to_string_lossy().contains("ld-"));
-    assert!(seen.watched.used.iter().any(is_loader), "the dynamic loader is opened by the kernel alone");
+    assert!(
+        seen.watched.used.iter().any(is_loader),
+        "the dynamic loader is opened by the kernel alone"
+    );
 }
 
 #[test]
@@ -114,11 +123,19 @@ fn a_perl_driver_with_its_programs() {
     let shop = Workshop::new();
     shop.write("data", "x");
     executable(&shop, "program", "#!/bin/sh\ncat data\n");
-    shop.write("driver.pl", "use strict; my $out = `./program`; die unless $out eq 'x'; print \"ok\\n\";");
+    shop.write(
+        "driver.pl",
+        "use strict; my $out = `./program`; die unless $out eq 'x'; print \"ok\\n\";",
+    );
     let mut command = shop.command(perl);
     command.arg("driver.pl");
     let seen = see(&shop, command);
-    assert!(seen.is_fine() && seen.executed("program") && seen.read("data", "x") && seen.mentions("driver.pl"));
+    assert!(
+        seen.is_fine()
+            && seen.executed("program")
+            && seen.read("data", "x")
+            && seen.mentions("driver.pl")
+    );
 }
 
 #[test]
@@ -162,7 +179,10 @@ fn leak_sanitizer_works_inside() {
     leaks.arg("leak").env("ASAN_OPTIONS", "log_path=report:exitcode=42");
     assert_eq!(see(&shop, leaks).watched.status.code(), Some(42));
     let reports = fs::read_dir(shop.path("")).unwrap().flatten();
-    let report = reports.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("report.")).unwrap();
+    let report = reports
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().contains("report."))
+        .unwrap();
     assert!(fs::read_to_string(report).unwrap().contains("detected memory leaks"));
 }
 
@@ -171,9 +191,9 @@ fn leak_sanitizer_works_inside() {
 fn debuggers_work_inside() {
     let shop = Workshop::new();
     shop.write("data", "x");
-    const GDB: &str =
-        "gdb -q -batch -nx -ex 'break main' -ex run -ex continue --args ./program 2>&1 | grep -q 'Breakpoint 1, '";
-    // gdb starts programs through $SHELL. dash has a handler that interrupts calls, so that such a run is doubtful.
+    const GDB: &str = "gdb -q -batch -nx -ex 'break main' -ex run -ex continue --args ./program 2>&1 | grep -q 'Breakpoint 1, '";
+    // gdb starts programs through $SHELL. dash has a handler that interrupts calls, so that such a
+    // run is doubtful.
     for (line, is_doubtful) in [
         ("strace -f -o trace cat data && grep -q openat trace".to_owned(), false),
         (format!("SHELL=/bin/bash {GDB}"), false),
@@ -205,6 +225,9 @@ fn programs_of_32_bits_are_refused() {
         if !command.output().unwrap().status.success() {
             continue;
         }
-        assert!(see(&shop, shop.command(shop.path(name))).refused("another architecture"), "{name}");
+        assert!(
+            see(&shop, shop.command(shop.path(name))).refused("another architecture"),
+            "{name}"
+        );
     }
 }

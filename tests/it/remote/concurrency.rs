@@ -9,10 +9,12 @@ use tasting::store::Journal;
 const CLIENTS: usize = 32;
 const TESTS: usize = 4;
 
-/// 32 machines run the same tests at one time against one store; what is right on one is right on all, and each value is there once.
+/// 32 machines run the same tests at one time against one store; what is right on one is right on
+/// all, and each value is there once.
 fn together(remote: &str) {
     let first = Machine::new("first", remote);
-    let machines: Vec<Machine> = (0..CLIENTS).map(|number| Machine::like(&first, &format!("client{number}"))).collect();
+    let machines: Vec<Machine> =
+        (0..CLIENTS).map(|number| Machine::like(&first, &format!("client{number}"))).collect();
     let run_all = |machines: &[Machine]| {
         for test in 0..TESTS {
             let name = format!("test{test}");
@@ -29,19 +31,29 @@ fn together(remote: &str) {
         }
     };
     run_all(&machines);
-    let pushes: Vec<_> =
-        machines.iter().map(|machine| machine.tasting(&["push"]).stdout(Stdio::null()).spawn().unwrap()).collect();
+    let pushes: Vec<_> = machines
+        .iter()
+        .map(|machine| machine.tasting(&["push"]).stdout(Stdio::null()).spawn().unwrap())
+        .collect();
     for mut push in pushes {
         assert!(push.wait().unwrap().success());
     }
-    let shown: serde_json::Value = serde_json::from_str(&first.does(&["stats", "--remote", "--json"])).unwrap();
-    assert_eq!((&shown["results"], &shown["tests"]), (&(TESTS as u64).into(), &(TESTS as u64).into()), "{shown}");
-    let fresh: Vec<Machine> = (0..CLIENTS).map(|number| Machine::like(&first, &format!("fresh{number}"))).collect();
+    let shown: serde_json::Value =
+        serde_json::from_str(&first.does(&["stats", "--remote", "--json"])).unwrap();
+    assert_eq!(
+        (&shown["results"], &shown["tests"]),
+        (&(TESTS as u64).into(), &(TESTS as u64).into()),
+        "{shown}"
+    );
+    let fresh: Vec<Machine> =
+        (0..CLIENTS).map(|number| Machine::like(&first, &format!("fresh{number}"))).collect();
     run_all(&fresh);
     for machine in &fresh {
         let decisions = machine.store().decisions(TESTS).unwrap();
         assert!(
-            decisions.iter().all(|decision| decision.decision == Verdict::Reused && decision.shared),
+            decisions
+                .iter()
+                .all(|decision| decision.decision == Verdict::Reused && decision.shared),
             "{decisions:?}"
         );
     }
@@ -60,7 +72,8 @@ fn thirty_two_clients_of_a_folder() {
     together(&format!("file:{} operation-timeout=20s", place.path().display()));
 }
 
-/// Each of many clients adds another dependency set to the same test at one time; as many as a test may have are kept, and none is damaged.
+/// Each of many clients adds another dependency set to the same test at one time; as many as a test
+/// may have are kept, and none is damaged.
 #[test]
 #[ignore = "needs redis"]
 fn dependency_sets_of_one_test_from_many() {
@@ -77,8 +90,10 @@ fn dependency_sets_of_one_test_from_many() {
         })
         .collect();
     machines.iter().for_each(|machine| _ = machine.runs(&["sh", "t.sh"]));
-    let pushes: Vec<_> =
-        machines.iter().map(|machine| machine.tasting(&["push"]).stdout(Stdio::null()).spawn().unwrap()).collect();
+    let pushes: Vec<_> = machines
+        .iter()
+        .map(|machine| machine.tasting(&["push"]).stdout(Stdio::null()).spawn().unwrap())
+        .collect();
     for mut push in pushes {
         assert!(push.wait().unwrap().success());
     }

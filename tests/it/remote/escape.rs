@@ -22,19 +22,24 @@ impl Shared {
         Shared { folder, alice }
     }
 
-    /// Shares the outcome of `./t WORD`, which leaves this behind in the project instead of what it really left.
+    /// Shares the outcome of `./t WORD`, which leaves this behind in the project instead of what it
+    /// really left.
     fn forge(&self, word: &str, path: &str, left: Left) {
         let before = self.outcomes();
         self.alice.runs_and_sends(&["./t", word]);
-        let value = self.outcomes().into_iter().find(|value| !before.contains(value)).expect("it was sent");
+        let value =
+            self.outcomes().into_iter().find(|value| !before.contains(value)).expect("it was sent");
         rewrite(&value, |outcome| {
-            outcome.files = vec![LeftFile { place: Place { base: Base::Root, path: path.into() }, left }];
+            outcome.files =
+                vec![LeftFile { place: Place { base: Base::Root, path: path.into() }, left }];
         });
     }
 
     fn outcomes(&self) -> Vec<PathBuf> {
         let mut values = files_below(self.folder.path());
-        values.retain(|path| path.extension().is_some_and(|ending| ending.to_string_lossy().starts_with('o')));
+        values.retain(|path| {
+            path.extension().is_some_and(|ending| ending.to_string_lossy().starts_with('o'))
+        });
         values
     }
 

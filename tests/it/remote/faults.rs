@@ -1,4 +1,5 @@
-//! Servers that fail in every way: the tests' outcomes stay as they are, and the delay is bounded, once and not for each test.
+//! Servers that fail in every way: the tests' outcomes stay as they are, and the delay is bounded,
+//! once and not for each test.
 
 use super::machine::Machine;
 use super::servers;
@@ -27,7 +28,8 @@ fn hear(stream: &mut TcpStream) {
     let _ = stream.read(&mut asked);
 }
 
-/// Runs tests on a machine with this server, and on one without; how much longer it took than twice the time.
+/// Runs tests on a machine with this server, and on one without; how much longer it took than twice
+/// the time.
 #[track_caller]
 fn delay(remote: &str, reason: &str) -> Duration {
     let (machine, plain) = (Machine::new("alice", remote), Machine::new("bob", ""));
@@ -45,7 +47,10 @@ fn delay(remote: &str, reason: &str) -> Duration {
     }
     let told: Vec<String> = machine.store_decisions();
     assert!(told[0].contains(reason), "{reason:?} is not in {told:?}");
-    assert!(told[1..].iter().all(|told| !told.contains("remote")), "only the first one has waited: {told:?}");
+    assert!(
+        told[1..].iter().all(|told| !told.contains("remote")),
+        "only the first one has waited: {told:?}"
+    );
     for test in 0..TESTS {
         machine.reuses(&["./t", &format!("test-{test}")]);
     }
@@ -90,8 +95,12 @@ fn it_hangs() {
 
 #[test]
 fn it_does_not_take_connections() {
-    // An address that nothing comes back from (TEST-NET-1); where it is refused at once, so much the better.
-    let delay = delay("redis://192.0.2.1:6379 connect-timeout=300ms operation-timeout=600ms", "is left alone");
+    // An address that nothing comes back from (TEST-NET-1); where it is refused at once, so much
+    // the better.
+    let delay = delay(
+        "redis://192.0.2.1:6379 connect-timeout=300ms operation-timeout=600ms",
+        "is left alone",
+    );
     assert!(delay < Duration::from_millis(600) + NOISE, "{delay:?}");
 }
 
@@ -191,13 +200,18 @@ fn it_is_full() {
 #[ignore = "needs redis"]
 fn it_refuses_the_password() {
     let server = servers::redis(&["--requirepass", "hush-hush"]);
-    assert!(delay(&format!("redis://:wrong-one@127.0.0.1:{}", server.port), "logging in failed") < NOISE);
+    assert!(
+        delay(&format!("redis://:wrong-one@127.0.0.1:{}", server.port), "logging in failed")
+            < NOISE
+    );
     assert!(delay(&format!("redis://127.0.0.1:{}", server.port), "password is needed") < NOISE);
 }
 
 #[test]
 fn an_empty_answer_or_an_error_is_no_answer() {
     let server = servers::nginx(None, None);
-    assert!(delay(&format!("http://127.0.0.1:{}/empty", server.port), "status 200 and nothing") < NOISE);
+    assert!(
+        delay(&format!("http://127.0.0.1:{}/empty", server.port), "status 200 and nothing") < NOISE
+    );
     assert!(delay(&format!("http://127.0.0.1:{}/broken", server.port), "status 500") < NOISE);
 }

@@ -1,4 +1,5 @@
-//! Values that are not what they should be: a miss with a reason, and the next result takes their place.
+//! Values that are not what they should be: a miss with a reason, and the next result takes their
+//! place.
 
 use super::machine::{Machine, files_below};
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ fn key(path: &Path) -> Hash {
     Hash::from_text(&(start + &rest)).unwrap()
 }
 
-/// After this change to the only outcome, another machine runs the test, says why, and puts it right.
+/// After this change to the only outcome, another machine runs the test, says why, and puts it
+/// right.
 #[track_caller]
 fn is_refused(reason: &str, change: impl FnOnce(&Path)) {
     let place = tempfile::tempdir().unwrap();
@@ -39,7 +41,9 @@ fn is_refused(reason: &str, change: impl FnOnce(&Path)) {
 
 #[test]
 fn damaged_values() {
-    is_refused("magic", |path| std::fs::write(path, "<html>Not found</html> and much more text").unwrap());
+    is_refused("magic", |path| {
+        std::fs::write(path, "<html>Not found</html> and much more text").unwrap()
+    });
     is_refused("truncated", |path| std::fs::write(path, "").unwrap());
     is_refused("truncated", |path| {
         let bytes = std::fs::read(path).unwrap();
@@ -51,7 +55,9 @@ fn damaged_values() {
         bytes[last] ^= 1;
         std::fs::write(path, bytes).unwrap();
     });
-    is_refused("no plain file", |path| std::fs::File::create(path).unwrap().set_len(1 << 30).unwrap());
+    is_refused("no plain file", |path| {
+        std::fs::File::create(path).unwrap().set_len(1 << 30).unwrap()
+    });
 }
 
 /// A value under the right name with another content.
@@ -73,7 +79,11 @@ fn values_that_do_harm() {
     ] {
         is_refused("behind", |value| {
             forged(value, |outcome| {
-                let left = Left::File { mode: 0o755, content: b"outcome_safety".to_vec(), modified: (0, 0) };
+                let left = Left::File {
+                    mode: 0o755,
+                    content: b"outcome_safety".to_vec(),
+                    modified: (0, 0),
+                };
                 outcome.files = vec![LeftFile { place: Place { base, path: path.into() }, left }];
             });
         });
@@ -114,10 +124,15 @@ fn a_dependency_set_that_leads_astray_is_not_followed() {
     let alice = Machine::new("alice", &format!("file:{}", place.path().display()));
     alice.runs_and_sends(&["./t", "one"]);
     let list = value(place.path(), "s1");
-    let astray =
-        DependencySet { dependencies: vec![Dependency::on(DependencyKind::Declared, Place::absolute("/**/*"))] };
+    let astray = DependencySet {
+        dependencies: vec![Dependency::on(DependencyKind::Declared, Place::absolute("/**/*"))],
+    };
     let keys = Keys::new(&Attributes::default(), &[]);
-    std::fs::write(&list, keys.dependency_sets(Name::dependency_sets(key(&list)), &[astray]).unwrap()).unwrap();
+    std::fs::write(
+        &list,
+        keys.dependency_sets(Name::dependency_sets(key(&list)), &[astray]).unwrap(),
+    )
+    .unwrap();
     let start = std::time::Instant::now();
     Machine::new("bob", &alice.remote).runs(&["./t", "one"]);
     assert!(start.elapsed() < std::time::Duration::from_secs(10));

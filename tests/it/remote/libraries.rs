@@ -1,4 +1,5 @@
-//! Machines with other libraries of the system: they do not share by mistake, unless the project says that they may.
+//! Machines with other libraries of the system: they do not share by mistake, unless the project
+//! says that they may.
 
 use super::machine::Machine;
 use crate::workshop::TASTING;
@@ -29,7 +30,10 @@ fn runs_with(machine: &Machine, library: &Path, copy: &Path) -> super::machine::
 #[test]
 fn another_library_is_another_test_unless_names_are_enough() {
     let place = tempfile::tempdir().unwrap();
-    let allowed = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
+    let allowed = Command::new("unshare")
+        .args(["-rm", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     let Some((library, copy)) = other_zlib(place.path()).filter(|_| allowed) else {
         eprintln!("not tested: there is no zlib, or mounting is not possible here");
         return;

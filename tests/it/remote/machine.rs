@@ -44,7 +44,10 @@ impl Ran {
 impl Machine {
     /// A machine with an empty checkout.
     pub fn bare(name: &str, remote: &str) -> Machine {
-        let folder = tempfile::Builder::new().prefix("tasting-machine-").tempdir().expect("a temporary folder");
+        let folder = tempfile::Builder::new()
+            .prefix("tasting-machine-")
+            .tempdir()
+            .expect("a temporary folder");
         let machine = Machine { folder, name: name.to_owned(), remote: remote.to_owned() };
         for folder in [machine.home(), machine.checkout()] {
             std::fs::create_dir_all(folder).expect("folders can be made");
@@ -64,7 +67,11 @@ impl Machine {
     /// Another machine with a copy of the checkout, as a build server would have it.
     pub fn like(other: &Machine, name: &str) -> Machine {
         let machine = Machine::bare(name, &other.remote);
-        let copied = Command::new("cp").arg("-a").arg(other.checkout().join(".")).arg(machine.checkout()).status();
+        let copied = Command::new("cp")
+            .arg("-a")
+            .arg(other.checkout().join("."))
+            .arg(machine.checkout())
+            .status();
         assert!(copied.expect("cp starts").success());
         machine
     }
@@ -87,7 +94,8 @@ impl Machine {
 
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.checkout().join(name);
-        std::fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("folders can be made");
+        std::fs::create_dir_all(path.parent().expect("a file lies in a folder"))
+            .expect("folders can be made");
         std::fs::write(&path, content).expect("a file can be written");
         path
     }
@@ -106,12 +114,18 @@ impl Machine {
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         plain_environment(&mut command);
-        let is_of_server =
-            |name: &str| ["GITHUB_", "GITLAB_", "CI_", "AWS_"].iter().any(|start| name.starts_with(start));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_server(&name.to_string_lossy())) {
+        let is_of_server = |name: &str| {
+            ["GITHUB_", "GITLAB_", "CI_", "AWS_"].iter().any(|start| name.starts_with(start))
+        };
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| is_of_server(&name.to_string_lossy()))
+        {
             command.env_remove(name);
         }
-        command.current_dir(self.checkout()).env("HOME", self.home()).env("TASTING_DIR", self.store_folder());
+        command
+            .current_dir(self.checkout())
+            .env("HOME", self.home())
+            .env("TASTING_DIR", self.store_folder());
         for name in [
             "XDG_RUNTIME_DIR",
             "TMPDIR",
@@ -149,7 +163,12 @@ impl Machine {
 
     pub fn finish(&self, command: &mut Command) -> Ran {
         let outcome = Outcome::of(command);
-        let decision = self.store().decisions(1).expect("the log can be read").pop().expect("something was decided");
+        let decision = self
+            .store()
+            .decisions(1)
+            .expect("the log can be read")
+            .pop()
+            .expect("something was decided");
         Ran { outcome, decision }
     }
 
@@ -177,7 +196,8 @@ impl Machine {
 
     pub fn upload_jobs(&self) -> usize {
         let remotes = std::fs::read_dir(self.store_folder().join("results-1/remote"));
-        let spools = remotes.into_iter().flatten().flatten().map(|remote| remote.path().join("spool"));
+        let spools =
+            remotes.into_iter().flatten().flatten().map(|remote| remote.path().join("spool"));
         spools.filter_map(|spool| std::fs::read_dir(spool).ok()).map(Iterator::count).sum()
     }
 }

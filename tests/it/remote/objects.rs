@@ -1,4 +1,5 @@
-//! Compiled objects that machines share: one compiles, the other takes the object. The build is the same, whatever the server does.
+//! Compiled objects that machines share: one compiles, the other takes the object. The build is the
+//! same, whatever the server does.
 
 use super::machine::{Machine, files_below};
 use super::servers;
@@ -57,14 +58,20 @@ fn machine(name: &str, remote: &str) -> Machine {
 fn compile(machine: &Machine, compiler: &Compiler, options: &[&str]) -> Outcome {
     let mut command = machine.command(TASTING_CC);
     command.arg(compiler.path()).args(["-O2", "-Wall", "-MD", "-c", "part.c"]).args(options);
-    command.env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LEVEL", "ast").env("TASTING_LOGFILE", log_file(machine));
+    command
+        .env("TASTING_REUSE_OBJECTS", "1")
+        .env("TASTING_LEVEL", "ast")
+        .env("TASTING_LOGFILE", log_file(machine));
     Outcome::of(&mut command)
 }
 
 #[track_caller]
 fn compiles(machine: &Machine, compiler: &Compiler, options: &[&str]) {
     let outcome = compile(machine, compiler, options);
-    assert!(outcome.success() && outcome.stdout.is_empty() && outcome.stderr.is_empty(), "{outcome:?}");
+    assert!(
+        outcome.success() && outcome.stdout.is_empty() && outcome.stderr.is_empty(),
+        "{outcome:?}"
+    );
 }
 
 fn log_file(machine: &Machine) -> PathBuf {
@@ -94,10 +101,14 @@ fn shared(place: &Path) -> Vec<PathBuf> {
 /// What waits to be sent.
 fn waiting(machine: &Machine) -> usize {
     let spools = files_below(&machine.store_folder().join("objects-1/remote"));
-    spools.iter().filter(|path| path.parent().is_some_and(|folder| folder.ends_with("spool"))).count()
+    spools
+        .iter()
+        .filter(|path| path.parent().is_some_and(|folder| folder.ends_with("spool")))
+        .count()
 }
 
-/// One machine compiles, and the other one, whose checkout lies elsewhere, does not; then the other way round.
+/// One machine compiles, and the other one, whose checkout lies elsewhere, does not; then the other
+/// way round.
 #[track_caller]
 fn both_ways(remote: &str) {
     for compiler in Compiler::all() {
@@ -105,7 +116,10 @@ fn both_ways(remote: &str) {
         compiles(&alice, &compiler, &[]);
         alice.does(&["push"]);
         // What means the same, with a header more, and a comment.
-        bob.write("part.h", "#include \"more.h\"\n#define FACTOR 3 /* three */\nint part(int x);\n");
+        bob.write(
+            "part.h",
+            "#include \"more.h\"\n#define FACTOR 3 /* three */\nint part(int x);\n",
+        );
         bob.write("more.h", "extern int more;\n");
         compiles(&bob, &compiler, &[]);
         assert_eq!((made(&alice), made(&bob)), (1, 0), "{}: {}", compiler.name, log(&bob));
@@ -116,7 +130,11 @@ fn both_ways(remote: &str) {
         assert!(told.contains("1 reused of 1 (100.0%), 1 of other machines"), "{told}");
         // From its own cache now.
         compiles(&bob, &compiler, &[]);
-        assert!(bob.does(&["stats", "--json"]).contains("\"shared\": 1"), "{}", bob.does(&["stats", "--json"]));
+        assert!(
+            bob.does(&["stats", "--json"]).contains("\"shared\": 1"),
+            "{}",
+            bob.does(&["stats", "--json"])
+        );
         compiles(&bob, &compiler, &["-DOTHER", "-O1"]);
         bob.does(&["push"]);
         compiles(&alice, &compiler, &["-O1"]);
@@ -156,7 +174,8 @@ fn over_s3() {
     both_ways(&format!("{place} user={key} password={secret} operation-timeout=10s objects"));
 }
 
-/// Nobody has to say `tasting push`: what was made is sent by a process that the build does not wait for.
+/// Nobody has to say `tasting push`: what was made is sent by a process that the build does not
+/// wait for.
 #[test]
 fn they_are_sent_without_being_asked_for_and_nobody_waits() {
     let compiler = Compiler::new("gcc");
@@ -200,7 +219,10 @@ fn they_are_not_shared_unless_that_is_asked_for() {
     compiles(&carol, &compiler, &[]);
     assert_eq!(made(&carol), 1);
     let told = Outcome::of(&mut carol.tasting(&["config"]));
-    assert!(told.stdout_text().contains("the attribute objects is for TASTING_REMOTE only"), "{told:?}");
+    assert!(
+        told.stdout_text().contains("the attribute objects is for TASTING_REMOTE only"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -227,7 +249,10 @@ fn read_only_is_only_read() {
     let guest = machine("guest", &remote);
     let mut command = guest.command(TASTING_CC);
     command.arg(compiler.path()).args(["-O2", "-Wall", "-MD", "-c", "part.c"]);
-    command.env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LEVEL", "ast").env("TASTING_READONLY", "1");
+    command
+        .env("TASTING_REUSE_OBJECTS", "1")
+        .env("TASTING_LEVEL", "ast")
+        .env("TASTING_READONLY", "1");
     assert!(Outcome::of(&mut command).success());
     assert!(!guest.store_folder().join("objects-1").exists());
     assert_eq!((object(&guest), files_below(place.path())), (object(&alice), before));
@@ -239,7 +264,8 @@ fn key(path: &Path) -> Hash {
     Hash::from_text(&(start + &path.file_stem().unwrap().to_string_lossy())).unwrap()
 }
 
-/// After this change to the only object, another machine compiles, the log says why, and what it made takes the place.
+/// After this change to the only object, another machine compiles, the log says why, and what it
+/// made takes the place.
 #[track_caller]
 fn is_refused(compiler: &Compiler, reason: &str, change: impl FnOnce(&Path)) {
     let place = tempfile::tempdir().unwrap();
@@ -267,7 +293,9 @@ fn damaged_and_hostile_values_are_compiled() {
         change(&mut raw);
         std::fs::write(path, keys.object(name, &raw).unwrap()).unwrap();
     };
-    is_refused(&compiler, "magic", |path| std::fs::write(path, "<html>Not found</html> and much more text").unwrap());
+    is_refused(&compiler, "magic", |path| {
+        std::fs::write(path, "<html>Not found</html> and much more text").unwrap()
+    });
     is_refused(&compiler, "truncated", |path| std::fs::write(path, "").unwrap());
     is_refused(&compiler, "checksum", |path| {
         let mut bytes = std::fs::read(path).unwrap();
@@ -275,7 +303,9 @@ fn damaged_and_hostile_values_are_compiled() {
         bytes[last] ^= 1;
         std::fs::write(path, bytes).unwrap();
     });
-    is_refused(&compiler, "no plain file", |path| std::fs::File::create(path).unwrap().set_len(1 << 30).unwrap());
+    is_refused(&compiler, "no plain file", |path| {
+        std::fs::File::create(path).unwrap().set_len(1 << 30).unwrap()
+    });
     // Whole, under its name, and yet nothing to be linked.
     is_refused(&compiler, "it is malformed", |path| forge(path, &|raw| raw.truncate(30)));
     is_refused(&compiler, "it is malformed", |path| forge(path, &|raw| raw[0] = 0xff));
@@ -315,9 +345,14 @@ fn only_what_named_keys_have_signed_is_linked() {
     other.write("tasting.toml", format!("[sharing]\ntrusted-keys = ['{public}']"));
     for machine in [&developer, &other] {
         compiles(machine, &compiler, &[]);
-        assert!(made(machine) == 1 && log(machine).contains("nobody has signed it"), "{}", log(machine));
+        assert!(
+            made(machine) == 1 && log(machine).contains("nobody has signed it"),
+            "{}",
+            log(machine)
+        );
     }
-    let server = machine("server", &format!("{remote} sign-key={} trusted-key={public}", key.display()));
+    let server =
+        machine("server", &format!("{remote} sign-key={} trusted-key={public}", key.display()));
     compiles(&server, &compiler, &[]);
     server.does(&["push"]);
     let another = machine("another", &developer.remote);
@@ -373,15 +408,18 @@ fn objects_that_name_their_folder_are_for_that_folder() {
     assert_eq!((made(&alice), object(&alice)), (1, before), "{}", log(&alice));
 }
 
-/// A server that takes connections and never answers costs one operation's time, not one for each compilation.
+/// A server that takes connections and never answers costs one operation's time, not one for each
+/// compilation.
 #[test]
 fn a_server_that_is_away_costs_one_delay() {
     const SOURCES: usize = 6;
     let compiler = Compiler::new("gcc");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
-    let hanging = machine("hanging", &format!("redis://127.0.0.1:{port} objects operation-timeout=2s"));
-    let refusing = machine("refusing", &format!("redis://127.0.0.1:{} objects", servers::free_port()));
+    let hanging =
+        machine("hanging", &format!("redis://127.0.0.1:{port} objects operation-timeout=2s"));
+    let refusing =
+        machine("refusing", &format!("redis://127.0.0.1:{} objects", servers::free_port()));
     let plain = machine("plain", "");
     let mut took = [Duration::ZERO; 3];
     for number in 0..SOURCES {
@@ -403,7 +441,10 @@ fn a_server_that_is_away_costs_one_delay() {
         assert!(log.contains(reason), "{log}");
         assert_eq!((made(machine), waiting(machine)), (SOURCES, 0));
     }
-    assert!(took[0] >= Duration::from_secs(2) && took[0] < took[2] * 2 + Duration::from_secs(4), "{took:?}");
+    assert!(
+        took[0] >= Duration::from_secs(2) && took[0] < took[2] * 2 + Duration::from_secs(4),
+        "{took:?}"
+    );
     assert!(took[1] < took[2] * 2 + Duration::from_secs(2), "{took:?}");
     let told = Outcome::of(&mut refusing.tasting(&["stats", "--remote"]));
     assert!(told.stdout_text().contains("reading objects has failed"), "{told:?}");
@@ -419,8 +460,14 @@ fn recache_makes_them_anew_for_all() {
     let value = shared(place.path()).remove(0);
     std::fs::write(&value, "damaged").unwrap();
     let mut command = alice.command(TASTING_CC);
-    command.arg(compiler.path()).args(["-O2", "-Wall", "-MD", "-c", "part.c"]).env("TASTING_RECACHE", "1");
-    assert!(Outcome::of(command.env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LEVEL", "ast")).success());
+    command
+        .arg(compiler.path())
+        .args(["-O2", "-Wall", "-MD", "-c", "part.c"])
+        .env("TASTING_RECACHE", "1");
+    assert!(
+        Outcome::of(command.env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LEVEL", "ast"))
+            .success()
+    );
     alice.does(&["push"]);
     assert_ne!(std::fs::read(&value).unwrap(), b"damaged");
     assert_eq!(made(&alice), 2);
@@ -434,7 +481,9 @@ fn the_shims_speak_to_no_server() {
         let names = String::from_utf8_lossy(&output.stdout).into_owned();
         names
             .lines()
-            .filter(|line| ["rustls", "ureq", "Cluster", "clap_builder"].iter().any(|name| line.contains(name)))
+            .filter(|line| {
+                ["rustls", "ureq", "Cluster", "clap_builder"].iter().any(|name| line.contains(name))
+            })
             .count()
     };
     assert!(clients(TASTING) > 0);

@@ -77,7 +77,14 @@ pub fn redis(options: &[&str]) -> Server {
     let program = tool("redis-server");
     let (port, folder) = (free_port(), folder());
     let mut command = Command::new(program);
-    command.current_dir(folder.path()).args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1"]);
+    command.current_dir(folder.path()).args([
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--bind",
+        "127.0.0.1",
+    ]);
     if !options.contains(&"--tls-port") {
         command.args(["--port", &port.to_string()]);
     }
@@ -88,8 +95,11 @@ pub fn redis(options: &[&str]) -> Server {
 
 /// Sends a command to a Redis server, by its own client.
 pub fn redis_cli(port: u16, words: &[&str]) -> String {
-    let output =
-        Command::new("redis-cli").args(["-p", &port.to_string()]).args(words).output().expect("redis-cli starts");
+    let output = Command::new("redis-cli")
+        .args(["-p", &port.to_string()])
+        .args(words)
+        .output()
+        .expect("redis-cli starts");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -97,19 +107,27 @@ pub fn redis_cli(port: u16, words: &[&str]) -> String {
 pub fn redis_cluster() -> [Server; 3] {
     let options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
     let servers = [redis(&options), redis(&options), redis(&options)];
-    let addresses: Vec<String> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
-    let words =
-        [&["--cluster", "create"], &addresses.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--cluster-yes"]];
+    let addresses: Vec<String> =
+        servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect();
+    let words = [
+        &["--cluster", "create"],
+        &addresses.iter().map(String::as_str).collect::<Vec<_>>()[..],
+        &["--cluster-yes"],
+    ];
     let told = redis_cli(servers[0].port, &words.concat());
     let start = Instant::now();
-    while !servers.iter().all(|server| redis_cli(server.port, &["cluster", "info"]).contains("cluster_state:ok")) {
+    while !servers
+        .iter()
+        .all(|server| redis_cli(server.port, &["cluster", "info"]).contains("cluster_state:ok"))
+    {
         assert!(start.elapsed() < PATIENCE, "the cluster does not come about: {told}");
         std::thread::sleep(Duration::from_millis(50));
     }
     servers
 }
 
-/// nginx with WebDAV; requests need the token, if there is one; with TLS, if there are certificates.
+/// nginx with WebDAV; requests need the token, if there is one; with TLS, if there are
+/// certificates.
 pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Server {
     // Where only root has it on PATH.
     let program = Path::new("/usr/sbin/nginx");
@@ -121,8 +139,9 @@ pub fn nginx(token: Option<&str>, certificates: Option<&Certificates>) -> Server
         let (certificate, key) = (certificates.path("server.pem"), certificates.path("server.key"));
         format!("ssl_certificate {}; ssl_certificate_key {};", certificate.display(), key.display())
     });
-    let check =
-        token.map_or(String::new(), |token| format!("if ($http_authorization != 'Bearer {token}') {{ return 401; }}"));
+    let check = token.map_or(String::new(), |token| {
+        format!("if ($http_authorization != 'Bearer {token}') {{ return 401; }}")
+    });
     let config = format!(
         "daemon off; master_process off; pid {pid}; error_log {log};\nevents {{}}\nhttp {{ access_log off; client_body_temp_path {body};\n\
          proxy_temp_path {body}; fastcgi_temp_path {body}; uwsgi_temp_path {body}; scgi_temp_path {body}; client_max_body_size 100m;\n\
@@ -154,23 +173,31 @@ key = iam.create_access_key(UserName="us")["AccessKey"]
 print(key["AccessKeyId"], key["SecretAccessKey"])
 "#;
 
-/// A server that speaks S3 (moto) and checks signatures, with the bucket `results`; and a user's key and secret.
+/// A server that speaks S3 (moto) and checks signatures, with the bucket `results`; and a user's
+/// key and secret.
 pub fn s3() -> (Server, String, String) {
-    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("test-tools/moto/bin/moto_server");
+    let installed =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("test-tools/moto/bin/moto_server");
     let program = if installed.exists() { installed } else { tool("moto_server") };
     let (port, folder) = (free_port(), folder());
     let mut command = Command::new(&program);
-    command.args(["-H", "127.0.0.1", "-p", &port.to_string()]).env("INITIAL_NO_AUTH_ACTION_COUNT", "4");
+    command
+        .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+        .env("INITIAL_NO_AUTH_ACTION_COUNT", "4");
     let server = start(&mut command, port, folder, "moto_server");
     let url = format!("http://127.0.0.1:{port}");
-    let made =
-        Command::new(program.with_file_name("python")).args(["-c", S3_USER, &url]).output().expect("python starts");
+    let made = Command::new(program.with_file_name("python"))
+        .args(["-c", S3_USER, &url])
+        .output()
+        .expect("python starts");
     let told = String::from_utf8_lossy(&made.stdout).into_owned();
-    let (key, secret) = told.trim().split_once(' ').unwrap_or_else(|| panic!("no user can be made: {made:?}"));
+    let (key, secret) =
+        told.trim().split_once(' ').unwrap_or_else(|| panic!("no user can be made: {made:?}"));
     (server, key.to_owned(), secret.to_owned())
 }
 
-/// An authority of one's own (`ca.pem`), and a certificate for 127.0.0.1 (`server.pem`, `server.key`).
+/// An authority of one's own (`ca.pem`), and a certificate for 127.0.0.1 (`server.pem`,
+/// `server.key`).
 pub struct Certificates {
     folder: TempDir,
 }
@@ -183,7 +210,10 @@ impl Certificates {
              openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost -keyout server.key -out server.csr &&\n\
              printf 'subjectAltName=IP:127.0.0.1,DNS:localhost\\nbasicConstraints=CA:FALSE\\n' > extensions &&\n\
              openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile extensions -out server.pem";
-        let made = Command::new("sh").args(["-ec", script]).current_dir(certificates.folder.path()).output();
+        let made = Command::new("sh")
+            .args(["-ec", script])
+            .current_dir(certificates.folder.path())
+            .output();
         let made = made.expect("sh starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         certificates

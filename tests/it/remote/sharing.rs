@@ -4,7 +4,8 @@ use super::machine::{Machine, files_below};
 use super::servers::{self, Certificates};
 use std::time::{Duration, Instant};
 
-/// One runs a test and the other need not, then the other way round; and what was fetched stays when the server is gone.
+/// One runs a test and the other need not, then the other way round; and what was fetched stays
+/// when the server is gone.
 #[track_caller]
 fn both_ways(remote: &str, stop: impl FnOnce()) {
     let (alice, bob) = (Machine::new("alice", remote), Machine::new("bob", remote));
@@ -46,9 +47,18 @@ fn over_redis() {
     let remote = format!("redis://:hush@127.0.0.1:{}/1 namespace=a expire=1d", server.port);
     let port = server.port;
     both_ways(&remote, || {
-        let time = servers::redis_cli(port, &["-a", "hush", "-n", "1", "--no-auth-warning", "--raw", "randomkey"]);
-        let time = servers::redis_cli(port, &["-a", "hush", "-n", "1", "--no-auth-warning", "ttl", time.trim()]);
-        assert!((80_000..=86_400).contains(&time.trim().parse::<u32>().unwrap()), "values expire: {time}");
+        let time = servers::redis_cli(
+            port,
+            &["-a", "hush", "-n", "1", "--no-auth-warning", "--raw", "randomkey"],
+        );
+        let time = servers::redis_cli(
+            port,
+            &["-a", "hush", "-n", "1", "--no-auth-warning", "ttl", time.trim()],
+        );
+        assert!(
+            (80_000..=86_400).contains(&time.trim().parse::<u32>().unwrap()),
+            "values expire: {time}"
+        );
         server.stop();
     });
 }
@@ -59,9 +69,11 @@ fn over_a_redis_cluster() {
     let cluster = servers::redis_cluster();
     let port = cluster[1].port;
     both_ways(&format!("redis://127.0.0.1:{port}"), || {});
-    let sizes: Vec<String> = cluster.iter().map(|server| servers::redis_cli(server.port, &["dbsize"])).collect();
+    let sizes: Vec<String> =
+        cluster.iter().map(|server| servers::redis_cli(server.port, &["dbsize"])).collect();
     let total: u32 = sizes.iter().map(|size| size.trim().parse::<u32>().unwrap()).sum();
-    let shown = Machine::bare("carol", &format!("redis://127.0.0.1:{port}")).does(&["stats", "--remote", "--json"]);
+    let shown = Machine::bare("carol", &format!("redis://127.0.0.1:{port}"))
+        .does(&["stats", "--remote", "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(
         shown["results"].as_u64().unwrap() + shown["tests"].as_u64().unwrap(),
@@ -95,7 +107,10 @@ fn over_redis_with_tls() {
     both_ways(&remote, || {});
     let stranger = Machine::new("stranger", &format!("rediss://localhost:{}", server.port));
     let ran = stranger.runs(&["./t", "one"]);
-    assert!(ran.decision.reason.contains("certificate"), "an authority that nobody has named: {ran:?}");
+    assert!(
+        ran.decision.reason.contains("certificate"),
+        "an authority that nobody has named: {ran:?}"
+    );
 }
 
 #[test]
@@ -123,7 +138,10 @@ fn over_https_with_a_token() {
     let stranger = Machine::new("stranger", &format!("{url} bearer-token=guess-work"));
     let ran = stranger.runs(&["./t", "one"]);
     assert!(ran.decision.reason.contains("401"), "{ran:?}");
-    let careless = Machine::new("careless", &format!("https://127.0.0.1:{}/x bearer-token=hush-hush", server.port));
+    let careless = Machine::new(
+        "careless",
+        &format!("https://127.0.0.1:{}/x bearer-token=hush-hush", server.port),
+    );
     assert!(
         careless.runs(&["./t", "one"]).decision.reason.contains("is left alone"),
         "an authority that nobody has named"
@@ -134,11 +152,14 @@ fn over_https_with_a_token() {
 #[ignore = "needs moto"]
 fn over_s3() {
     let (mut server, key, secret) = servers::s3();
-    let attributes = format!("endpoint=http://127.0.0.1:{} operation-timeout=10s user={key}", server.port);
-    let stranger = Machine::new("stranger", &format!("s3://results/tasting {attributes} password=guess-work"));
+    let attributes =
+        format!("endpoint=http://127.0.0.1:{} operation-timeout=10s user={key}", server.port);
+    let stranger =
+        Machine::new("stranger", &format!("s3://results/tasting {attributes} password=guess-work"));
     let ran = stranger.runs(&["./t", "one"]);
     assert!(ran.decision.reason.contains("status 403"), "signatures are checked: {ran:?}");
-    // At the top of the bucket, for some versions of moto do not get signatures right where a listing has slashes.
+    // At the top of the bucket, for some versions of moto do not get signatures right where a
+    // listing has slashes.
     let at_top = |name: &str| {
         let machine = Machine::new(name, &format!("s3://results {attributes} password={secret}"));
         machine.write("tasting.toml", "[sharing]\nprocessors = 'any'");
@@ -147,7 +168,9 @@ fn over_s3() {
     at_top("nightly").runs_and_sends(&["./t", "one"]);
     let told = at_top("laptop").does(&["pull"]);
     assert!(told.starts_with("fetched 1 result and 1 test"), "{told}");
-    both_ways(&format!("s3://results/some/prefix {attributes} password={secret}"), || server.stop());
+    both_ways(&format!("s3://results/some/prefix {attributes} password={secret}"), || {
+        server.stop()
+    });
 }
 
 #[test]
@@ -168,13 +191,21 @@ fn no_path_of_the_machine_is_shared() {
     for value in values {
         let bytes = std::fs::read(&value).unwrap();
         let path = alice.checkout().display().to_string();
-        assert!(!bytes.windows(path.len()).any(|part| part == path.as_bytes()), "{}", value.display());
+        assert!(
+            !bytes.windows(path.len()).any(|part| part == path.as_bytes()),
+            "{}",
+            value.display()
+        );
         assert!(!bytes.windows(13).any(|part| part == b"home-of-alice"));
     }
     alice.write("tasting.toml", "[sharing]\nsame-path = true");
     alice.finish(alice.tasting(&["run", "--", "./where"]).env("TASTING_RECACHE", "1"));
     alice.does(&["push"]);
-    assert_eq!(files_below(place.path()).len(), 4, "unless all checkouts are said to lie in the same place");
+    assert_eq!(
+        files_below(place.path()).len(),
+        4,
+        "unless all checkouts are said to lie in the same place"
+    );
 }
 
 #[test]
@@ -190,8 +221,12 @@ fn explain_tells_the_machine_and_the_commit() {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     assert!(told.contains(&format!("on {} (shared), commit 0123456789ab", host.trim())), "{told}");
     assert!(bob.reuses(&["./t", "one"]).decision.reason.contains("commit 0123456789ab"));
-    let json: serde_json::Value = serde_json::from_str(&bob.does(&["explain", "--json", "--", "./t", "one"])).unwrap();
-    assert_eq!((&json["reused"]["shared"], json["reused"]["commit"].as_str()), (&true.into(), Some(commit)));
+    let json: serde_json::Value =
+        serde_json::from_str(&bob.does(&["explain", "--json", "--", "./t", "one"])).unwrap();
+    assert_eq!(
+        (&json["reused"]["shared"], json["reused"]["commit"].as_str()),
+        (&true.into(), Some(commit))
+    );
     bob.write("data", "other");
     let told = bob.does(&["explain", "--", "./t", "three"]);
     assert!(told.contains("would run"), "{told}");

@@ -31,7 +31,8 @@ fn one_archive_for_a_job() {
     std::fs::write(archive, "no archive").unwrap();
     let refused = carol.tasting(&["pull", archive]).output().unwrap();
     assert!(
-        !refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("no archive"),
+        !refused.status.success()
+            && String::from_utf8_lossy(&refused.stderr).contains("no archive"),
         "{refused:?}"
     );
 }
@@ -96,7 +97,8 @@ fn a_wrong_result_is_taken_back() {
     alice.write("data", "x");
     let aged = |seconds| {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let file = std::fs::File::options().append(true).open(alice.checkout().join("data")).unwrap();
+        let file =
+            std::fs::File::options().append(true).open(alice.checkout().join("data")).unwrap();
         file.set_times(FileTimes::new().set_modified(time)).unwrap();
     };
     aged(1);
@@ -119,8 +121,10 @@ fn what_waits_is_not_lost_and_a_value_is_written_once() {
     };
     let alice = machine(&format!("file:{}", place.path().display()));
     alice.runs_and_sends(&["./t", "one"]);
-    let value =
-        files_below(place.path()).into_iter().find(|path| path.extension().is_some_and(|own| own == "o1")).unwrap();
+    let value = files_below(place.path())
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|own| own == "o1"))
+        .unwrap();
     let before = std::fs::read(&value).unwrap();
     // Somebody who could not ask runs the same test, and sends it.
     let bob = machine("");
@@ -128,7 +132,8 @@ fn what_waits_is_not_lost_and_a_value_is_written_once() {
     let destination = alice.remote.clone();
     bob.does(&["push", &destination]);
     assert_eq!(std::fs::read(&value).unwrap(), before);
-    let recached = alice.finish(alice.tasting(&["run", "--", "./t", "one"]).env("TASTING_RECACHE", "1"));
+    let recached =
+        alice.finish(alice.tasting(&["run", "--", "./t", "one"]).env("TASTING_RECACHE", "1"));
     assert!(!recached.is_reused());
     alice.does(&["push"]);
     assert_ne!(std::fs::read(&value).unwrap(), before, "unless it is to be stored anew");

@@ -7,9 +7,14 @@ use std::process::Command;
 
 fn new_key(folder: &Path, name: &str) -> (String, String) {
     let path = folder.join(name);
-    let made = Command::new("openssl").args(["genpkey", "-algorithm", "ed25519", "-out"]).arg(&path).status().unwrap();
+    let made = Command::new("openssl")
+        .args(["genpkey", "-algorithm", "ed25519", "-out"])
+        .arg(&path)
+        .status()
+        .unwrap();
     assert!(made.success());
-    let public = Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&path).output().unwrap();
+    let public =
+        Command::new("openssl").args(["pkey", "-pubout", "-in"]).arg(&path).output().unwrap();
     let public = String::from_utf8(public.stdout).unwrap().lines().nth(1).unwrap().to_owned();
     (path.display().to_string(), public)
 }
@@ -18,7 +23,8 @@ fn new_key(folder: &Path, name: &str) -> (String, String) {
 #[ignore = "needs openssl"]
 fn only_what_named_keys_have_signed_is_believed() {
     let place = tempfile::tempdir().unwrap();
-    let ((ci, ci_public), (other, _)) = (new_key(place.path(), "ci.pem"), new_key(place.path(), "other.pem"));
+    let ((ci, ci_public), (other, _)) =
+        (new_key(place.path(), "ci.pem"), new_key(place.path(), "other.pem"));
     let remote = format!("file:{}/store", place.path().display());
     let trusting = |name: &str, remote: &str| {
         let machine = Machine::new(name, remote);
@@ -52,11 +58,18 @@ fn read_only_is_only_read() {
     reader.runs(&["./t", "two"]);
     assert_eq!((reader.upload_jobs(), files_below(place.path()).len()), (0, before));
     let refused = reader.tasting(&["push", "--all"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("read-only asks for it"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("read-only asks for it"),
+        "{refused:?}"
+    );
     // And where nothing is written to this machine's store either.
     let guest = Machine::new("guest", &remote);
     for _ in 0..2 {
-        let output = guest.tasting(&["run", "--", "./t", "one"]).env("TASTING_READONLY", "1").output().unwrap();
+        let output = guest
+            .tasting(&["run", "--", "./t", "one"])
+            .env("TASTING_READONLY", "1")
+            .output()
+            .unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "one: the data\n");
         assert!(!guest.store_folder().join("results-1").exists());
     }
@@ -76,7 +89,10 @@ fn jobs_for_forks_only_read() {
         std::fs::write(&event, described(from)).unwrap();
         let machine = Machine::new("runner", remote);
         let mut command = machine.tasting(&["run", "--", "./t", "one"]);
-        command.env("GITHUB_ACTIONS", "true").env("GITHUB_EVENT_NAME", "pull_request").env("GITHUB_EVENT_PATH", &event);
+        command
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_EVENT_NAME", "pull_request")
+            .env("GITHUB_EVENT_PATH", &event);
         machine.finish(&mut command);
         machine.upload_jobs() + usize::from(!files_below(&place.path().join("store")).is_empty())
     };
@@ -90,7 +106,9 @@ fn jobs_for_forks_only_read() {
     machine.write("tasting.toml", format!("remote = '{remote} namespace=gitlab read-only=false'"));
     let mut command = machine.tasting(&["run", "--", "./t", "one"]);
     command.env("GITLAB_CI", "true").env("CI_MERGE_REQUEST_IID", "7");
-    command.env("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", "them/it").env("CI_MERGE_REQUEST_PROJECT_PATH", "us/it");
+    command
+        .env("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH", "them/it")
+        .env("CI_MERGE_REQUEST_PROJECT_PATH", "us/it");
     machine.finish(&mut command);
     assert_eq!(machine.upload_jobs(), 0, "what the stranger's tasting.toml says does not count");
 }
@@ -106,8 +124,11 @@ fn namespaces_are_apart() {
     let careless = Machine::new("dave", &remote("a"));
     careless.write("tasting.toml", "[sharing]\nprocessors = 'any'");
     careless.runs_and_sends(&["./t", "one"]);
-    let folders: Vec<_> = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    let starts = |start: &str| folders.iter().filter(|name| name.to_string_lossy().starts_with(start)).count();
+    let folders: Vec<_> =
+        std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let starts = |start: &str| {
+        folders.iter().filter(|name| name.to_string_lossy().starts_with(start)).count()
+    };
     assert!(folders.iter().any(|name| name == "a") && starts("a-") == 1, "{folders:?}");
 }
 
@@ -121,7 +142,10 @@ fn nobody_gets_to_see_a_secret() {
         format!("redis://127.0.0.1:{} password-env=TASTING_PASSWORD", server.port),
         format!("http://me:hush-hush@127.0.0.1:{}/x", server.port),
         format!("http://127.0.0.1:{} bearer-token=hush-hush header=X-Key=hush-hush", server.port),
-        format!("s3://hush/x endpoint=http://127.0.0.1:{} user=AKIA password=hush-hush", server.port),
+        format!(
+            "s3://hush/x endpoint=http://127.0.0.1:{} user=AKIA password=hush-hush",
+            server.port
+        ),
         "nonsense://me:hush-hush@host password=hush-hush".to_owned(),
         "redis://me:hush-hush@host nonsense=hush-hush".to_owned(),
     ];
@@ -145,7 +169,11 @@ fn nobody_gets_to_see_a_secret() {
             let output = command.output().unwrap();
             told.extend([output.stdout, output.stderr]);
         }
-        told.extend(files_below(&machine.store_folder()).into_iter().map(|path| std::fs::read(path).unwrap()));
+        told.extend(
+            files_below(&machine.store_folder())
+                .into_iter()
+                .map(|path| std::fs::read(path).unwrap()),
+        );
         told.push(std::fs::read(&log).unwrap_or_default());
         for text in told {
             assert!(

@@ -1,4 +1,5 @@
-//! Automake's test driver, its TAP driver, expected failures, libtool's libraries and wrapper scripts, and `make distcheck`.
+//! Automake's test driver, its TAP driver, expected failures, libtool's libraries and wrapper
+//! scripts, and `make distcheck`.
 
 use super::Bench;
 use crate::workshop::{Outcome, shims, succeed, tools};
@@ -42,7 +43,10 @@ const ANSWER: &str = "int answer(void) { return 42; }\nint unused(void) { return
 fn command(bench: &Bench, program: &str) -> Command {
     let mut command = bench.command(program);
     let path = std::env::var("PATH").expect("PATH is set");
-    command.env("PATH", format!("{}:{path}", shims().display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    command
+        .env("PATH", format!("{}:{path}", shims().display()))
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL");
     command
 }
 
@@ -68,8 +72,11 @@ fn project() -> Bench {
     bench
 }
 
-const RUNNERS: [&str; 3] =
-    ["LOG_COMPILER=tasting run --", "TAP_LOG_COMPILER=tasting run --", "SH_LOG_COMPILER=tasting run -- sh"];
+const RUNNERS: [&str; 3] = [
+    "LOG_COMPILER=tasting run --",
+    "TAP_LOG_COMPILER=tasting run --",
+    "SH_LOG_COMPILER=tasting run -- sh",
+];
 
 /// What the driver says of each test, and how many tests were executed and reused.
 fn check(bench: &Bench) -> (Vec<String>, usize, usize) {
@@ -79,7 +86,8 @@ fn check(bench: &Bench) -> (Vec<String>, usize, usize) {
         let word = line.split_once(": ").map_or("", |(word, _)| word);
         ["PASS", "FAIL", "SKIP", "XPASS", "XFAIL", "ERROR"].contains(&word)
     };
-    let mut results: Vec<String> = outcome.stdout_text().lines().filter(is_verdict).map(str::to_owned).collect();
+    let mut results: Vec<String> =
+        outcome.stdout_text().lines().filter(is_verdict).map(str::to_owned).collect();
     results.sort();
     let decisions = bench.store().decisions(999).unwrap().split_off(before);
     let count = |verdict| decisions.iter().filter(|decision| decision.decision == verdict).count();
@@ -93,25 +101,42 @@ const TOOLS: [&str; 3] = ["autoreconf", "libtoolize", "make"];
 fn drivers() {
     tools(&TOOLS);
     let bench = project();
-    let good =
-        ["PASS: good", "PASS: script.sh", "PASS: tap.tap 1", "PASS: tap.tap 2", "SKIP: tap.tap 3 # SKIP", "XFAIL: bad"];
+    let good = [
+        "PASS: good",
+        "PASS: script.sh",
+        "PASS: tap.tap 1",
+        "PASS: tap.tap 2",
+        "SKIP: tap.tap 3 # SKIP",
+        "XFAIL: bad",
+    ];
     assert_eq!(check(&bench), (good.map(str::to_owned).to_vec(), 4, 0));
     for name in ["good", "bad", "tap", "script"] {
-        assert!(bench.path(&format!("{name}.trs")).exists() && bench.path(&format!("{name}.log")).exists(), "{name}");
+        assert!(
+            bench.path(&format!("{name}.trs")).exists()
+                && bench.path(&format!("{name}.log")).exists(),
+            "{name}"
+        );
     }
     // What is expected to fail runs again, for it fails.
     assert_eq!(check(&bench), (good.map(str::to_owned).to_vec(), 1, 3));
     bench.write("answer.c", ANSWER.replace("return 1", "return 2"));
     assert_eq!(check(&bench), (good.map(str::to_owned).to_vec(), 1, 3));
     bench.write("answer.c", ANSWER.replace("42", "41"));
-    let bad =
-        ["FAIL: good", "FAIL: script.sh", "FAIL: tap.tap 2", "PASS: tap.tap 1", "SKIP: tap.tap 3 # SKIP", "XPASS: bad"];
+    let bad = [
+        "FAIL: good",
+        "FAIL: script.sh",
+        "FAIL: tap.tap 2",
+        "PASS: tap.tap 1",
+        "SKIP: tap.tap 3 # SKIP",
+        "XPASS: bad",
+    ];
     assert_eq!(check(&bench), (bad.map(str::to_owned).to_vec(), 4, 0));
     bench.write("answer.c", ANSWER);
     assert_eq!(check(&bench), (good.map(str::to_owned).to_vec(), 1, 3));
 }
 
-/// A distribution is unpacked, built, tested, installed, uninstalled and cleaned, and nothing may be left.
+/// A distribution is unpacked, built, tested, installed, uninstalled and cleaned, and nothing may
+/// be left.
 #[test]
 #[ignore = "needs autotools"]
 fn distributions() {

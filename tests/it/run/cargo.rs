@@ -1,4 +1,5 @@
-//! Cargo: the shim as its linker, `tasting run` as its runner, for all tests at once and for each of them.
+//! Cargo: the shim as its linker, `tasting run` as its runner, for all tests at once and for each
+//! of them.
 
 use super::Bench;
 use crate::workshop::{Outcome, TASTING, TASTING_CC, succeed};
@@ -33,7 +34,10 @@ const CASES: [&str; 3] = ["tests::one", "tests::panics", "tests::shouts"];
 
 fn crate_of(library: &str) -> Bench {
     let bench = Bench::new();
-    bench.write("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    bench.write(
+        "Cargo.toml",
+        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+    );
     bench.write("src/lib.rs", library);
     bench
 }
@@ -42,15 +46,18 @@ fn crate_of(library: &str) -> Bench {
 pub fn cargo(bench: &Bench) -> Command {
     let mut command = bench.command("cargo");
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    for name in
-        names.filter(|name| name.starts_with("CARGO_") || name.starts_with("NEXTEST") || name.starts_with("RUST"))
-    {
+    for name in names.filter(|name| {
+        name.starts_with("CARGO_") || name.starts_with("NEXTEST") || name.starts_with("RUST")
+    }) {
         if !["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"].contains(&name.as_str()) {
             command.env_remove(name);
         }
     }
-    let target = format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU", std::env::consts::ARCH.to_uppercase());
-    command.env(format!("{target}_LINKER"), TASTING_CC).env(format!("{target}_RUNNER"), format!("{TASTING} run --"));
+    let target =
+        format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU", std::env::consts::ARCH.to_uppercase());
+    command
+        .env(format!("{target}_LINKER"), TASTING_CC)
+        .env(format!("{target}_RUNNER"), format!("{TASTING} run --"));
     command.env("CARGO_TARGET_DIR", bench.path("target")).env("CARGO_NET_OFFLINE", "true");
     command
 }
@@ -58,8 +65,10 @@ pub fn cargo(bench: &Bench) -> Command {
 /// The verdicts of what was decided since, with the last word but one of each command: the case.
 fn decided(bench: &Bench, since: usize) -> Vec<(String, Verdict)> {
     let decisions = bench.store().decisions(999).unwrap().split_off(since);
-    let case = |argv: &[String]| argv.get(argv.len().saturating_sub(2)).cloned().unwrap_or_default();
-    let mut decided: Vec<_> = decisions.into_iter().map(|one| (case(&one.argv), one.decision)).collect();
+    let case =
+        |argv: &[String]| argv.get(argv.len().saturating_sub(2)).cloned().unwrap_or_default();
+    let mut decided: Vec<_> =
+        decisions.into_iter().map(|one| (case(&one.argv), one.decision)).collect();
     decided.sort_by(|one, other| one.0.cmp(&other.0));
     decided
 }
@@ -70,7 +79,8 @@ fn all_tests_at_once() {
     let run = || {
         let since = bench.store().decisions(999).unwrap().len();
         let outcome = Outcome::of(cargo(&bench).args(["test", "--lib"]));
-        let verdicts: Vec<_> = decided(&bench, since).into_iter().map(|(_, verdict)| verdict).collect();
+        let verdicts: Vec<_> =
+            decided(&bench, since).into_iter().map(|(_, verdict)| verdict).collect();
         (outcome.success(), verdicts)
     };
     assert_eq!(run(), (true, vec![Verdict::Executed]));
@@ -81,7 +91,8 @@ fn all_tests_at_once() {
     assert_eq!(run(), (true, vec![Verdict::Reused]));
 }
 
-/// A process for each test, as nextest has it: by nextest where it is installed, else by the commands that it would use.
+/// A process for each test, as nextest has it: by nextest where it is installed, else by the
+/// commands that it would use.
 #[test]
 fn one_test_at_a_time() {
     let bench = crate_of(LIBRARY);
@@ -100,7 +111,9 @@ fn one_test_at_a_time() {
         }
         decided(&bench, since)
     };
-    let all = |verdicts: [Verdict; 3]| CASES.into_iter().map(str::to_owned).zip(verdicts).collect::<Vec<_>>();
+    let all = |verdicts: [Verdict; 3]| {
+        CASES.into_iter().map(str::to_owned).zip(verdicts).collect::<Vec<_>>()
+    };
     let (executed, reused) = (Verdict::Executed, Verdict::Reused);
     assert_eq!(run(), all([executed; 3]));
     assert_eq!(run(), all([reused; 3]));

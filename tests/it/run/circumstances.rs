@@ -26,13 +26,16 @@ fn variables_count_except_those_that_are_ignored() {
         bench.finish(&mut command).decision.decision
     };
     assert_eq!(with("COUNTED", "1"), Verdict::Executed);
-    for ignored in ["MALLOC_PERTURB_", "MESON_TEST_ITERATION", "MAKEFLAGS", "PWD", "SHLVL", "TERM", "SSH_TTY"] {
+    for ignored in
+        ["MALLOC_PERTURB_", "MESON_TEST_ITERATION", "MAKEFLAGS", "PWD", "SHLVL", "TERM", "SSH_TTY"]
+    {
         assert_eq!(with(ignored, "77"), Verdict::Reused, "{ignored}");
     }
     assert_eq!(with("COUNTED", "2"), Verdict::Executed);
     assert_eq!(with("OTHER", "1"), Verdict::Executed);
     assert_eq!(with("COUNTED", "1"), Verdict::Reused);
-    bench.write("tasting.toml", "environment.ignore = ['OTHE?']\nenvironment.count = ['MAKEFLAGS']");
+    bench
+        .write("tasting.toml", "environment.ignore = ['OTHE?']\nenvironment.count = ['MAKEFLAGS']");
     assert_eq!(with("OTHER", "3"), Verdict::Reused);
     assert_eq!(with("MAKEFLAGS", "-j"), Verdict::Executed);
 }
@@ -178,7 +181,15 @@ fn where_watching_is_not_possible_tests_run_plainly() {
     // What was stored elsewhere can be reused all the same.
     bench.settles(&["echo", "a"]);
     let mut command = bench.command(&strace);
-    command.args(["-f", "-o", "/dev/null", "-e", "trace=seccomp", "-e", "inject=seccomp:error=EPERM"]);
+    command.args([
+        "-f",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=seccomp",
+        "-e",
+        "inject=seccomp:error=EPERM",
+    ]);
     let ran = bench.finish(command.args([TASTING, "run", "--", "echo", "a"]));
     assert_eq!((ran.text().as_str(), ran.decision.decision), ("a\n", Verdict::Reused));
 }

@@ -1,5 +1,5 @@
-//! CMake and CTest: Debian's and a current one, with every generator and every way in, and the features of CTest that look
-//! at more than the end of a test.
+//! CMake and CTest: Debian's and a current one, with every generator and every way in, and the
+//! features of CTest that look at more than the end of a test.
 
 use super::Bench;
 use crate::workshop::{Outcome, TASTING, shims, succeed, tool, tools};
@@ -11,11 +11,17 @@ use tasting::store::Journal;
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cmake/tasting.cmake");
 
-/// The folders with `cmake` and `ctest`: Debian's, and the one that scripts/install-test-tools.sh puts beside the build.
+/// The folders with `cmake` and `ctest`: Debian's, and the one that scripts/install-test-tools.sh
+/// puts beside the build.
 pub fn cmakes() -> Vec<PathBuf> {
-    let current = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools").join("cmake/cmake/data/bin/cmake");
+    let current = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .with_file_name("tools")
+        .join("cmake/cmake/data/bin/cmake");
     let current = tool(current.to_str().expect("a path of ours is a text"));
-    [tool("cmake"), current].into_iter().filter_map(|cmake| Some(cmake.parent()?.to_owned())).collect()
+    [tool("cmake"), current]
+        .into_iter()
+        .filter_map(|cmake| Some(cmake.parent()?.to_owned()))
+        .collect()
 }
 
 /// A project with its build folder, seen through one CMake.
@@ -54,7 +60,8 @@ impl Site {
     fn tests(&self, words: &[&str]) -> (Vec<(String, String)>, Vec<Decision>) {
         let before = self.decisions().len();
         let junit = self.bench.path("junit.xml");
-        let outcome = self.ctest(&[&["--output-junit", junit.to_str().expect("a text")], words].concat());
+        let outcome =
+            self.ctest(&[&["--output-junit", junit.to_str().expect("a text")], words].concat());
         let text = std::fs::read_to_string(&junit).unwrap_or_else(|_| panic!("{outcome:?}"));
         (verdicts(&text), self.decisions().split_off(before))
     }
@@ -67,9 +74,11 @@ impl Site {
     #[track_caller]
     fn expects(&self, words: &[&str], ends: &[(&str, &str)], executed: usize, reused: usize) {
         let (verdicts, decisions) = self.tests(words);
-        let ends: Vec<_> = ends.iter().map(|(name, end)| ((*name).to_owned(), (*end).to_owned())).collect();
+        let ends: Vec<_> =
+            ends.iter().map(|(name, end)| ((*name).to_owned(), (*end).to_owned())).collect();
         assert_eq!(verdicts, ends);
-        let count = |verdict| decisions.iter().filter(|decision| decision.decision == verdict).count();
+        let count =
+            |verdict| decisions.iter().filter(|decision| decision.decision == verdict).count();
         let counts = (count(Verdict::Executed), count(Verdict::Reused));
         assert_eq!(counts, (executed, reused), "{decisions:#?}");
     }
@@ -82,7 +91,8 @@ pub fn verdicts(junit: &str) -> Vec<(String, String)> {
         text[start..].split('"').next().expect("a value").to_owned()
     };
     let cases = junit.split("<testcase").skip(1);
-    let mut cases: Vec<_> = cases.map(|case| (attribute(case, "name"), attribute(case, "status"))).collect();
+    let mut cases: Vec<_> =
+        cases.map(|case| (attribute(case, "name"), attribute(case, "status"))).collect();
     cases.sort();
     cases
 }
@@ -105,7 +115,10 @@ add_test(NAME missing COMMAND ${CMAKE_CURRENT_BINARY_DIR}/not-there)
 const SMALL_FILES: &[(&str, &str)] = &[
     ("CMakeLists.txt", SMALL),
     ("tests/CMakeLists.txt", SMALL_TESTS),
-    ("tests/generator.c", "#include <stdio.h>\nint main(void) { puts(\"#define TABLE 7\"); return 0; }\n"),
+    (
+        "tests/generator.c",
+        "#include <stdio.h>\nint main(void) { puts(\"#define TABLE 7\"); return 0; }\n",
+    ),
     (
         "tests/a.c",
         "#include <stdio.h>\n#include \"table.h\"\nint answer(void);\n\
@@ -118,23 +131,27 @@ const MISSING: (&str, &str) = ("missing", "notrun");
 const GOOD: [(&str, &str); 4] = [MISSING, ("path", "run"), ("shell", "run"), ("target", "run")];
 const BAD: [(&str, &str); 4] = [MISSING, ("path", "fail"), ("shell", "fail"), ("target", "fail")];
 
-/// All tests run, none need to; nor after an edit that they cannot see; they do after another one, and fail.
+/// All tests run, none need to; nor after an edit that they cannot see; they do after another one,
+/// and fail.
 fn goes_round(bin: &Path, generator: &str, way: &str, configuration: &[&str]) {
     let site = Site::new(bin, SMALL_FILES);
     let module = format!("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={MODULE}");
-    let folder = format!("-DTasting_DIR={}", Path::new(MODULE).parent().expect("a folder").display());
+    let folder =
+        format!("-DTasting_DIR={}", Path::new(MODULE).parent().expect("a folder").display());
     let entry: &[&str] = match way {
         "toolchain" => &["--toolchain", MODULE],
         "include" => &[&module],
         _ => {
-            let with = SMALL.replace("enable_testing", "find_package(Tasting REQUIRED)\nenable_testing");
+            let with =
+                SMALL.replace("enable_testing", "find_package(Tasting REQUIRED)\nenable_testing");
             site.bench.write("CMakeLists.txt", with);
             &[&folder]
         }
     };
     site.configure(&[&["-G", generator][..], entry].concat());
     let built: Vec<&str> = configuration.first().map_or(vec![], |name| vec!["--config", name]);
-    let tested: Vec<&str> = configuration.first().map_or(vec!["-j4"], |name| vec!["-j4", "-C", name]);
+    let tested: Vec<&str> =
+        configuration.first().map_or(vec!["-j4"], |name| vec!["-j4", "-C", name]);
     site.build(&built);
     assert_eq!(site.decisions().len(), 0, "a generator is not a test");
     site.expects(&tested, &GOOD, 3, 0);
@@ -149,9 +166,16 @@ fn goes_round(bin: &Path, generator: &str, way: &str, configuration: &[&str]) {
         site.expects(&tested, ends, executed, reused);
     }
     // From a folder below, too.
-    let below = Outcome::of(site.command("ctest").args(["--test-dir", "build/tests"]).args(&tested));
-    assert!(below.stdout_text().contains("4 tests") || below.stdout_text().contains("out of 4"), "{below:?}");
-    assert_eq!(site.decisions().iter().rev().take(3).filter(|one| one.decision == Verdict::Reused).count(), 3);
+    let below =
+        Outcome::of(site.command("ctest").args(["--test-dir", "build/tests"]).args(&tested));
+    assert!(
+        below.stdout_text().contains("4 tests") || below.stdout_text().contains("out of 4"),
+        "{below:?}"
+    );
+    assert_eq!(
+        site.decisions().iter().rev().take(3).filter(|one| one.decision == Verdict::Reused).count(),
+        3
+    );
 }
 
 #[test]
@@ -180,8 +204,8 @@ fn several_configurations() {
     }
 }
 
-/// Fixtures, locks, expected failures, skips, matched output, timeouts: each test ends as it does without Tasting, at
-/// first, when it is reused, and when it is repeated.
+/// Fixtures, locks, expected failures, skips, matched output, timeouts: each test ends as it does
+/// without Tasting, at first, when it is reused, and when it is repeated.
 const FEATURES: &str = r#"cmake_minimum_required(VERSION 3.10)
 project(features C)
 include(CTest)
@@ -263,15 +287,24 @@ fn features_of_ctest() {
         let site = features(&bin);
         // One that was killed is in no log.
         site.expects(&["-j4"], &FEATURES_ENDS, 11, 0);
-        let ends = FEATURES_ENDS.map(|(name, end)| (name, if name == "second_try" { "run" } else { end }));
-        // Again: what failed, what CTest took for a failure, and what ended with a status that says nothing to us.
+        let ends =
+            FEATURES_ENDS.map(|(name, end)| (name, if name == "second_try" { "run" } else { end }));
+        // Again: what failed, what CTest took for a failure, and what ended with a status that says
+        // nothing to us.
         site.expects(&["-j4"], &ends, 3, 8);
         site.expects(&["-j4"], &ends, 2, 9);
         // The first attempt of one test fails, and CTest makes a second one.
         std::fs::remove_file(site.bench.path("build/tried")).unwrap();
-        let (verdicts, decisions) = site.tests(&["-R", "second_try|^matched", "--repeat", "until-pass:3"]);
-        assert_eq!(verdicts.iter().map(|(_, end)| end.as_str()).collect::<Vec<_>>(), ["run", "run"]);
-        let codes: Vec<_> = decisions.iter().map(|one| (one.argv[1].as_str(), one.decision, one.exit_code)).collect();
+        let (verdicts, decisions) =
+            site.tests(&["-R", "second_try|^matched", "--repeat", "until-pass:3"]);
+        assert_eq!(
+            verdicts.iter().map(|(_, end)| end.as_str()).collect::<Vec<_>>(),
+            ["run", "run"]
+        );
+        let codes: Vec<_> = decisions
+            .iter()
+            .map(|one| (one.argv[1].as_str(), one.decision, one.exit_code))
+            .collect();
         let (ran, reused) = (Verdict::Executed, Verdict::Reused);
         assert_eq!(
             codes,
@@ -289,7 +322,12 @@ fn tests_that_have_to_run() {
         let site = features(&bin);
         site.expects(&["-R", "^variable$"], &[("variable", "run")], 1, 0);
         site.expects(&["-R", "^variable$"], &[("variable", "run")], 0, 1);
-        site.expects(&["-R", "^variable$", "--repeat", "until-fail:3"], &[("variable", "run")], 3, 0);
+        site.expects(
+            &["-R", "^variable$", "--repeat", "until-fail:3"],
+            &[("variable", "run")],
+            3,
+            0,
+        );
         let checker = site.bench.script("valgrind", "#!/bin/sh\necho \"$@\" >>checked\n");
         let option = format!("-DMEMORYCHECK_COMMAND={}", checker.display());
         site.configure(&[&option]);
@@ -297,7 +335,10 @@ fn tests_that_have_to_run() {
         let outcome = site.ctest(&["-T", "MemCheck", "-R", "^variable$"]);
         let checked = std::fs::read_to_string(site.bench.path("build/checked"));
         let checked = checked.unwrap_or_else(|_| panic!("{outcome:?}"));
-        assert!(checked.contains("build/t variable") && !checked.contains("tasting run"), "{checked}");
+        assert!(
+            checked.contains("build/t variable") && !checked.contains("tasting run"),
+            "{checked}"
+        );
         assert_eq!(site.decisions().len(), before);
     }
 }
@@ -314,12 +355,19 @@ fn reuse_is_shown() {
             let junit = site.bench.path(round);
             site.ctest(&["-R", "path", "--output-junit", junit.to_str().unwrap()]);
             let text = std::fs::read_to_string(junit).unwrap();
-            text.split("<system-out>").nth(1).unwrap().split("</system-out>").next().unwrap().to_owned()
+            text.split("<system-out>")
+                .nth(1)
+                .unwrap()
+                .split("</system-out>")
+                .next()
+                .unwrap()
+                .to_owned()
         };
         let (first, second) = (output("1.xml"), output("2.xml"));
         assert_eq!(first, second);
         assert!(first.contains("[x;y][q\"u o"), "{first}");
-        let log = std::fs::read_to_string(site.bench.path("build/Testing/Temporary/LastTest.log")).unwrap();
+        let log = std::fs::read_to_string(site.bench.path("build/Testing/Temporary/LastTest.log"))
+            .unwrap();
         assert!(log.contains(r#"name="Tasting">reused<"#), "{log}");
     }
 }
@@ -347,10 +395,13 @@ set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${CMAKE_SOURCE_DIR}/more.cmak
             ("more.cmake", "add_test(more sh -c :)\n"),
         ];
         let site = Site::new(&bin, &files);
-        site.bench.script("launcher", "#!/bin/sh\necho launched >>\"${0%/*}/launches\"\nexec \"$@\"\n");
+        site.bench
+            .script("launcher", "#!/bin/sh\necho launched >>\"${0%/*}/launches\"\nexec \"$@\"\n");
         site.configure(&["-G", "Ninja", "--toolchain", MODULE]);
         site.build(&[]);
-        assert!(site.bench.path("launches").exists() && site.bench.path("build/a.tasting").exists());
+        assert!(
+            site.bench.path("launches").exists() && site.bench.path("build/a.tasting").exists()
+        );
         let object = std::fs::read(site.bench.path("build/CMakeFiles/a.dir/a.c.o")).unwrap();
         assert!(object.windows(9).any(|bytes| bytes == b".tasting\0"), "the object has no record");
         site.expects(&[], &[("a", "run"), ("more", "run")], 2, 0);
@@ -382,7 +433,8 @@ fn without_tasting_there_is_a_warning_and_a_build() {
         ]);
         // Whoever runs this may have it installed.
         let path = std::env::var_os("PATH").unwrap();
-        let others = std::env::split_paths(&path).filter(|folder| !folder.join("tasting-cc").exists());
+        let others =
+            std::env::split_paths(&path).filter(|folder| !folder.join("tasting-cc").exists());
         command.env("PATH", std::env::join_paths(others).unwrap());
         let warned = succeed(&mut command).unwrap().stderr_text();
         assert_eq!(warned.matches("CMake Warning").count(), 1, "{warned}");
@@ -404,7 +456,8 @@ fn without_tasting_there_is_a_warning_and_a_build() {
     }
 }
 
-/// Test programs that list their cases: at build time, within five seconds, and without being taken for tests.
+/// Test programs that list their cases: at build time, within five seconds, and without being taken
+/// for tests.
 #[test]
 #[ignore = "needs cmake"]
 fn discovered_tests() {
@@ -439,7 +492,12 @@ doctest_discover_tests(doctest)
     let doctest = "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\nint one(); int two();\n\
         TEST_CASE(\"doctest one\") { CHECK(one() == 1); }\nTEST_CASE(\"doctest two\") { CHECK(two() == 2); }\n";
     let answer = "int one() { return 1; }\nint two() { return 2; }\n";
-    let sources = [("CMakeLists.txt", top), ("gtest.cc", gtest), ("catch.cc", catch), ("doctest.cc", doctest)];
+    let sources = [
+        ("CMakeLists.txt", top),
+        ("gtest.cc", gtest),
+        ("catch.cc", catch),
+        ("doctest.cc", doctest),
+    ];
     let ends = |one: &'static str, two: &'static str| {
         [
             ("S.one", one),
@@ -467,7 +525,8 @@ doctest_discover_tests(doctest)
     }
 }
 
-/// As an emulator or a launcher that the user sets, `tasting run` gets the calls that list cases, too.
+/// As an emulator or a launcher that the user sets, `tasting run` gets the calls that list cases,
+/// too.
 #[test]
 fn a_call_that_lists_cases_is_no_test() {
     let bench = Bench::with("#include <stdio.h>\nint main(void) { puts(\"case\"); return 0; }\n");
@@ -490,14 +549,20 @@ fn another_machine() {
         add_test(NAME a COMMAND a)\n";
     let program = "int answer(void);\nint main(void) { return answer() - 42; }\n";
     for bin in cmakes() {
-        let files = [("cross.cmake", toolchain), ("CMakeLists.txt", top), ("a.c", program), ("answer.c", ANSWER)];
+        let files = [
+            ("cross.cmake", toolchain),
+            ("CMakeLists.txt", top),
+            ("a.c", program),
+            ("answer.c", ANSWER),
+        ];
         let site = Site::new(&bin, &files);
         let module = format!("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={MODULE}");
         site.configure(&["-G", "Ninja", "--toolchain", "cross.cmake", &module]);
         site.build(&[]);
         assert!(site.bench.path("build/a.tasting").exists());
         site.expects(&[], &[("a", "run")], 1, 0);
-        // The emulator is static, and has handlers that would interrupt calls, but nobody sends a signal.
+        // The emulator is static, and has handlers that would interrupt calls, but nobody sends a
+        // signal.
         site.expects(&[], &[("a", "run")], 0, 1);
         site.bench.write("answer.c", ANSWER.replace("42", "41"));
         site.build(&[]);
@@ -517,35 +582,56 @@ fn a_home_for_each_test() {
         site.configure(&["-G", "Ninja", "--toolchain", MODULE]);
         for _ in 0..2 {
             let mut ctest = site.command("ctest");
-            ctest.args(["--test-dir", "build"]).env_remove("TASTING_DIR").env_remove("XDG_CACHE_HOME");
+            ctest
+                .args(["--test-dir", "build"])
+                .env_remove("TASTING_DIR")
+                .env_remove("XDG_CACHE_HOME");
             succeed(ctest.env("HOME", site.bench.path("user"))).unwrap();
         }
         assert_eq!(std::fs::read_dir(site.bench.path("build/home")).unwrap().count(), 0);
-        let log =
-            succeed(site.bench.command(TASTING).arg("log").env("TASTING_DIR", site.bench.path("user/.cache/tasting")));
+        let log = succeed(
+            site.bench
+                .command(TASTING)
+                .arg("log")
+                .env("TASTING_DIR", site.bench.path("user/.cache/tasting")),
+        );
         let log = log.unwrap().stdout_text();
         assert!(log.contains("executed") && log.contains("reused"), "{log}");
     }
 }
 
-/// Editors build and debug what `ctest --show-only=json-v1` names: the test's own command and the line that added it, while
-/// `ctest` itself, which they call to run a test, goes through `tasting run`.
+/// Editors build and debug what `ctest --show-only=json-v1` names: the test's own command and the
+/// line that added it, while `ctest` itself, which they call to run a test, goes through
+/// `tasting run`.
 #[test]
 #[ignore = "needs cmake"]
 fn editors_see_the_commands_of_tests() {
     for bin in cmakes() {
         let site = Site::new(&bin, SMALL_FILES);
-        site.configure(&["-G", "Ninja", "--toolchain", MODULE, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]);
+        site.configure(&[
+            "-G",
+            "Ninja",
+            "--toolchain",
+            MODULE,
+            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        ]);
         site.build(&[]);
-        let shown: Value = serde_json::from_slice(&site.ctest(&["--show-only=json-v1"]).stdout).unwrap();
-        let path = shown["tests"].as_array().unwrap().iter().find(|test| test["name"] == "path").unwrap();
-        let words: Vec<&str> = path["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let shown: Value =
+            serde_json::from_slice(&site.ctest(&["--show-only=json-v1"]).stdout).unwrap();
+        let path =
+            shown["tests"].as_array().unwrap().iter().find(|test| test["name"] == "path").unwrap();
+        let words: Vec<&str> =
+            path["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
         let [program, rest @ ..] = &words[..] else { panic!("{words:?}") };
         assert!(program.ends_with("build/tests/a"), "{words:?}");
         assert_eq!(rest, ["", "x;y", "q\"u o\te"]);
         let graph = &shown["backtraceGraph"];
         let node = &graph["nodes"][path["backtrace"].as_u64().unwrap() as usize];
-        assert_eq!(graph["commands"][node["command"].as_u64().unwrap() as usize], "add_test", "{node}");
+        assert_eq!(
+            graph["commands"][node["command"].as_u64().unwrap() as usize],
+            "add_test",
+            "{node}"
+        );
         let file = graph["files"][node["file"].as_u64().unwrap() as usize].as_str().unwrap();
         assert!(file.ends_with("CMakeLists.txt"), "{file}");
         // What clangd and others read names the compiler, without a launcher before it.
@@ -556,6 +642,10 @@ fn editors_see_the_commands_of_tests() {
             assert!(!command.split(' ').next().unwrap().contains("tasting"), "{command}");
         }
         site.ctest(&["-R", "^path$"]);
-        assert_eq!(site.bench.store().decisions(9).unwrap().len(), 1, "the test went through tasting run");
+        assert_eq!(
+            site.bench.store().decisions(9).unwrap().len(),
+            1,
+            "the test went through tasting run"
+        );
     }
 }

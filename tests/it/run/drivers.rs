@@ -32,7 +32,10 @@ fn a_driver_in_perl() {
     let bench = Bench::new();
     bench.build("a", &prints("a"));
     bench.write("lib/Helper.pm", "package Helper; sub run { return `./a`; } 1;");
-    bench.write("driver.pl", "use lib 'lib'; use Helper; print Helper::run() eq \"a\\n\" ? \"ok\\n\" : \"not ok\\n\";");
+    bench.write(
+        "driver.pl",
+        "use lib 'lib'; use Helper; print Helper::run() eq \"a\\n\" ? \"ok\\n\" : \"not ok\\n\";",
+    );
     let words = [perl.to_str().unwrap(), "driver.pl"];
     assert_eq!(bench.settles(&words).text(), "ok\n");
     bench.build("a", &prints("x"));
@@ -55,12 +58,20 @@ fn a_wrapper_as_libtool_makes_them() {
     };
     let cc = crate::workshop::TASTING_CC;
     let library = |value: &str| {
-        bench.write("x.c", format!("int x(void) {{ return {value}; }}\nint unused(void) {{ return {value} + 1; }}"));
+        bench.write(
+            "x.c",
+            format!(
+                "int x(void) {{ return {value}; }}\nint unused(void) {{ return {value} + 1; }}"
+            ),
+        );
         call(&["--mode=compile", cc, "-c", "x.c", "-o", "x.lo"]);
         call(&["--mode=link", cc, "-o", "libx.la", "x.lo", "-rpath", "/usr/local/lib"]);
     };
     library("1");
-    bench.write("t.c", "#include <stdio.h>\nint x(void);\nint main(void) { printf(\"%d\\n\", x()); }");
+    bench.write(
+        "t.c",
+        "#include <stdio.h>\nint x(void);\nint main(void) { printf(\"%d\\n\", x()); }",
+    );
     call(&["--mode=compile", cc, "-c", "t.c", "-o", "t.o"]);
     call(&["--mode=link", cc, "-o", "t", "t.o", "libx.la"]);
     assert!(bench.path(".libs/t").exists(), "libtool makes a wrapper");
@@ -141,10 +152,12 @@ fn a_test_under_leak_sanitizer() {
 fn a_test_that_traces_itself() {
     let bench = Bench::with(&prints("x"));
     let (strace, gdb) = (tool("strace"), tool("gdb"));
-    let ran = bench.run(&[strace.to_str().unwrap(), "-f", "-o", "trace", "-e", "trace=write", "./t"]);
+    let ran =
+        bench.run(&[strace.to_str().unwrap(), "-f", "-o", "trace", "-e", "trace=write", "./t"]);
     assert_eq!((ran.text().as_str(), ran.outcome.code), ("x\n", Some(0)), "{ran:?}");
     assert!(std::fs::read_to_string(bench.path("trace")).unwrap().contains("write(1, \"x"));
-    let words = ["-batch", "-ex", "break main", "-ex", "run", "-ex", "bt", "-ex", "continue", "./t"];
+    let words =
+        ["-batch", "-ex", "break main", "-ex", "run", "-ex", "bt", "-ex", "continue", "./t"];
     let ran = bench.run(&[&[gdb.to_str().unwrap()], &words[..]].concat());
     assert!(ran.text().contains("#0") && ran.text().contains("exited normally"), "{ran:?}");
 }
@@ -172,10 +185,18 @@ fn servers_within_a_test_are_fine_and_others_are_not() {
     let python = python.to_str().unwrap();
     let ran = bench.run(&[python, "-B", "inside.py"]);
     assert_eq!(ran.text(), "hi\n");
-    assert_eq!(bench.run(&[python, "-B", "inside.py"]).decision.decision, Verdict::Reused, "{:?}", ran.decision);
+    assert_eq!(
+        bench.run(&[python, "-B", "inside.py"]).decision.decision,
+        Verdict::Reused,
+        "{:?}",
+        ran.decision
+    );
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
-    bench.write("outside.py", format!("import socket\nsocket.create_connection(('127.0.0.1', {port}))\nprint('ok')\n"));
+    bench.write(
+        "outside.py",
+        format!("import socket\nsocket.create_connection(('127.0.0.1', {port}))\nprint('ok')\n"),
+    );
     for _ in 0..2 {
         let ran = bench.runs(&[python, "-B", "outside.py"]);
         assert_eq!(ran.text(), "ok\n");

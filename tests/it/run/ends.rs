@@ -22,7 +22,8 @@ fn output_to_one_file_stays_in_order() {
     let run = || {
         let log = bench.path("log");
         let file = fs::File::create(&log).unwrap();
-        let mut command = bench.tasting(&["sh", "-c", "for i in 1 2 3 4; do echo $i; echo -$i >&2; done"]);
+        let mut command =
+            bench.tasting(&["sh", "-c", "for i in 1 2 3 4; do echo $i; echo -$i >&2; done"]);
         command.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap();
         fs::read_to_string(log).unwrap()
     };
@@ -35,9 +36,12 @@ fn output_to_one_file_stays_in_order() {
 #[test]
 fn exit_codes_keep_their_meaning() {
     let bench = Bench::new();
-    for (code, verdict) in
-        [(0, Verdict::Reused), (77, Verdict::Reused), (1, Verdict::Executed), (99, Verdict::Executed)]
-    {
+    for (code, verdict) in [
+        (0, Verdict::Reused),
+        (77, Verdict::Reused),
+        (1, Verdict::Executed),
+        (99, Verdict::Executed),
+    ] {
         let script = format!("exit {code}");
         for _ in 0..2 {
             assert_eq!(bench.run(&["sh", "-c", &script]).outcome.code, Some(code));
@@ -86,12 +90,22 @@ fn a_test_that_hangs_and_is_killed() {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGKILL] {
         // Whoever runs us in the background has us ignore SIGINT.
         let mut command = bench.command("env");
-        command.args(["--default-signal=INT,TERM", TASTING, "run", "sh", "-c", "echo begun; exec sleep 60"]);
+        command.args([
+            "--default-signal=INT,TERM",
+            TASTING,
+            "run",
+            "sh",
+            "-c",
+            "echo begun; exec sleep 60",
+        ]);
         let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = [0; 6];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
         let group = format!("-{}", child.id());
-        std::process::Command::new("kill").args([format!("-{signal}"), "--".into(), group]).status().unwrap();
+        std::process::Command::new("kill")
+            .args([format!("-{signal}"), "--".into(), group])
+            .status()
+            .unwrap();
         let start = Instant::now();
         let status = child.wait().unwrap();
         assert_eq!(status.signal(), Some(signal));
@@ -150,7 +164,8 @@ fn a_test_that_leaves_too_much() {
 #[test]
 fn fifty_megabytes_of_output() {
     let bench = Bench::new();
-    let script = "i=0; while [ $i -lt 50 ]; do head -c 1048576 /dev/zero; echo $i >&2; i=$((i + 1)); done";
+    let script =
+        "i=0; while [ $i -lt 50 ]; do head -c 1048576 /dev/zero; echo $i >&2; i=$((i + 1)); done";
     for _ in 0..2 {
         let ran = bench.runs(&["sh", "-c", script]);
         assert_eq!((ran.outcome.stdout.len(), ran.outcome.code), (50 << 20, Some(0)));
@@ -163,8 +178,13 @@ fn coverage_goes_on_counting() {
     tool("gcov");
     let bench = Bench::new();
     bench.write("x.c", "int main(void) { return 0; }");
-    crate::workshop::succeed(bench.command(crate::workshop::TASTING_CC).args(["--coverage", "x.c", "-o", "t"]))
-        .unwrap();
+    crate::workshop::succeed(bench.command(crate::workshop::TASTING_CC).args([
+        "--coverage",
+        "x.c",
+        "-o",
+        "t",
+    ]))
+    .unwrap();
     for _ in 0..3 {
         bench.runs(&["./t"]).not_kept("coverage");
     }
@@ -175,8 +195,9 @@ fn a_terminal_stays_a_terminal() {
     let script = tool("script");
     let bench = Bench::new();
     let run = |redirect: &str| {
-        let line =
-            format!("{TASTING} run -- sh -c 'test -t 1 && echo out; test -t 2 && echo err; stty size <&1' {redirect}");
+        let line = format!(
+            "{TASTING} run -- sh -c 'test -t 1 && echo out; test -t 2 && echo err; stty size <&1' {redirect}"
+        );
         let mut command = bench.command(&script);
         command.args(["-qec", &line, "/dev/null"]);
         let text = crate::workshop::Outcome::of(&mut command).stdout_text();

@@ -7,8 +7,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Code for programs that find out whether their code is not what is in their file. Two functions are not executed: a few places are
-/// such that what lies there cannot be traced, but not as many as one of these is long.
+/// Code for programs that find out whether their code is not what is in their file. Two functions
+/// are not executed: a few places are such that what lies there cannot be traced, but not as many
+/// as one of these is long.
 pub const IS_TRACED: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -94,7 +95,16 @@ fn every_signal_reaches_the_test() {
 #[test]
 fn what_ends_the_test_ends_us() {
     let bench = Bench::new();
-    for signal in [libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGPWR, libc::SIGXCPU, libc::SIGSEGV, 34, 64] {
+    for signal in [
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGIO,
+        libc::SIGPWR,
+        libc::SIGXCPU,
+        libc::SIGSEGV,
+        34,
+        64,
+    ] {
         let begun = Begun::new(bench.tasting(&["sh", "-c", "echo begun; exec sleep 60"]));
         begun.send(signal);
         assert_eq!(begun.end(), Some(signal));
@@ -107,7 +117,9 @@ fn what_the_test_ignores_ends_nobody() {
     let script = "trap '' VTALRM PWR USR1; echo begun; read line < fifo; echo $line";
     assert!(bench.command("mkfifo").arg("fifo").status().unwrap().success());
     let mut begun = Begun::new(bench.tasting(&["sh", "-c", script]));
-    for signal in [libc::SIGVTALRM, libc::SIGPWR, libc::SIGUSR1, libc::SIGWINCH, libc::SIGCHLD, libc::SIGURG] {
+    for signal in
+        [libc::SIGVTALRM, libc::SIGPWR, libc::SIGUSR1, libc::SIGWINCH, libc::SIGCHLD, libc::SIGURG]
+    {
         begun.send(signal);
     }
     std::fs::write(bench.path("fifo"), "all survived\n").unwrap();
@@ -134,7 +146,8 @@ fn becomes(process: u32, wanted: char) -> bool {
 #[test]
 fn stopped_and_continued_with_the_test() {
     let bench = Bench::new();
-    let script = "echo begun; echo $$; i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; echo done";
+    let script =
+        "echo begun; echo $$; i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; echo done";
     let mut begun = Begun::new(bench.tasting(&["sh", "-c", script]));
     let test: u32 = begun.line().parse().unwrap();
     begun.send(libc::SIGTSTP);
@@ -157,7 +170,15 @@ fn an_alarm_from_before_ends_the_test() {
     tool("perl");
     let bench = Bench::new();
     let mut command = bench.command("perl");
-    command.args(["-e", "alarm 1; exec @ARGV", TASTING, "run", "sh", "-c", "echo begun; exec sleep 60"]);
+    command.args([
+        "-e",
+        "alarm 1; exec @ARGV",
+        TASTING,
+        "run",
+        "sh",
+        "-c",
+        "echo begun; exec sleep 60",
+    ]);
     assert_eq!(Begun::new(command).end(), Some(libc::SIGALRM));
 }
 

@@ -1,4 +1,5 @@
-//! Suites of many cases in one program: each case has its own executed functions, and is reused by them.
+//! Suites of many cases in one program: each case has its own executed functions, and is reused by
+//! them.
 
 use super::{Bench, Ran};
 use crate::workshop::{TASTING_CXX, succeed};
@@ -35,9 +36,11 @@ struct Suite {
 impl Suite {
     fn build(&self, code: &str, cases: &str) {
         let source = self.bench.write("suite.cc", format!("{}\n{code}\n{cases}", self.head));
-        let objects: &[&str] = if self.bench.path("framework.o").exists() { &["framework.o"] } else { &[] };
+        let objects: &[&str] =
+            if self.bench.path("framework.o").exists() { &["framework.o"] } else { &[] };
         let mut command = self.bench.command(TASTING_CXX);
-        succeed(command.args(["-O1", "-pthread", "-o", "suite"]).arg(source).args(objects)).unwrap();
+        succeed(command.args(["-O1", "-pthread", "-o", "suite"]).arg(source).args(objects))
+            .unwrap();
     }
 
     fn run(&self, case: &str) -> Ran {
@@ -52,7 +55,10 @@ impl Suite {
         match self.keeps_order {
             true => assert_eq!(steps, expected),
             // What has to run runs; what need not may run.
-            false => assert!(steps.iter().zip(&expected).all(|(step, it)| it.is_some() || step.is_none()), "{steps:?}"),
+            false => assert!(
+                steps.iter().zip(&expected).all(|(step, it)| it.is_some() || step.is_none()),
+                "{steps:?}"
+            ),
         }
     }
 
@@ -64,7 +70,12 @@ impl Suite {
         // Each case by what it executes.
         self.build(&CODE.replace("all += text", "all.insert(0, text)"), CASES);
         self.decides([None, executed, executed]);
-        self.build(&CODE.replace("x * 2", "x * 3 - x % 1000").replace("\"negative\"", "\"less than zero\""), CASES);
+        self.build(
+            &CODE
+                .replace("x * 2", "x * 3 - x % 1000")
+                .replace("\"negative\"", "\"less than zero\""),
+            CASES,
+        );
         self.decides([executed, None, executed]);
         self.build(&CODE.replace("side * side; }", "side * side + (side > 1000); }"), CASES);
         self.decides([executed, executed, None]);
@@ -83,10 +94,12 @@ fn googletest() {
     let bench = Bench::new();
     let mut command = bench.command(TASTING_CXX);
     command.args(["-O1", "-c", "-o", "framework.o", "-I"]).arg(source);
-    succeed(command.arg("-I").arg(source.join("include")).arg(source.join("src/gtest-all.cc"))).unwrap();
+    succeed(command.arg("-I").arg(source.join("include")).arg(source.join("src/gtest-all.cc")))
+        .unwrap();
     let head = "#include <gtest/gtest.h>\n#define CASE(name) TEST(Suite, name)\n#define EXPECT(x) EXPECT_TRUE(x)\n\
                 int main(int argc, char **argv) { testing::InitGoogleTest(&argc, argv); return RUN_ALL_TESTS(); }";
-    Suite { bench, head, filter: |case| format!("--gtest_filter=Suite.{case}"), keeps_order: true }.goes_round();
+    Suite { bench, head, filter: |case| format!("--gtest_filter=Suite.{case}"), keeps_order: true }
+        .goes_round();
 }
 
 #[test]
@@ -96,9 +109,13 @@ fn doctest() {
         return;
     }
     let bench = Bench::new();
-    let framework =
-        bench.write("framework.cc", "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n");
-    succeed(bench.command(TASTING_CXX).args(["-O1", "-c", "-o", "framework.o"]).arg(framework)).unwrap();
+    let framework = bench.write(
+        "framework.cc",
+        "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n",
+    );
+    succeed(bench.command(TASTING_CXX).args(["-O1", "-c", "-o", "framework.o"]).arg(framework))
+        .unwrap();
     let head = "#include <doctest/doctest.h>\n#define CASE(name) TEST_CASE(#name)\n#define EXPECT(x) CHECK((x))";
-    Suite { bench, head, filter: |case| format!("--test-case={case}"), keeps_order: false }.goes_round();
+    Suite { bench, head, filter: |case| format!("--test-case={case}"), keeps_order: false }
+        .goes_round();
 }

@@ -6,8 +6,7 @@ use std::process::Command;
 use tasting::model::Verdict;
 use tasting::store::Journal;
 
-const TEST: &str =
-    "#include <stdio.h>\nint answer(void);\nint main(void) { printf(\"%d\\n\", answer()); return answer() != 42; }\n";
+const TEST: &str = "#include <stdio.h>\nint answer(void);\nint main(void) { printf(\"%d\\n\", answer()); return answer() != 42; }\n";
 const ANSWER: &str = "int answer(void) { return 42; }\nint unused(void) { return 1; }\n";
 
 /// The verdicts of the latest decisions.
@@ -15,7 +14,8 @@ fn verdicts(bench: &Bench, last: usize) -> Vec<Verdict> {
     bench.store().decisions(last).unwrap().iter().map(|decision| decision.decision).collect()
 }
 
-/// Runs the harness three times: all tests run, none need to, and after a change of what they use all do.
+/// Runs the harness three times: all tests run, none need to, and after a change of what they use
+/// all do.
 fn goes_round(bench: &Bench, tests: usize, build: impl Fn(), check: impl Fn() -> Command) {
     build();
     succeed(&mut check()).unwrap();
@@ -76,7 +76,13 @@ fn meson() {
     let build = || _ = succeed(bench.command(&ninja).args(["-C", "build"])).unwrap();
     goes_round(&bench, 2, build, || {
         let mut command = bench.command(&meson);
-        command.args(["test", "-C", "build", "--no-rebuild", &format!("--wrapper={TASTING} run --")]);
+        command.args([
+            "test",
+            "-C",
+            "build",
+            "--no-rebuild",
+            &format!("--wrapper={TASTING} run --"),
+        ]);
         command
     });
 }

@@ -1,4 +1,5 @@
-//! Changes that were missed once, and ways in which a test could tell that it ran under `tasting run`.
+//! Changes that were missed once, and ways in which a test could tell that it ran under
+//! `tasting run`.
 
 use super::Bench;
 use crate::workshop::{TASTING, tool};
@@ -12,7 +13,11 @@ fn a_folder_that_cannot_be_replaced_is_not_the_tests_own() {
     let bench = Bench::new();
     bench.write("data/file", "one");
     let words = ["sh", "-c", "mkdir new; mv -T new data 2> /dev/null; rmdir new; cat data/file"];
-    bench.follows(&words, |bench| _ = bench.write("data/file", "two"), |bench| _ = bench.write("data/file", "one"));
+    bench.follows(
+        &words,
+        |bench| _ = bench.write("data/file", "two"),
+        |bench| _ = bench.write("data/file", "one"),
+    );
 }
 
 #[test]
@@ -41,7 +46,12 @@ fn a_file_whose_times_are_looked_at() {
 
 #[test]
 fn a_folder_for_files_that_are_removed_again() {
-    for make in ["echo x > scratch/file", "mkdir scratch/file", "ln -s x scratch/file", "touch file; mv file scratch"] {
+    for make in [
+        "echo x > scratch/file",
+        "mkdir scratch/file",
+        "ln -s x scratch/file",
+        "touch file; mv file scratch",
+    ] {
         let bench = Bench::new();
         fs::create_dir(bench.path("scratch")).unwrap();
         let script = format!("{make} && rm -r scratch/file");
@@ -53,7 +63,12 @@ fn a_folder_for_files_that_are_removed_again() {
 
 #[test]
 fn files_where_the_test_removes_its_own() {
-    for make in ["echo x > scratch", "echo x > new; mv new scratch", "cp tasting.toml scratch", "touch scratch"] {
+    for make in [
+        "echo x > scratch",
+        "echo x > new; mv new scratch",
+        "cp tasting.toml scratch",
+        "touch scratch",
+    ] {
         let bench = Bench::new();
         let script = format!("{make}; rm scratch");
         let words = ["sh", "-c", &script];
@@ -120,7 +135,11 @@ fn attributes_that_are_asked_for_by_a_descriptor() {
     let bench = Bench::new();
     bench.write("file", "x");
     let words = ["python3", "-c", "import os; print(os.fstat(os.open('file', os.O_PATH)).st_size)"];
-    bench.follows(&words, |bench| _ = bench.write("file", "xx"), |bench| _ = bench.write("file", "x"));
+    bench.follows(
+        &words,
+        |bench| _ = bench.write("file", "xx"),
+        |bench| _ = bench.write("file", "x"),
+    );
 }
 
 #[test]
@@ -162,10 +181,15 @@ fn a_library_that_is_replaced_while_it_is_in_use() {
         "#include <stdio.h>\nint x(void); int main(void) { printf(\"%d\\n\", x()); getchar(); return 0; }",
     );
     let mut command = bench.tasting(&["./t"]);
-    let mut child = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
     for name in ["", ".tasting"] {
-        fs::rename(bench.path(&format!("new{name}")), bench.path(&format!("libx.so{name}"))).unwrap();
+        fs::rename(bench.path(&format!("new{name}")), bench.path(&format!("libx.so{name}")))
+            .unwrap();
     }
     drop(child.stdin.take());
     child.wait().unwrap();
@@ -175,7 +199,9 @@ fn a_library_that_is_replaced_while_it_is_in_use() {
 
 #[test]
 fn what_lies_beside_a_checkout_is_another_thing_beside_another_one() {
-    for words in [vec!["cat", "../data"], vec!["bash", "-c", "cd ..; cat data"], vec!["sh", "-c", "ls .."]] {
+    for words in
+        [vec!["cat", "../data"], vec!["bash", "-c", "cd ..; cat data"], vec!["sh", "-c", "ls .."]]
+    {
         let bench = Bench::new();
         let run = |folder: &str| {
             bench.write(&format!("{folder}/project/tasting.toml"), "");
@@ -197,7 +223,9 @@ fn what_lies_beside_a_checkout_is_another_thing_beside_another_one() {
 fn a_home_in_the_project_and_one_elsewhere() {
     let bench = Bench::new();
     let elsewhere = tempfile::tempdir().unwrap();
-    for (folder, text) in [(bench.path(""), "1"), (bench.path("home"), "2"), (elsewhere.path().to_owned(), "3")] {
+    for (folder, text) in
+        [(bench.path(""), "1"), (bench.path("home"), "2"), (elsewhere.path().to_owned(), "3")]
+    {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("file"), text).unwrap();
     }
@@ -274,7 +302,12 @@ fn output_that_cannot_be_written() {
     }
     let late = "(tasting run -- sh -c 'sleep 0.2; echo x') | true; exit ${PIPESTATUS[0]}";
     assert_eq!(run(late), Some(128 + libc::SIGPIPE));
-    bench.last().reason.contains("could not be written").then_some(()).expect("half an output is not kept");
+    bench
+        .last()
+        .reason
+        .contains("could not be written")
+        .then_some(())
+        .expect("half an output is not kept");
     assert_eq!(run("tasting run -- sh -c 'sleep 0.2; echo x' > /dev/null"), Some(0));
 }
 
@@ -283,7 +316,9 @@ fn whoever_shares_standard_input_reads_on_where_the_test_stopped() {
     let bench = Bench::new();
     bench.write("list", "a\nb\nc\nd\n");
     let run = || {
-        let line = format!("while read x; do echo $x; {TASTING} run -- sh -c 'read y; echo -$y'; done < list");
+        let line = format!(
+            "while read x; do echo $x; {TASTING} run -- sh -c 'read y; echo -$y'; done < list"
+        );
         String::from_utf8(bench.command("sh").args(["-c", &line]).output().unwrap().stdout).unwrap()
     };
     for verdict in [Verdict::Executed, Verdict::Reused] {
@@ -307,7 +342,9 @@ fn standard_input_that_changes() {
         let (_, decision) = line("< file & sleep 0.2; echo 3 >> file; wait", "sleep 0.5; cat");
         assert_eq!(decision.decision, Verdict::Executed);
     }
-    let ran = bench.finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- cat < /proc/self/stat")]));
+    let ran = bench.finish(
+        bench.command("sh").args(["-c", &format!("{TASTING} run -- cat < /proc/self/stat")]),
+    );
     ran.not_kept("standard input");
 }
 
@@ -339,7 +376,8 @@ fn an_inherited_file_that_is_mapped() {
     );
     for text in ["one", "two"] {
         bench.write("file", text);
-        let ran = bench.finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- ./t 5< file")]));
+        let ran = bench
+            .finish(bench.command("sh").args(["-c", &format!("{TASTING} run -- ./t 5< file")]));
         assert_eq!(ran.text(), format!("{text}\n"));
         ran.not_kept("descriptor 5");
     }
@@ -349,11 +387,14 @@ fn an_inherited_file_that_is_mapped() {
 fn more_limits_and_the_width_of_text() {
     let bench = Bench::new();
     let with = |setting: &str| {
-        let line = format!("{setting}; exec {TASTING} run -- sh -c 'ulimit -c; ulimit -Hs; echo $COLUMNS $EDITOR'");
+        let line = format!(
+            "{setting}; exec {TASTING} run -- sh -c 'ulimit -c; ulimit -Hs; echo $COLUMNS $EDITOR'"
+        );
         let ran = bench.finish(bench.command("sh").args(["-c", &line]));
         (ran.text(), ran.decision.decision)
     };
-    let settings = ["ulimit -c 0", "ulimit -c 0; ulimit -Hs 20000", "export COLUMNS=7", "export EDITOR=x"];
+    let settings =
+        ["ulimit -c 0", "ulimit -c 0; ulimit -Hs 20000", "export COLUMNS=7", "export EDITOR=x"];
     let first: Vec<_> = settings.iter().map(|setting| with(setting)).collect();
     assert!(first.iter().all(|(_, verdict)| *verdict == Verdict::Executed), "{first:?}");
     for (setting, (text, _)) in settings.iter().zip(first) {
@@ -365,14 +406,19 @@ fn more_limits_and_the_width_of_text() {
 fn a_library_of_a_program_that_the_test_makes() {
     let bench = Bench::new();
     let library = |value: u8| {
-        let source = format!("int one(void) {{ return 1; }}\nint other(void) {{ return {value}; }}");
+        let source =
+            format!("int one(void) {{ return 1; }}\nint other(void) {{ return {value}; }}");
         bench.compile(&["-shared", "-fPIC", "-o", "libx.so", "-x", "c", "-"], &source);
     };
     library(1);
     for (name, function) in [("t", "one"), ("u", "other")] {
-        let source =
-            format!("#include <stdio.h>\nint {function}(void); int main(void) {{ printf(\"%d\\n\", {function}()); }}");
-        bench.compile(&["-o", name, "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"], &source);
+        let source = format!(
+            "#include <stdio.h>\nint {function}(void); int main(void) {{ printf(\"%d\\n\", {function}()); }}"
+        );
+        bench.compile(
+            &["-o", name, "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+            &source,
+        );
     }
     let words = ["sh", "-c", "./t; cp u own; ./own; rm own"];
     assert_eq!(bench.settles(&words).text(), "1\n1\n");

@@ -80,7 +80,12 @@ fn a_file_that_is_only_touched_is_the_same() {
     bench.settles(&["./t"]);
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(100);
     for name in ["data", "t"] {
-        fs::File::options().append(true).open(bench.path(name)).unwrap().set_modified(later).unwrap();
+        fs::File::options()
+            .append(true)
+            .open(bench.path(name))
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
     }
     bench.reuses(&["./t"]);
     let copy = bench.path("copy");
@@ -131,6 +136,8 @@ fn a_file_that_others_change_meanwhile() {
         crate::workshop::wait_for(&ready);
         fs::write(path, "22").unwrap();
     });
-    bench.runs(&["sh", "-c", "cat data; : > ready; sleep 1"]).not_kept("changed while the test ran");
+    bench
+        .runs(&["sh", "-c", "cat data; : > ready; sleep 1"])
+        .not_kept("changed while the test ran");
     other.join().unwrap();
 }

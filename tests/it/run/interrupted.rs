@@ -1,11 +1,12 @@
-//! Signal handlers that interrupt calls (without SA_RESTART): a watched call is not interrupted where it would not be without us, or the
-//! run is not believed.
+//! Signal handlers that interrupt calls (without SA_RESTART): a watched call is not interrupted
+//! where it would not be without us, or the run is not believed.
 
 use super::Bench;
 use crate::workshop::{succeed, tool};
 use tasting::model::Verdict;
 
-/// Makes all kinds of calls while a timer goes off all the time, and tells how many of them were interrupted.
+/// Makes all kinds of calls while a timer goes off all the time, and tells how many of them were
+/// interrupted.
 const UNDER_A_TIMER: &str = r#"
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -147,7 +148,9 @@ fn handlers_of_static_programs_are_not_trusted() {
         bench.settles(&["./t", "restarts"]);
         succeed(bench.command(&compiler).args(["-o", "u", "t.c"])).unwrap();
         match compiler.to_string_lossy().contains("musl") || !cfg!(target_arch = "x86_64") {
-            true => bench.runs(&["./u"]).not_kept("has signal handlers that can interrupt watched calls"),
+            true => bench
+                .runs(&["./u"])
+                .not_kept("has signal handlers that can interrupt watched calls"),
             false => _ = bench.settles(&["./u"]),
         }
     }
@@ -156,18 +159,28 @@ fn handlers_of_static_programs_are_not_trusted() {
 /// A handler does nothing as long as nobody sends its signal.
 #[test]
 fn handlers_of_static_programs_need_a_signal() {
-    let doubtful =
-        ["raise(SIGALRM)", "kill(getppid(), 0); kill(getpid(), SIGALRM)", "ualarm(900000, 0)", TIMER, "fork()"];
+    let doubtful = [
+        "raise(SIGALRM)",
+        "kill(getppid(), 0); kill(getpid(), SIGALRM)",
+        "ualarm(900000, 0)",
+        TIMER,
+        "fork()",
+    ];
     let harmless = ["(void)0", "raise(SIGURG)", "kill(getpid(), SIGCONT)"];
     let bench = Bench::new();
-    for (what, is_kept) in doubtful.map(|what| (what, false)).into_iter().chain(harmless.map(|what| (what, true))) {
+    for (what, is_kept) in
+        doubtful.map(|what| (what, false)).into_iter().chain(harmless.map(|what| (what, true)))
+    {
         let signal = if what == "fork()" { "SIGCHLD" } else { "SIGALRM" };
-        let source = format!("#define _GNU_SOURCE\n#include <time.h>\n{HANDLER}").replace("WHAT", what);
+        let source =
+            format!("#define _GNU_SOURCE\n#include <time.h>\n{HANDLER}").replace("WHAT", what);
         bench.write("t.c", source.replace("sigaction(SIGALRM", &format!("sigaction({signal}")));
         succeed(bench.command("cc").args(["-static", "-o", "t", "t.c"])).unwrap();
         match is_kept {
             true => _ = bench.settles(&["./t"]),
-            false => bench.runs(&["./t"]).not_kept("has signal handlers that can interrupt watched calls"),
+            false => bench
+                .runs(&["./t"])
+                .not_kept("has signal handlers that can interrupt watched calls"),
         }
     }
 }
@@ -184,7 +197,9 @@ fn signals_from_others_reach_static_programs() {
         succeed(bench.command("cc").args(["-static", "-o", name, "t.c"])).unwrap();
     }
     let script = "./t > out & while [ ! -s out ]; do sleep 0.01; done; kill -ALRM $!; wait $!";
-    bench.runs(&["sh", "-c", script]).not_kept("has signal handlers that can interrupt watched calls");
+    bench
+        .runs(&["sh", "-c", script])
+        .not_kept("has signal handlers that can interrupt watched calls");
     bench.settles(&["sh", "-c", "./u > out & wait $!"]);
 }
 
@@ -193,5 +208,8 @@ fn signals_from_others_reach_static_programs() {
 fn calls_are_led_although_nothing_is_traced() {
     let bench = Bench::with(&HANDLER.replace("WHAT", "alarm(100)"));
     let run = || bench.finish(bench.tasting(&["./t"]).env("TASTING_NOTRACE", "1"));
-    assert_eq!([run(), run()].map(|ran| ran.decision.decision), [Verdict::Executed, Verdict::Reused]);
+    assert_eq!(
+        [run(), run()].map(|ran| ran.decision.decision),
+        [Verdict::Executed, Verdict::Reused]
+    );
 }

@@ -1,4 +1,5 @@
-//! What a replay must leave as a plain run would: permissions of files that are there, times of links.
+//! What a replay must leave as a plain run would: permissions of files that are there, times of
+//! links.
 
 use super::Bench;
 use crate::workshop::tool;
@@ -23,14 +24,25 @@ fn set_old(path: &Path) {
 #[test]
 fn an_existing_file_keeps_its_permissions() {
     tool("perl");
-    let create = "use Fcntl; sysopen(F, 'out', O_CREAT | O_TRUNC | O_WRONLY, 0600) or die; print F 'x'";
-    let append = "use Fcntl; sysopen(F, 'out', O_CREAT | O_APPEND | O_WRONLY, 0600) or die; print F 'x'";
+    let create =
+        "use Fcntl; sysopen(F, 'out', O_CREAT | O_TRUNC | O_WRONLY, 0600) or die; print F 'x'";
+    let append =
+        "use Fcntl; sysopen(F, 'out', O_CREAT | O_APPEND | O_WRONLY, 0600) or die; print F 'x'";
     let truncate = "truncate('out', 1) or exit 3";
     let shell = "echo x > out";
     let mut wrong = Vec::new();
-    for words in [["perl", "-e", create], ["perl", "-e", append], ["perl", "-e", truncate], ["sh", "-c", shell]] {
-        for modes in [[None, Some(0o644)], [Some(0o755), Some(0o644)], [Some(0o600), Some(0o640)], [Some(0o644), None]]
-        {
+    for words in [
+        ["perl", "-e", create],
+        ["perl", "-e", append],
+        ["perl", "-e", truncate],
+        ["sh", "-c", shell],
+    ] {
+        for modes in [
+            [None, Some(0o644)],
+            [Some(0o755), Some(0o644)],
+            [Some(0o600), Some(0o640)],
+            [Some(0o644), None],
+        ] {
             let bench = Bench::new();
             let out = bench.path("out");
             let ends = modes.map(|before| {
@@ -88,12 +100,15 @@ fn a_link_made_anew_is_new() {
 fn set_time(path: &Path, seconds: i64) {
     let time = rustix::fs::Timespec { tv_sec: seconds, tv_nsec: 0 };
     let times = rustix::fs::Timestamps { last_access: time, last_modification: time };
-    rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+        .unwrap();
 }
 
 #[test]
 fn times_that_are_copied_count() {
-    for script in ["cp -p in out", "touch out; touch -r in out", "mv in out", "chmod 700 in; ln -sf in out"] {
+    for script in
+        ["cp -p in out", "touch out; touch -r in out", "mv in out", "chmod 700 in; ln -sf in out"]
+    {
         let bench = Bench::new();
         for (round, time) in [981_173_106, 981_173_106, 981_173_999].into_iter().enumerate() {
             let _ = fs::remove_file(bench.path("out"));
@@ -152,7 +167,9 @@ fn extended_attributes_of_a_renamed_file_count() {
     start_anew(&bench);
     bench.reuses(&words);
     start_anew(&bench);
-    if rustix::fs::setxattr(bench.path("old"), "user.test", b"1", rustix::fs::XattrFlags::empty()).is_err() {
+    if rustix::fs::setxattr(bench.path("old"), "user.test", b"1", rustix::fs::XattrFlags::empty())
+        .is_err()
+    {
         return; // The file system has none.
     }
     bench.runs(&words);

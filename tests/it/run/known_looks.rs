@@ -1,5 +1,5 @@
-//! Looks that are known are not asked for again, and nothing that a run gets to see is missed for it: whatever changes what a path
-//! means makes it a new look.
+//! Looks that are known are not asked for again, and nothing that a run gets to see is missed for
+//! it: whatever changes what a path means makes it a new look.
 
 use super::Bench;
 use std::fs;
@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 use tasting::model::Verdict;
 
-/// What all programs begin with. `show` looks at a file often enough to know it, and prints its content.
+/// What all programs begin with. `show` looks at a file often enough to know it, and prints its
+/// content.
 const PRELUDE: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +37,8 @@ static void show(const char *path) {
 }
 "#;
 
-/// A project with a program `t` that does this, and the files `a` and `b`, `sub/a` and a link to `a`.
+/// A project with a program `t` that does this, and the files `a` and `b`, `sub/a` and a link to
+/// `a`.
 fn bench(steps: &str) -> Bench {
     let bench = Bench::new();
     bench.build("t", &format!("{PRELUDE} int main(void) {{ {steps} return 0; }}"));
@@ -51,7 +53,11 @@ fn bench(steps: &str) -> Bench {
 #[track_caller]
 fn counts(steps: &str, file: &str) {
     let bench = bench(steps);
-    bench.follows(&["./t"], |bench| _ = bench.write(file, "changed"), |bench| _ = bench.write(file, file));
+    bench.follows(
+        &["./t"],
+        |bench| _ = bench.write(file, "changed"),
+        |bench| _ = bench.write(file, file),
+    );
 }
 
 #[test]
@@ -82,8 +88,7 @@ fn a_link_that_the_test_leads_elsewhere_counts() {
 
 #[test]
 fn a_link_that_another_process_leads_elsewhere_counts() {
-    let steps =
-        r#"show("link"); if (system("ln -sfn b link")) return 1; show("link"); return system("ln -sfn a link");"#;
+    let steps = r#"show("link"); if (system("ln -sfn b link")) return 1; show("link"); return system("ln -sfn a link");"#;
     counts(steps, "b");
 }
 
@@ -94,7 +99,10 @@ fn a_name_in_another_working_folder_counts() {
 
 #[test]
 fn a_working_folder_by_its_descriptor_counts() {
-    counts(r#"show("a"); int folder = open("sub", O_PATH); if (fchdir(folder)) return 1; show("a");"#, "sub/a");
+    counts(
+        r#"show("a"); int folder = open("sub", O_PATH); if (fchdir(folder)) return 1; show("a");"#,
+        "sub/a",
+    );
 }
 
 #[test]
@@ -107,27 +115,37 @@ fn the_working_folder_of_a_vfork_child_counts() {
 
 #[test]
 fn the_working_folder_of_a_thread_counts() {
-    let thread =
-        r#"void *other(void *none) { if (unshare(CLONE_FS) || chdir("sub")) exit(1); show("a"); return none; }"#;
-    let steps =
-        r#"show("a"); pthread_t thread; pthread_create(&thread, 0, other, 0); pthread_join(thread, 0); show("a");"#;
+    let thread = r#"void *other(void *none) { if (unshare(CLONE_FS) || chdir("sub")) exit(1); show("a"); return none; }"#;
+    let steps = r#"show("a"); pthread_t thread; pthread_create(&thread, 0, other, 0); pthread_join(thread, 0); show("a");"#;
     let bench = Bench::new();
     bench.build("t", &format!("{PRELUDE} {thread} int main(void) {{ {steps} return 0; }}"));
     for name in ["a", "sub/a"] {
         bench.write(name, name);
     }
-    bench.follows(&["./t"], |bench| _ = bench.write("sub/a", "changed"), |bench| _ = bench.write("sub/a", "sub/a"));
+    bench.follows(
+        &["./t"],
+        |bench| _ = bench.write("sub/a", "changed"),
+        |bench| _ = bench.write("sub/a", "sub/a"),
+    );
 }
 
 #[test]
 fn content_counts_after_a_look_at_the_link() {
-    counts(r#"struct stat found; for (int i = 0; i < 3; i++) lstat("link", &found); show("link");"#, "a");
+    counts(
+        r#"struct stat found; for (int i = 0; i < 3; i++) lstat("link", &found); show("link");"#,
+        "a",
+    );
 }
 
 #[test]
 fn content_counts_after_it_was_missing() {
-    let bench = bench(r#"show("new"); symlink("b", "new"); show("new"); unlink("new"); show("new");"#);
-    bench.follows(&["./t"], |bench| _ = bench.write("b", "changed"), |bench| _ = bench.write("b", "b"));
+    let bench =
+        bench(r#"show("new"); symlink("b", "new"); show("new"); unlink("new"); show("new");"#);
+    bench.follows(
+        &["./t"],
+        |bench| _ = bench.write("b", "changed"),
+        |bench| _ = bench.write("b", "b"),
+    );
     assert_eq!(bench.reuses(&["./t"]).text(), "new: 2\nnew: b\nnew: 2\n");
 }
 
@@ -225,7 +243,8 @@ fn a_program_in_a_sandbox_of_its_own_is_left_alone() {
             return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
         }"#;
     let bench = Bench::new();
-    let steps = r#"int main(void) { show("a"); if (forbid_sigprocmask()) return 1; show("a"); return 0; }"#;
+    let steps =
+        r#"int main(void) { show("a"); if (forbid_sigprocmask()) return 1; show("a"); return 0; }"#;
     bench.build("t", &format!("{PRELUDE} {sandbox} {steps}"));
     bench.write("a", "a");
     let ran = bench.run(&["./t"]);

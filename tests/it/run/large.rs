@@ -7,7 +7,13 @@ use std::time::Duration;
 
 /// A file with nothing in it but holes.
 fn large(bench: &Bench, name: &str) -> File {
-    let file = File::options().write(true).read(true).create(true).truncate(false).open(bench.path(name)).unwrap();
+    let file = File::options()
+        .write(true)
+        .read(true)
+        .create(true)
+        .truncate(false)
+        .open(bench.path(name))
+        .unwrap();
     file.set_len(2 << 30).unwrap();
     file
 }

@@ -9,7 +9,11 @@ use tasting::model::Verdict;
 #[test]
 fn times_that_were_set_are_put_back() {
     let bench = Bench::new();
-    let words = ["sh", "-c", "echo a > z; echo b > a; echo c > old; touch -d '2001-02-03 04:05:06 UTC' old"];
+    let words = [
+        "sh",
+        "-c",
+        "echo a > z; echo b > a; echo c > old; touch -d '2001-02-03 04:05:06 UTC' old",
+    ];
     bench.runs(&words);
     for name in ["z", "a", "old"] {
         fs::remove_file(bench.path(name)).unwrap();
@@ -104,7 +108,8 @@ fn a_folder_that_must_not_be_there_counts() {
     fs::remove_dir(bench.path("build-2.0")).unwrap();
     assert_eq!(bench.run(&words).text(), "made\n");
     // The first name that is free is no random one.
-    let words = ["sh", "-c", "n=1; while ! mkdir out.$n 2>/dev/null; do n=$((n + 1)); done; echo $n"];
+    let words =
+        ["sh", "-c", "n=1; while ! mkdir out.$n 2>/dev/null; do n=$((n + 1)); done; echo $n"];
     for number in 1..5 {
         assert_eq!(bench.run(&words).text(), format!("{number}\n"));
     }
@@ -119,7 +124,11 @@ fn folders_that_may_not_be_written_count() {
         fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
     }
     let is_root = fs::metadata(bench.path("tasting.toml")).unwrap().uid() == 0;
-    let another: &[&str] = if is_root { &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] } else { &[] };
+    let another: &[&str] = if is_root {
+        &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    } else {
+        &[]
+    };
     let test = "(echo a > out/tmp && rm out/tmp) 2>/dev/null && echo fine || echo failed";
     let words = [another, &[TASTING, "run", "--", "sh", "-c", test]].concat();
     let run = |mode: u32| {

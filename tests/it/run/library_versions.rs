@@ -1,4 +1,5 @@
-//! Libraries whose files carry a version behind a link by which they are opened, as CMake and libtool make them.
+//! Libraries whose files carry a version behind a link by which they are opened, as CMake and
+//! libtool make them.
 
 use super::Bench;
 use crate::workshop::TASTING;
@@ -7,20 +8,26 @@ use std::os::unix::fs::symlink;
 
 const TEST: &[&str] = &["./t"];
 
-const USES_LIBRARY: &str = "#include <stdio.h>\nint used(void);\nint main(void) { printf(\"%d\\n\", used()); }";
+const USES_LIBRARY: &str =
+    "#include <stdio.h>\nint used(void);\nint main(void) { printf(\"%d\\n\", used()); }";
 
 /// A library's file of this version, and the links to it.
 fn install(bench: &Bench, version: &str, value: &str) {
     let source = format!("int used(void) {{ return {value}; }}");
     let file = format!("lib/libx.so.{version}");
     bench.write("lib/x", "");
-    bench.compile(&["-shared", "-fPIC", "-Wl,-soname,libx.so.5", "-o", &file, "-x", "c", "-"], &source);
+    bench.compile(
+        &["-shared", "-fPIC", "-Wl,-soname,libx.so.5", "-o", &file, "-x", "c", "-"],
+        &source,
+    );
     link(bench, version);
 }
 
 /// Lets both links lead to the file of this version, and removes the other files.
 fn link(bench: &Bench, version: &str) {
-    for (name, target) in [("libx.so.5", format!("libx.so.{version}")), ("libx.so", "libx.so.5".to_owned())] {
+    for (name, target) in
+        [("libx.so.5", format!("libx.so.{version}")), ("libx.so", "libx.so.5".to_owned())]
+    {
         _ = fs::remove_file(bench.path("lib").join(name));
         symlink(target, bench.path("lib").join(name)).unwrap();
     }
@@ -33,7 +40,10 @@ fn link(bench: &Bench, version: &str) {
 }
 
 fn program(bench: &Bench) {
-    bench.compile(&["-o", "t", "-x", "c", "-", "-Llib", "-lx", "-Wl,-rpath,$ORIGIN/lib"], USES_LIBRARY);
+    bench.compile(
+        &["-o", "t", "-x", "c", "-", "-Llib", "-lx", "-Wl,-rpath,$ORIGIN/lib"],
+        USES_LIBRARY,
+    );
 }
 
 fn explanation(bench: &Bench, words: &[&str]) -> String {
@@ -104,7 +114,11 @@ fn a_foreign_library_counts_by_content_under_any_version() {
 
 #[test]
 fn a_test_that_sees_the_link_runs() {
-    for script in ["./t; readlink lib/libx.so.5", "./t; ls -l lib/libx.so.5", "./t; cat lib/libx.so.5 >/dev/null"] {
+    for script in [
+        "./t; readlink lib/libx.so.5",
+        "./t; ls -l lib/libx.so.5",
+        "./t; cat lib/libx.so.5 >/dev/null",
+    ] {
         let bench = Bench::new();
         install(&bench, "5.4.0", "1");
         program(&bench);
@@ -136,6 +150,9 @@ fn a_library_that_shadows_another_version_runs() {
     let words = ["-o", "t", "-x", "c", "-", "-Llib", "-lx", "-Wl,-rpath,$ORIGIN/first:$ORIGIN/lib"];
     bench.compile(&words, USES_LIBRARY);
     bench.settles(TEST);
-    bench.compile(&["-shared", "-fPIC", "-o", "first/libx.so.5", "-x", "c", "-"], "int used(void) { return 3; }");
+    bench.compile(
+        &["-shared", "-fPIC", "-o", "first/libx.so.5", "-x", "c", "-"],
+        "int used(void) { return 3; }",
+    );
     assert_eq!(bench.runs(TEST).text(), "3\n");
 }

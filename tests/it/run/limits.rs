@@ -11,19 +11,29 @@ fn limited(bench: &Bench, user: u32, lines: &str) -> Outcome {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).unwrap();
     }
     let mut command = bench.command("setpriv");
-    command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups", "bash", "-c", lines]);
+    command.args([
+        &format!("--reuid={user}"),
+        &format!("--regid={user}"),
+        "--clear-groups",
+        "bash",
+        "-c",
+        lines,
+    ]);
     Outcome::of(&mut command)
 }
 
 #[track_caller]
 fn is_as_plainly(limit: &str, test: &str) {
-    // The limit of processes does not hold for root, and counts all processes of a user: each call gets one of its own.
+    // The limit of processes does not hold for root, and counts all processes of a user: each call
+    // gets one of its own.
     static USERS: AtomicU32 = AtomicU32::new(0);
     let user = 1_000_000 + std::process::id() * 100 + USERS.fetch_add(1, Ordering::Relaxed);
     let bench = Bench::new();
     // The build folder may be one that nobody else can enter.
     let tasting = bench.path("tasting");
-    std::fs::hard_link(TASTING, &tasting).or_else(|_| std::fs::copy(TASTING, &tasting).map(drop)).unwrap();
+    std::fs::hard_link(TASTING, &tasting)
+        .or_else(|_| std::fs::copy(TASTING, &tasting).map(drop))
+        .unwrap();
     let ran = limited(&bench, user, &format!("ulimit {limit}; exec ./tasting run -- {test}"));
     let plain = limited(&bench, user, &format!("ulimit {limit}; exec {test}"));
     assert_eq!(ran, plain, "ulimit {limit}: {test}");

@@ -42,7 +42,10 @@ fn sixty_four_at_once_some_killed() {
         for (test, child) in children.into_iter().enumerate() {
             let output = child.wait_with_output().expect("it ends");
             if output.status.success() {
-                assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{test} content {test}\n"));
+                assert_eq!(
+                    String::from_utf8_lossy(&output.stdout),
+                    format!("{test} content {test}\n")
+                );
             } else {
                 assert_eq!((test + round) % 5, 0, "test {test} failed: {output:?}");
             }

@@ -1,4 +1,5 @@
-//! Meson: every protocol of its tests, subprojects, repetitions, a test setup, and another machine's programs.
+//! Meson: every protocol of its tests, subprojects, repetitions, a test setup, and another
+//! machine's programs.
 
 use super::Bench;
 use crate::workshop::{Outcome, shims, succeed, tools};
@@ -36,7 +37,10 @@ const FILES: &[(&str, &str)] = &[
         "#include <gtest/gtest.h>\nextern \"C\" int answer(void);\nTEST(S, one) { EXPECT_EQ(answer(), 42); }\nTEST(S, two) {}\n",
     ),
     ("rust.rs", "#[test]\nfn one() { assert_eq!(1, 1); }\n#[test]\n#[ignore]\nfn two() {}\n"),
-    ("subprojects/sub/meson.build", "project('sub', 'c')\ntest('insub', executable('insub', 'insub.c'))\n"),
+    (
+        "subprojects/sub/meson.build",
+        "project('sub', 'c')\ntest('insub', executable('insub', 'insub.c'))\n",
+    ),
     ("subprojects/sub/insub.c", "int main(void) { return 0; }\n"),
 ];
 
@@ -54,7 +58,9 @@ fn build(bench: &Bench) {
 /// Results by name, and how many tests were executed and reused.
 fn tests(bench: &Bench, words: &[&str], log: &str) -> (BTreeMap<String, String>, usize, usize) {
     let before = bench.store().decisions(999).unwrap().len();
-    let outcome = Outcome::of(command(bench, "meson").args(["test", "-C", "build", "--no-rebuild"]).args(words));
+    let outcome = Outcome::of(
+        command(bench, "meson").args(["test", "-C", "build", "--no-rebuild"]).args(words),
+    );
     let log = std::fs::read_to_string(bench.path("build/meson-logs").join(log));
     let log = log.unwrap_or_else(|_| panic!("{outcome:?}"));
     let results = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -110,7 +116,8 @@ fn protocols() {
 fn another_machine() {
     tools(&["meson", "ninja", "aarch64-linux-gnu-gcc", "qemu-aarch64"]);
     let bench = Bench::new();
-    bench.write("meson.build", "project('x', 'c')\ntest('t', executable('t', 't.c', 'answer.c'))\n");
+    bench
+        .write("meson.build", "project('x', 'c')\ntest('t', executable('t', 't.c', 'answer.c'))\n");
     bench.write("t.c", "int answer(void);\nint main(void) { return answer() - 42; }\n");
     bench.write("answer.c", ANSWER);
     bench.write(
@@ -119,14 +126,23 @@ fn another_machine() {
          exe_wrapper = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu']\n\
          [host_machine]\nsystem = 'linux'\ncpu_family = 'aarch64'\ncpu = 'aarch64'\nendian = 'little'\n",
     );
-    succeed(command(&bench, "meson").args(["setup", "--cross-file", "cross.ini", "build"])).unwrap();
+    succeed(command(&bench, "meson").args(["setup", "--cross-file", "cross.ini", "build"]))
+        .unwrap();
     let wrapper: &[&str] = &["--wrapper", "tasting run --"];
     let results = |end: &str| BTreeMap::from([("t".to_owned(), end.to_owned())]);
-    // The emulator is static, and has handlers that would interrupt calls, but nobody sends a signal.
-    let states = [(ANSWER.to_owned(), "OK", 0), (ANSWER.to_owned(), "OK", 1), (ANSWER.replace("42", "41"), "FAIL", 0)];
+    // The emulator is static, and has handlers that would interrupt calls, but nobody sends a
+    // signal.
+    let states = [
+        (ANSWER.to_owned(), "OK", 0),
+        (ANSWER.to_owned(), "OK", 1),
+        (ANSWER.replace("42", "41"), "FAIL", 0),
+    ];
     for (text, end, reused) in states {
         bench.write("answer.c", text);
         build(&bench);
-        assert_eq!(tests(&bench, wrapper, "testlog-tasting.json"), (results(end), 1 - reused, reused));
+        assert_eq!(
+            tests(&bench, wrapper, "testlog-tasting.json"),
+            (results(end), 1 - reused, reused)
+        );
     }
 }

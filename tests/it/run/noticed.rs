@@ -1,4 +1,5 @@
-//! Ways to notice the watcher: a run that uses one is not kept, and what fails by it is repeated without us.
+//! Ways to notice the watcher: a run that uses one is not kept, and what fails by it is repeated
+//! without us.
 
 use super::Bench;
 use crate::workshop::{Outcome, tool};
@@ -71,7 +72,9 @@ fn watching_who_reads_is_not_kept() {
 
 #[test]
 fn watching_who_writes_is_reused() {
-    let bench = Bench::with(&WATCHES.replace("EVENTS", "IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE"));
+    let bench = Bench::with(
+        &WATCHES.replace("EVENTS", "IN_CREATE | IN_DELETE | IN_MODIFY | IN_CLOSE_WRITE"),
+    );
     bench.write("input", "text\n");
     bench.settles(&["./t"]);
 }
@@ -83,10 +86,13 @@ fn a_printed_list_of_mapped_files_is_not_kept() {
     bench.write("t.py", "print(open('/proc/self/maps').read())");
     bench.runs(&["python3", "t.py"]).not_kept("shows that it is watched");
     bench.runs(&["grep", "-c", "memfd", "/proc/self/maps"]).not_kept("mapped into memory");
-    bench.runs(&["python3", "-c", "print(len(open('/proc/self/maps').readlines()))"]).not_kept("mapped into memory");
+    bench
+        .runs(&["python3", "-c", "print(len(open('/proc/self/maps').readlines()))"])
+        .not_kept("mapped into memory");
 }
 
-/// The C library reads the list to find the stack of the first thread, `grep` to know an overflow of it.
+/// The C library reads the list to find the stack of the first thread, `grep` to know an overflow
+/// of it.
 #[test]
 fn who_asks_for_its_stack_is_reused() {
     let source = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n\
@@ -119,11 +125,22 @@ fn calls_of_a_program_are_listed_as_plainly() {
     let strace = tool("strace");
     let bench = Bench::new();
     bench.write("input", "a\n");
-    let words =
-        ["-f", "-e", "trace=execve,openat", "-e", "verbose=none", "-E", "LD_BIND_NOW=", "sh", "-c", "cat input; :"];
+    let words = [
+        "-f",
+        "-e",
+        "trace=execve,openat",
+        "-e",
+        "verbose=none",
+        "-E",
+        "LD_BIND_NOW=",
+        "sh",
+        "-c",
+        "cat input; :",
+    ];
     let list = |mut outcome: Outcome| {
         let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
-        let lines = text.lines().filter(|line| line.contains("execve(") || line.contains("openat("));
+        let lines =
+            text.lines().filter(|line| line.contains("execve(") || line.contains("openat("));
         let name = |line: &str| line.split('"').nth(1).unwrap_or_default().to_owned();
         outcome.stderr.clear();
         (outcome, lines.map(name).collect::<Vec<_>>())

@@ -1,19 +1,26 @@
-//! Output that goes to a file: the test gets the file itself if it is new and nobody else has it open.
+//! Output that goes to a file: the test gets the file itself if it is new and nobody else has it
+//! open.
 
 use super::Bench;
 use super::forwarded::IS_TRACED;
 use crate::workshop::TASTING;
 use tasting::model::Verdict;
 
-/// What a line of shell leaves in the file `log`, with and without `tasting run` in the place of `RUN`.
+/// What a line of shell leaves in the file `log`, with and without `tasting run` in the place of
+/// `RUN`.
 #[track_caller]
 fn same_as_plainly(bench: &Bench, line: &str) -> Vec<u8> {
     let [ran, plain] = [format!("{TASTING} run --"), "env".to_owned()].map(|run| {
         let _ = std::fs::remove_file(bench.path("log"));
-        let status = bench.command("bash").args(["-c", &line.replace("RUN", &run)]).status().unwrap();
+        let status =
+            bench.command("bash").args(["-c", &line.replace("RUN", &run)]).status().unwrap();
         (std::fs::read(bench.path("log")).unwrap(), status.code())
     });
-    assert_eq!((String::from_utf8_lossy(&ran.0), ran.1), (String::from_utf8_lossy(&plain.0), plain.1), "{line}");
+    assert_eq!(
+        (String::from_utf8_lossy(&ran.0), ran.1),
+        (String::from_utf8_lossy(&plain.0), plain.1),
+        "{line}"
+    );
     ran.0
 }
 
@@ -40,13 +47,19 @@ fn a_file_of_ones_own_is_a_file() {
 #[test]
 fn seeking_and_truncating_work_and_are_not_kept() {
     let bench = Bench::new();
-    for code in ["os.ftruncate(1, 0); os.lseek(1, 0, 0)", "os.lseek(1, 2, 0)", "os.ftruncate(1, 100)"] {
-        bench.write("t.py", format!("import os\nos.write(1, b'abcdef')\n{code}\nos.write(1, b'X')\n"));
+    for code in
+        ["os.ftruncate(1, 0); os.lseek(1, 0, 0)", "os.lseek(1, 2, 0)", "os.ftruncate(1, 100)"]
+    {
+        bench.write(
+            "t.py",
+            format!("import os\nos.write(1, b'abcdef')\n{code}\nos.write(1, b'X')\n"),
+        );
         for _ in 0..2 {
             same_as_plainly(&bench, "RUN python3 t.py > log");
         }
     }
-    bench.write("t.py", "import os\nos.write(1, b'abcdef')\nos.lseek(1, 2, 0)\nos.write(1, b'X')\n");
+    bench
+        .write("t.py", "import os\nos.write(1, b'abcdef')\nos.lseek(1, 2, 0)\nos.write(1, b'X')\n");
     same_as_plainly(&bench, "RUN python3 t.py > log");
     assert!(bench.last().reason.contains("one behind the other"), "{:?}", bench.last());
 }
@@ -66,7 +79,11 @@ fn a_shared_file_is_a_pipe_to_the_test() {
             let _ = std::fs::remove_file(bench.path("log"));
             bench.command("bash").args(["-c", &line]).status().unwrap();
             let text = std::fs::read_to_string(bench.path("log")).unwrap();
-            assert_eq!((text.matches("pipe").count(), text.matches("own").count()), (1, 1), "{line}: {text}");
+            assert_eq!(
+                (text.matches("pipe").count(), text.matches("own").count()),
+                (1, 1),
+                "{line}: {text}"
+            );
             assert!(text.matches("other").count() <= 1, "{line}: {text}");
         }
     }
@@ -94,7 +111,8 @@ fn the_writer_of_a_pipe_does_not_share_the_file() {
     assert_eq!(same_as_plainly(&bench, &line), b"second\n");
 }
 
-/// A file that others have open as well is a pipe to the test, until the test asks for it by a path.
+/// A file that others have open as well is a pipe to the test, until the test asks for it by a
+/// path.
 #[test]
 fn a_shared_file_is_opened_by_its_path() {
     let bench = Bench::new();

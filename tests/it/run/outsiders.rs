@@ -1,4 +1,5 @@
-//! Others than the test's own processes: who connects to its servers, and of whom it asks or changes something without a file.
+//! Others than the test's own processes: who connects to its servers, and of whom it asks or
+//! changes something without a file.
 
 use super::Bench;
 use crate::workshop::tool;
@@ -44,9 +45,8 @@ fn connect(place: &Path) {
         };
         let sent = match address.contains(':') {
             true => TcpStream::connect(address).and_then(|mut stream| stream.write_all(b"other")),
-            false => {
-                UnixStream::connect(place.with_file_name(address)).and_then(|mut stream| stream.write_all(b"other"))
-            }
+            false => UnixStream::connect(place.with_file_name(address))
+                .and_then(|mut stream| stream.write_all(b"other")),
         };
         return sent.unwrap();
     }

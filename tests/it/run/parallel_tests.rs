@@ -64,7 +64,11 @@ fn a_listing_with_files_of_others_is_not_kept() {
 #[test]
 fn a_folder_that_is_renamed_keeps_its_files() {
     let bench = Bench::new();
-    let words = ["sh", "-c", "rm -rf out; mkdir -p new/deep; echo x > new/deep/file; mv new out; ls out/deep"];
+    let words = [
+        "sh",
+        "-c",
+        "rm -rf out; mkdir -p new/deep; echo x > new/deep/file; mv new out; ls out/deep",
+    ];
     bench.runs(&words);
     fs::remove_dir_all(bench.path("out")).unwrap();
     bench.reuses(&words);
@@ -75,7 +79,8 @@ fn a_folder_that_is_renamed_keeps_its_files() {
 fn a_folder_that_is_made_anew_is_the_tests_own() {
     let bench = Bench::new();
     bench.write("out/old", "x");
-    let words = ["sh", "-c", "rm -rf out && mkdir out && echo x > out/new && ls out && cat out/new"];
+    let words =
+        ["sh", "-c", "rm -rf out && mkdir out && echo x > out/new && ls out && cat out/new"];
     assert_eq!(bench.runs(&words).text(), "new\nx\n");
     assert!(!bench.last().reason.contains("not kept"), "{:?}", bench.last());
     fs::remove_file(bench.path("out/new")).unwrap();

@@ -31,7 +31,12 @@ fn checkout(bench: &Bench, folder: &Path) {
 fn run_in(bench: &Bench, folder: &Path) -> Ran {
     let mut command = bench.command(TASTING);
     let program = folder.join("t");
-    command.arg("run").arg(program).env("srcdir", folder).env("HOME", folder.parent().unwrap()).current_dir(folder);
+    command
+        .arg("run")
+        .arg(program)
+        .env("srcdir", folder)
+        .env("HOME", folder.parent().unwrap())
+        .current_dir(folder);
     bench.finish(&mut command)
 }
 
@@ -63,7 +68,10 @@ fn output_that_names_its_folder_is_not_shared() {
     let run = |folder: &Path| bench.finish(bench.tasting(&["pwd"]).current_dir(folder));
     for folder in &folders {
         let expected = format!("{}\n", folder.canonicalize().unwrap().display());
-        assert_eq!((run(folder).text(), run(folder).decision.decision), (expected, Verdict::Reused));
+        assert_eq!(
+            (run(folder).text(), run(folder).decision.decision),
+            (expected, Verdict::Reused)
+        );
     }
     assert_eq!(run(&folders[0]).decision.decision, Verdict::Reused);
 }
@@ -74,7 +82,8 @@ fn branches_that_are_switched_back_and_forth() {
     let bench = Bench::new();
     let git = |words: &[&str]| {
         let mut command: Command = bench.command(&git);
-        let identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"];
+        let identity =
+            ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"];
         succeed(command.args(identity).args(words)).unwrap();
     };
     git(&["init", "-q"]);

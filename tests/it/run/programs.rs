@@ -85,16 +85,23 @@ fn library(used: &str, unused: &str) -> String {
     format!("int used(void) {{ return {used}; }}\nint unused(void) {{ return {unused}; }}")
 }
 
-const USES_LIBRARY: &str = "#include <stdio.h>\nint used(void);\nint main(void) { printf(\"%d\\n\", used()); }";
+const USES_LIBRARY: &str =
+    "#include <stdio.h>\nint used(void);\nint main(void) { printf(\"%d\\n\", used()); }";
 
 #[test]
 fn a_library_of_the_project_counts_as_far_as_it_is_used() {
     let bench = Bench::new();
     let build = |used: &str, unused: &str| {
-        bench.compile(&["-shared", "-fPIC", "-o", "libx.so", "-x", "c", "-"], &library(used, unused));
+        bench.compile(
+            &["-shared", "-fPIC", "-o", "libx.so", "-x", "c", "-"],
+            &library(used, unused),
+        );
     };
     build("1", "1");
-    bench.compile(&["-o", "t", "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"], USES_LIBRARY);
+    bench.compile(
+        &["-o", "t", "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+        USES_LIBRARY,
+    );
     assert_eq!(bench.settles(&["./t"]).text(), "1\n");
     build("1", "2");
     bench.reuses(&["./t"]);
@@ -129,7 +136,8 @@ fn a_library_that_is_found_by_a_variable() {
 fn a_library_that_is_opened_at_run_time() {
     let bench = Bench::new();
     let build = |used: &str| {
-        bench.compile(&["-shared", "-fPIC", "-o", "plugin.so", "-x", "c", "-"], &library(used, "0"));
+        bench
+            .compile(&["-shared", "-fPIC", "-o", "plugin.so", "-x", "c", "-"], &library(used, "0"));
     };
     build("1");
     bench.build(
@@ -150,7 +158,9 @@ fn a_library_that_is_opened_at_run_time() {
 fn what_a_plugin_takes_from_a_library_counts() {
     let bench = Bench::new();
     let base = |value: &str| {
-        let source = format!("int linked(void) {{ return 0; }}\nint for_plugins(void) {{ return {value}; }}");
+        let source = format!(
+            "int linked(void) {{ return 0; }}\nint for_plugins(void) {{ return {value}; }}"
+        );
         bench.compile(&["-shared", "-fPIC", "-o", "libbase.so", "-x", "c", "-"], &source);
     };
     base("1");
@@ -170,14 +180,19 @@ fn what_a_plugin_takes_from_a_library_counts() {
 
 #[test]
 fn a_preloaded_library_counts() {
-    let bench = Bench::with("#include <stdlib.h>\n#include <stdio.h>\nint main(void) { printf(\"%d\\n\", abs(-1)); }");
+    let bench = Bench::with(
+        "#include <stdlib.h>\n#include <stdio.h>\nint main(void) { printf(\"%d\\n\", abs(-1)); }",
+    );
     bench.compile(
         &["-fno-builtin", "-o", "t", "-x", "c", "-"],
         "#include <stdio.h>\nint abs(int);\nint main(void) { printf(\"%d\\n\", abs(-1)); }",
     );
     let build = |value: &str| {
         let source = format!("int abs(int x) {{ return x * 0 + {value}; }}");
-        bench.compile(&["-shared", "-fPIC", "-fno-builtin", "-o", "pre.so", "-x", "c", "-"], &source);
+        bench.compile(
+            &["-shared", "-fPIC", "-fno-builtin", "-o", "pre.so", "-x", "c", "-"],
+            &source,
+        );
     };
     build("7");
     let words = ["sh", "-c", "LD_PRELOAD=./pre.so ./t"];
@@ -215,7 +230,8 @@ fn where_the_loader_is_told_to_look_counts() {
     }
     let build = |path: &str| {
         let path = format!("-Wl,-rpath,{path}");
-        bench.compile(&["-o", "t", "-x", "c", "-", "-x", "none", "-La", "-lx", &path], USES_LIBRARY);
+        bench
+            .compile(&["-o", "t", "-x", "c", "-", "-x", "none", "-La", "-lx", &path], USES_LIBRARY);
     };
     build("$ORIGIN/a");
     assert_eq!(bench.settles(&["./t"]).text(), "1\n");

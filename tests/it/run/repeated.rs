@@ -1,4 +1,5 @@
-//! A test that fails because it is traced: it is undone and run again, and what it leaves is what it would have left.
+//! A test that fails because it is traced: it is undone and run again, and what it leaves is what
+//! it would have left.
 
 use super::Bench;
 use super::forwarded::IS_TRACED;
@@ -10,7 +11,9 @@ use std::path::Path;
 
 /// A program that passes or fails after it has run a line of shell.
 fn program(line: &str, end: &str) -> String {
-    format!("{IS_TRACED}\nint main(void) {{ if (system({line:?})) abort(); fflush(stdout); {end} }}")
+    format!(
+        "{IS_TRACED}\nint main(void) {{ if (system({line:?})) abort(); fflush(stdout); {end} }}"
+    )
 }
 
 /// Fails only while it is traced.
@@ -24,10 +27,13 @@ fn tree(folder: &Path) -> BTreeMap<String, (u32, String, i64)> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let content = match data.file_type() {
             kind if kind.is_dir() => format!("{:?}", tree(&path)),
-            kind if kind.is_symlink() => fs::read_link(&path).unwrap().to_string_lossy().into_owned(),
+            kind if kind.is_symlink() => {
+                fs::read_link(&path).unwrap().to_string_lossy().into_owned()
+            }
             _ => String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
         };
-        // What was changed a long time ago is so in both; what is new is not compared to the second.
+        // What was changed a long time ago is so in both; what is new is not compared to the
+        // second.
         let time = if data.mtime() < 2_000_000 { data.mtime() } else { 0 };
         found.insert(name, (data.mode(), content, time));
     }
@@ -78,7 +84,10 @@ const LINES: [&str; 12] = [
 #[test]
 fn a_disturbed_test_passes_with_the_same_files() {
     for line in LINES {
-        assert_eq!(same_as_plainly(&format!("echo printed; {line}"), DISTURBED).stdout_text(), "printed\n");
+        assert_eq!(
+            same_as_plainly(&format!("echo printed; {line}"), DISTURBED).stdout_text(),
+            "printed\n"
+        );
     }
 }
 
@@ -110,10 +119,20 @@ fn disturbed_tests_are_counted_and_then_stored() {
     assert!(ran.decision.disturbed.is_some_and(|how| how.contains("traced")));
     let say = |words: &[&str]| Outcome::of(bench.command(TASTING).args(words)).stdout_text();
     let stats = say(&["stats"]);
-    assert!(stats.contains("disturbed   1 test\n            ./t: it ends with status 1"), "{stats}");
+    assert!(
+        stats.contains("disturbed   1 test\n            ./t: it ends with status 1"),
+        "{stats}"
+    );
     let json: serde_json::Value = serde_json::from_str(&say(&["stats", "--json"])).unwrap();
-    assert_eq!((&json["disturbed"][0]["treatment"], &json["disturbed_runs"]), (&"untraced".into(), &1.into()));
-    assert!(say(&["log"]).contains("; disturbed: it ends with status 1 while"), "{}", say(&["log"]));
+    assert_eq!(
+        (&json["disturbed"][0]["treatment"], &json["disturbed_runs"]),
+        (&"untraced".into(), &1.into())
+    );
+    assert!(
+        say(&["log"]).contains("; disturbed: it ends with status 1 while"),
+        "{}",
+        say(&["log"])
+    );
     // What it appends to is an input; with the same input it is reused.
     fs::remove_file(bench.path("log")).unwrap();
     assert_eq!(bench.runs(&["./t"]).decision.disturbed, None);
@@ -132,7 +151,11 @@ fn what_is_too_large_to_keep_is_believed() {
         // The file system shares the blocks of files.
         return;
     }
-    assert!(ran.decision.disturbed.is_some_and(|how| how.contains("too large")), "{:?}", bench.last());
+    assert!(
+        ran.decision.disturbed.is_some_and(|how| how.contains("too large")),
+        "{:?}",
+        bench.last()
+    );
     assert_eq!(fs::metadata(bench.path("big")).unwrap().len(), (65 << 20) + 2);
     assert_eq!(bench.runs(&["./t"]).outcome.code, Some(0), "it is not traced again");
 }
@@ -155,7 +178,10 @@ fn a_test_that_was_killed_is_not_traced_again() {
 /// Others put files into folders that a test has made. They are not removed to run the test again.
 #[test]
 fn files_of_others_are_left_alone() {
-    let bench = Bench::with(&program("mkdir made && echo own > made/own && echo begun && read line < fifo", DISTURBED));
+    let bench = Bench::with(&program(
+        "mkdir made && echo own > made/own && echo begun && read line < fifo",
+        DISTURBED,
+    ));
     assert!(bench.command("mkfifo").arg("fifo").status().unwrap().success());
     let mut child = bench.tasting(&["./t"]).stdout(std::process::Stdio::null()).spawn().unwrap();
     while !bench.path("made/own").exists() {
@@ -170,8 +196,9 @@ fn files_of_others_are_left_alone() {
 /// Frameworks end tests that take too long by an alarm of their own.
 #[test]
 fn an_alarm_of_the_tests_own_is_doubted() {
-    let source =
-        format!("{IS_TRACED}\nint main(void) {{ if (is_traced()) raise(SIGALRM); puts(\"passed\"); return 0; }}");
+    let source = format!(
+        "{IS_TRACED}\nint main(void) {{ if (is_traced()) raise(SIGALRM); puts(\"passed\"); return 0; }}"
+    );
     let bench = Bench::with(&source);
     let ran = bench.runs(&["./t"]);
     assert_eq!((ran.outcome.code, ran.text().as_str()), (Some(0), "passed\n"));

@@ -39,7 +39,8 @@ fn calls_after_a_sandbox_are_not_interrupted() {
     bench.write("file", "x");
     std::fs::create_dir(bench.path("folder")).unwrap();
     let sandbox = sandbox(&bench).expect("root, or a namespace for users");
-    let script = format!("{sandbox} sh -c 'mount -t tmpfs none folder && ./t'; ./t; sh -c './t; exit 0'");
+    let script =
+        format!("{sandbox} sh -c 'mount -t tmpfs none folder && ./t'; ./t; sh -c './t; exit 0'");
     let ran = bench.runs(&["sh", "-c", &script]);
     assert_eq!(ran.text(), "0\n0\n0\n", "{ran:?}");
     ran.not_kept("mount");
@@ -54,7 +55,8 @@ fn interrupted_calls_of_another_user_are_told_first() {
     bench.write("file", "x");
     bench.write("t.c", UNDER_A_TIMER);
     succeed(bench.command(cc).args(["-static", "-o", "t", "t.c"])).unwrap();
-    if succeed(bench.command("setpriv").args(["--reuid=65534", "--clear-groups", "true"])).is_err() {
+    if succeed(bench.command("setpriv").args(["--reuid=65534", "--clear-groups", "true"])).is_err()
+    {
         return; // Only root may become somebody else.
     }
     let words = ["setpriv", "--reuid=65534", "--clear-groups", "--", "./t"];

@@ -1,4 +1,5 @@
-//! What others on this machine can see and do: modes of the store, links in its place, secrets in errors, mistaken options.
+//! What others on this machine can see and do: modes of the store, links in its place, secrets in
+//! errors, mistaken options.
 
 use super::Bench;
 use crate::workshop::{Outcome, TASTING};
@@ -32,7 +33,10 @@ fn store_is_readable_by_its_owner_only() {
     run("022");
     run("000");
     let found = all_below(&results(&bench));
-    assert!(found.iter().any(|path| path.extension().is_some_and(|ending| ending == "o")), "{found:?}");
+    assert!(
+        found.iter().any(|path| path.extension().is_some_and(|ending| ending == "o")),
+        "{found:?}"
+    );
     for path in found {
         let status = path.metadata().unwrap();
         let expected = if status.is_dir() { 0o700 } else { 0o600 };
@@ -54,8 +58,11 @@ fn log_is_not_written_through_a_link() {
 
 #[test]
 fn password_of_a_wrong_remote_is_not_logged() {
-    for remote in ["redis://user:secret@host bogus", "redis://host|password=secret|bogus", "redis://user:secret@host:x"]
-    {
+    for remote in [
+        "redis://user:secret@host bogus",
+        "redis://host|password=secret|bogus",
+        "redis://user:secret@host:x",
+    ] {
         let bench = Bench::new();
         bench.write("tasting.toml", format!("remote = '{remote}'\n"));
         let logfile = bench.path("logfile");
@@ -75,7 +82,9 @@ fn password_of_a_wrong_remote_is_not_logged() {
 #[test]
 fn unknown_option_is_a_usage_error() {
     let bench = Bench::new();
-    for (option, suggestion) in [("--bogus", "--bogus"), ("--reuse-failure", "--reuse-failures"), ("-z", "-z")] {
+    for (option, suggestion) in
+        [("--bogus", "--bogus"), ("--reuse-failure", "--reuse-failures"), ("-z", "-z")]
+    {
         for words in [&[option, "--", "true"][..], &[option, "true"]] {
             let ran = Outcome::of(&mut bench.tasting(words));
             assert_eq!(ran.code, Some(2), "{ran:?}");

@@ -23,8 +23,14 @@ fn verdicts(ran: &Ran) -> [bool; 4] {
 /// A program of three object files, two of which have two functions.
 fn build(bench: &Bench, [used, beside, unused]: [&str; 3]) {
     bench.write("main.c", TWO);
-    bench.write("used.c", format!("int used(void) {{ return {used}; }}\nint beside(void) {{ return {beside}; }}\n"));
-    bench.write("unused.c", format!("int beside(void);\nint unused(void) {{ return {unused} + beside(); }}\n"));
+    bench.write(
+        "used.c",
+        format!("int used(void) {{ return {used}; }}\nint beside(void) {{ return {beside}; }}\n"),
+    );
+    bench.write(
+        "unused.c",
+        format!("int beside(void);\nint unused(void) {{ return {unused} + beside(); }}\n"),
+    );
     bench.compile(&["-O0", "-c", "main.c", "used.c", "unused.c"], "");
     bench.compile(&["main.o", "used.o", "unused.o", "-o", "t"], "");
 }
@@ -35,10 +41,12 @@ fn every_test_runs_and_each_granularity_decides() {
     let edits = [
         (["0", "1", "1"], [false; 4]),
         (["0", "1", "1"], [true; 4]),
-        // A function that the test does not execute, in a file of its own and beside one that it executes.
+        // A function that the test does not execute, in a file of its own and beside one that it
+        // executes.
         (["0", "1", "2"], [false, false, false, true]),
         (["0", "3", "2"], [false, false, false, true]),
-        // Back to what was seen: nothing of it is forgotten, though the results would have been reused.
+        // Back to what was seen: nothing of it is forgotten, though the results would have been
+        // reused.
         (["0", "1", "2"], [true; 4]),
         (["0 * 7 + 0 * 9", "1", "2"], [true; 4]),
     ];
@@ -49,7 +57,10 @@ fn every_test_runs_and_each_granularity_decides() {
         assert_eq!(ran.decision.audit, (number > 0).then_some(Audit::Same));
     }
     let stats = bench.store().stats().unwrap();
-    assert_eq!((stats.reused, stats.executed, stats.shadow_runs, stats.shadow_missed), (0, 6, 6, 0));
+    assert_eq!(
+        (stats.reused, stats.executed, stats.shadow_runs, stats.shadow_missed),
+        (0, 6, 6, 0)
+    );
     assert_eq!(stats.shadow_reused, Granularities { whole: 3, file: 3, reachable: 3, executed: 5 });
 }
 
@@ -57,7 +68,8 @@ fn every_test_runs_and_each_granularity_decides() {
 fn unreachable_function_counts_by_file_only() {
     let bench = Bench::new();
     let build = |value: &str| {
-        let source = format!("int lonely(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n");
+        let source =
+            format!("int lonely(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n");
         bench.compile(&["-O0", "-o", "t", "-x", "c", "-"], &source);
     };
     build("1");
@@ -82,7 +94,8 @@ fn a_changed_function_runs_at_every_granularity() {
 fn a_missed_dependency_is_a_miss() {
     let bench = Bench::new();
     bench.write("tasting.toml", "shadow = true\n[environment]\nignore = ['HOLE']\n");
-    let run = |value: &str| bench.finish(bench.tasting(&["sh", "-c", "exit $HOLE"]).env("HOLE", value));
+    let run =
+        |value: &str| bench.finish(bench.tasting(&["sh", "-c", "exit $HOLE"]).env("HOLE", value));
     assert_eq!(run("0").decision.audit, None);
     assert_eq!(run("0").decision.audit, Some(Audit::Same));
     let ran = run("3");
@@ -109,7 +122,9 @@ fn a_store_that_is_not_written_still_runs_tests() {
     bench.script("count", "#!/bin/sh\necho ran\n");
     bench.settles(&["./count"]);
     let logged = bench.store().decisions(99).unwrap().len();
-    let ran = Outcome::of(bench.tasting(&["./count"]).env("TASTING_SHADOW", "1").env("TASTING_READONLY", "1"));
+    let ran = Outcome::of(
+        bench.tasting(&["./count"]).env("TASTING_SHADOW", "1").env("TASTING_READONLY", "1"),
+    );
     assert_eq!((ran.code, ran.stdout_text().as_str()), (Some(0), "ran\n"));
     assert_eq!(bench.store().decisions(99).unwrap().len(), logged);
 }

@@ -1,4 +1,5 @@
-//! The place of a checkout, its folders and ignored variables: an outcome that mentions them is of use where they are the same.
+//! The place of a checkout, its folders and ignored variables: an outcome that mentions them is of
+//! use where they are the same.
 
 use super::{Bench, Ran};
 use crate::workshop::TASTING;
@@ -76,7 +77,8 @@ fn a_printed_tmpdir_counts() {
     let bench = Bench::new();
     let with = |folder: &str, script: &str| {
         fs::create_dir_all(bench.path(folder)).unwrap();
-        let ran = bench.finish(bench.tasting(&["sh", "-c", script]).env("TMPDIR", bench.path(folder)));
+        let ran =
+            bench.finish(bench.tasting(&["sh", "-c", script]).env("TMPDIR", bench.path(folder)));
         (ran.text(), ran.decision.decision)
     };
     let (one, verdict) = with("t1", "echo $TMPDIR");
@@ -107,7 +109,9 @@ fn variables_of_build_servers_count_unless_listed() {
 fn an_ignored_variable_counts_when_it_is_printed() {
     let bench = Bench::new();
     let with = |value: &str| {
-        let ran = bench.finish(bench.tasting(&["sh", "-c", "echo run $GITHUB_RUN_ID"]).env("GITHUB_RUN_ID", value));
+        let ran = bench.finish(
+            bench.tasting(&["sh", "-c", "echo run $GITHUB_RUN_ID"]).env("GITHUB_RUN_ID", value),
+        );
         (ran.text(), ran.decision.decision)
     };
     assert_eq!(with("777111"), ("run 777111\n".to_owned(), Verdict::Executed));

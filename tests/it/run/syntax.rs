@@ -6,8 +6,7 @@ use crate::workshop::{TASTING, TASTING_CC, succeed};
 use std::fs;
 
 const HEAD: &str = "int part(int);\n";
-const MAIN: &str =
-    "#include <stdio.h>\n#include \"head.h\"\nint main(void) { printf(\"%d\\n\", part(4)); return 0; }\n";
+const MAIN: &str = "#include <stdio.h>\n#include \"head.h\"\nint main(void) { printf(\"%d\\n\", part(4)); return 0; }\n";
 const PART: &str = "#include \"head.h\"\nstatic int scale(int x) { return 3 * x; }\n\
     int idle(int x) { return x + 1; }\nint part(int x) { return scale(x) + 1; }\n";
 
@@ -38,12 +37,13 @@ impl Project {
     fn cc(&self, words: &[&str]) {
         let mut command = self.bench.command(TASTING_CC);
         command.env("TASTING_LEVEL", "ast").env("TASTING_CC", self.compiler.c);
-        succeed(command.args(self.flags.split_whitespace()).args(words)).unwrap_or_else(|error| panic!("{error}"));
+        succeed(command.args(self.flags.split_whitespace()).args(words))
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     fn fingerprint(&self) -> String {
-        let shown =
-            succeed(self.bench.command(TASTING).args(["fingerprint", "t"])).unwrap_or_else(|error| panic!("{error}"));
+        let shown = succeed(self.bench.command(TASTING).args(["fingerprint", "t"]))
+            .unwrap_or_else(|error| panic!("{error}"));
         shown.stdout_text()
     }
 }
@@ -77,7 +77,11 @@ fn what_a_source_says_decides() {
 const MAIN_WITHOUT_LITERALS: &str = "#include \"head.h\"\nint main(void) { return part(4); }\n";
 
 /// The fingerprints of a project under all linkers, with the linkers' names.
-fn under_all_linkers(compiler: Compiler, flags: &'static str, main: &str) -> Vec<(&'static str, String)> {
+fn under_all_linkers(
+    compiler: Compiler,
+    flags: &'static str,
+    main: &str,
+) -> Vec<(&'static str, String)> {
     let of = |linker: Linker| {
         let project = Project { bench: Bench::new(), compiler, linker, flags };
         project.build(HEAD, main, PART);
@@ -92,7 +96,8 @@ fn without_literals_all_linkers_give_one_fingerprint() {
     for compiler in compilers() {
         for flags in ["-O2", "-O0 -g"] {
             let fingerprints = under_all_linkers(compiler, flags, MAIN_WITHOUT_LITERALS);
-            let is_same = fingerprints.iter().all(|(_, fingerprint)| *fingerprint == fingerprints[0].1);
+            let is_same =
+                fingerprints.iter().all(|(_, fingerprint)| *fingerprint == fingerprints[0].1);
             assert!(is_same, "{} {flags}: {fingerprints:?}", compiler.name);
         }
     }
@@ -104,12 +109,20 @@ fn without_literals_all_linkers_give_one_fingerprint() {
 fn the_linkers_order_of_literals_and_code_counts() {
     for compiler in compilers() {
         let fingerprints = under_all_linkers(compiler, "-O2", MAIN);
-        let of = |name| fingerprints.iter().find(|(linker, _)| *linker == name).expect("it is one of all").1.as_str();
+        let of = |name| {
+            fingerprints
+                .iter()
+                .find(|(linker, _)| *linker == name)
+                .expect("it is one of all")
+                .1
+                .as_str()
+        };
         assert_ne!(of("bfd"), of("lld"), "{}", compiler.name);
     }
 }
 
-/// The linker makes the code, of objects that hold none; and it makes the same one as without the shims.
+/// The linker makes the code, of objects that hold none; and it makes the same one as without the
+/// shims.
 #[test]
 #[ignore = "needs clang and lld"]
 fn under_link_time_optimisation_what_a_source_says_decides() {
@@ -130,7 +143,8 @@ fn under_link_time_optimisation_what_a_source_says_decides() {
         let read = |name| fs::read(bench.path(name)).unwrap();
         let mut plain = bench.command(compiler.c);
         let files = [&format!("-fuse-ld={}", linker.name), "main.c", "part.c", "-o", "plain"];
-        succeed(plain.args(flags.split_whitespace()).args(files)).unwrap_or_else(|error| panic!("{error}"));
+        succeed(plain.args(flags.split_whitespace()).args(files))
+            .unwrap_or_else(|error| panic!("{error}"));
         assert!(read("t") == read("plain"), "{name} {flags}");
         project.build(HEAD, MAIN, &part.replace("x + 1; }\nint part", "x + 2; }\nint part"));
         assert!(read("t") != read("plain"), "{name} {flags}");
@@ -140,7 +154,8 @@ fn under_link_time_optimisation_what_a_source_says_decides() {
     }
 }
 
-/// Options of the link decide over code where the linker makes it: here whether a product and a sum are rounded once or twice.
+/// Options of the link decide over code where the linker makes it: here whether a product and a sum
+/// are rounded once or twice.
 #[test]
 #[ignore = "needs clang and lld"]
 fn under_link_time_optimisation_options_of_the_link_count() {
@@ -153,7 +168,12 @@ fn under_link_time_optimisation_options_of_the_link_count() {
     ] {
         let linker = linkers().find(|known| known.name == linker).expect("a linker");
         let compiler = find(compiler).expect("a compiler");
-        let project = Project { bench: Bench::new(), compiler, linker, flags: "-O2 -flto -ffp-contract=fast" };
+        let project = Project {
+            bench: Bench::new(),
+            compiler,
+            linker,
+            flags: "-O2 -flto -ffp-contract=fast",
+        };
         project.build(HEAD, MAIN, PART);
         let with = |options: &str| {
             let named = [&format!("-fuse-ld={}", linker.name), "main.o", "part.o", "-o", "t"];
@@ -166,10 +186,12 @@ fn under_link_time_optimisation_options_of_the_link_count() {
     }
 }
 
-/// A call that compiles and links is divided at this level; but not where its words are in a file because they are too long.
+/// A call that compiles and links is divided at this level; but not where its words are in a file
+/// because they are too long.
 #[test]
 fn a_response_file_that_is_too_long_for_a_command_line() {
-    let project = Project { bench: Bench::new(), compiler: COMPILERS[0], linker: LINKERS[0], flags: "-O1" };
+    let project =
+        Project { bench: Bench::new(), compiler: COMPILERS[0], linker: LINKERS[0], flags: "-O1" };
     let bench = &project.bench;
     bench.write("main.c", "int main(void) { return 0; }\n");
     let archive = format!("{}.a", "long".repeat(60));

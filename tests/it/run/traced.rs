@@ -1,4 +1,5 @@
-//! Reuse by what was executed: whatever changes in functions that a test does not execute, and in nothing else.
+//! Reuse by what was executed: whatever changes in functions that a test does not execute, and in
+//! nothing else.
 
 mod code;
 mod edits;
@@ -22,13 +23,16 @@ fn is_unnoticed(bench: &Bench, words: &[&str]) -> Outcome {
     let limit = ["--kill-after=5", "60"];
     let plain = Outcome::of(bench.command("timeout").args(limit).args(words));
     for attempt in ["first", "second"] {
-        let watched = Outcome::of(bench.command("timeout").args(limit).args([TASTING, "run", "--"]).args(words));
+        let watched = Outcome::of(
+            bench.command("timeout").args(limit).args([TASTING, "run", "--"]).args(words),
+        );
         assert_eq!(watched, plain, "{words:?}, the {attempt} time: {:?}", bench.last());
     }
     plain
 }
 
-/// A program, before and after an edit. The part before the arrow is replaced by the part behind it.
+/// A program, before and after an edit. The part before the arrow is replaced by the part behind
+/// it.
 struct Edit<'a> {
     source: &'a str,
     edit: (&'a str, &'a str),
@@ -49,7 +53,8 @@ impl Edit<'_> {
         bench.compile(&flags, &edited);
         let ran = bench.run(&words);
         // Whatever was decided has to be what the program does.
-        let plain = crate::workshop::Outcome::of(bench.command(bench.path("t")).args(self.arguments));
+        let plain =
+            crate::workshop::Outcome::of(bench.command(bench.path("t")).args(self.arguments));
         assert_eq!(ran.outcome.stdout_text(), plain.stdout_text());
         (ran.decision.decision, ran.decision.step)
     }
@@ -124,5 +129,8 @@ fn explain_names_the_executed_function_that_changed() {
     build(&BRANCHES.replace("x + 10", "x + 11").replace("x + 20", "x + 21"));
     let mut command = bench.command(crate::workshop::TASTING);
     let text = crate::workshop::Outcome::of(command.args(["explain", "--", "./t"])).stdout_text();
-    assert!(text.contains("main → used") && text.contains("used (") && !text.contains("unused"), "{text}");
+    assert!(
+        text.contains("main → used") && text.contains("used (") && !text.contains("unused"),
+        "{text}"
+    );
 }

@@ -10,7 +10,8 @@ use tasting::store::{Journal, Store};
 const HIDDEN: [&str; 3] = ["sh", "-c", "test ! reference -nt data"];
 
 fn age(bench: &Bench, is_old: bool) {
-    let time = std::time::SystemTime::now() - std::time::Duration::from_secs(if is_old { 100_000 } else { 100 });
+    let time = std::time::SystemTime::now()
+        - std::time::Duration::from_secs(if is_old { 100_000 } else { 100 });
     fs::File::options().append(true).open(bench.path("data")).unwrap().set_modified(time).unwrap();
 }
 
@@ -20,7 +21,12 @@ fn with_hidden_dependency() -> Bench {
     bench.write("reference", "");
     age(&bench, false);
     let time = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
-    fs::File::options().append(true).open(bench.path("reference")).unwrap().set_modified(time).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(bench.path("reference"))
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
     bench
 }
 
@@ -113,7 +119,9 @@ fn a_store_that_is_damaged_is_a_miss() {
     for ending in ["o", "s0"] {
         for damage in 0..5 {
             bench.settles(&words);
-            let [file] = &entries(&bench, |found| found == ending)[..] else { panic!("there is one of each kind") };
+            let [file] = &entries(&bench, |found| found == ending)[..] else {
+                panic!("there is one of each kind")
+            };
             let mut content = fs::read(file).unwrap();
             match damage {
                 0 => content[0] ^= 1,
@@ -124,7 +132,11 @@ fn a_store_that_is_damaged_is_a_miss() {
             }
             fs::write(file, &content).unwrap();
             let ran = bench.runs(&words);
-            assert_eq!((ran.text().as_str(), ran.decision.sort.as_str()), ("x", "store"), "{ran:?}");
+            assert_eq!(
+                (ran.text().as_str(), ran.decision.sort.as_str()),
+                ("x", "store"),
+                "{ran:?}"
+            );
             bench.reuses(&words);
             bench.store().clear().unwrap();
         }

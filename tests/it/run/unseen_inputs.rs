@@ -1,4 +1,5 @@
-//! Inputs that are no files, or not the content of files: descriptors, attributes, sockets, terminals, other processes.
+//! Inputs that are no files, or not the content of files: descriptors, attributes, sockets,
+//! terminals, other processes.
 
 use super::{Bench, Ran};
 use crate::workshop::{TASTING, tool, tools};
@@ -29,7 +30,11 @@ fn standard_input_by_another_descriptor_is_not_kept() {
     for script in scripts {
         for text in ["one\n", "two\n"] {
             let ran = with_pipe(&bench, &["bash", "-c", script], text);
-            assert_eq!((ran.text().as_str(), ran.decision.decision), (text, Verdict::Executed), "{script}");
+            assert_eq!(
+                (ran.text().as_str(), ran.decision.decision),
+                (text, Verdict::Executed),
+                "{script}"
+            );
             ran.not_kept("standard input");
         }
     }
@@ -75,7 +80,10 @@ fn standard_input_that_is_handed_on_is_not_kept() {
     for words in [&["./t"][..], &["./t", "socket"]] {
         for text in ["one", "two"] {
             let ran = with_pipe(&bench, words, text);
-            assert_eq!((ran.text(), ran.decision.decision), (format!("{text}\n"), Verdict::Executed));
+            assert_eq!(
+                (ran.text(), ran.decision.decision),
+                (format!("{text}\n"), Verdict::Executed)
+            );
             ran.not_kept("standard input");
         }
     }
@@ -87,7 +95,11 @@ fn size_and_position_of_an_inherited_file_count() {
     let python = tool("python3");
     let file = bench.write("log", "0123456789");
     let run = |code: &str| {
-        let line = format!("exec 5>>{}; exec {TASTING} run -- {} -c \"{code}\"", file.display(), python.display());
+        let line = format!(
+            "exec 5>>{}; exec {TASTING} run -- {} -c \"{code}\"",
+            file.display(),
+            python.display()
+        );
         bench.finish(bench.command("bash").args(["-c", &line]))
     };
     for code in ["import os; print(os.fstat(5).st_size)", "import os; print(os.lseek(5, 0, 2))"] {
@@ -128,7 +140,14 @@ fn extended_attributes_count() {
 fn set_attribute(file: &std::path::Path, value: &str) -> bool {
     let code = "import os, sys; os.setxattr(sys.argv[1], 'user.test', sys.argv[2].encode())";
     let python = tool("python3");
-    Command::new(python).args(["-c", code]).arg(file).arg(value).stderr(Stdio::null()).status().unwrap().success()
+    Command::new(python)
+        .args(["-c", code])
+        .arg(file)
+        .arg(value)
+        .stderr(Stdio::null())
+        .status()
+        .unwrap()
+        .success()
 }
 
 #[test]
@@ -187,7 +206,13 @@ fn changes_through_mapped_memory_are_seen() {
     let python = tool("python3");
     let file = bench.write("data", "0 is here\n");
     let mut other = Command::new(python);
-    let mut other = other.args(["-c", MAPS]).arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut other = other
+        .args(["-c", MAPS])
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut write = |letter: &str| {
         writeln!(other.stdin.as_mut().unwrap(), "{letter}").unwrap();
         other.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
@@ -230,7 +255,11 @@ fn asking_for_processes_outside_is_not_kept() {
     bench.runs(&["sh", "-c", &script]).not_kept("not its own");
     outsider.kill().unwrap();
     outsider.wait().unwrap();
-    bench.settles(&["bash", "-c", "sleep 9 & kill -0 $! && echo alive; kill $!; wait; kill -0 $$ && kill -0 0"]);
+    bench.settles(&[
+        "bash",
+        "-c",
+        "sleep 9 & kill -0 $! && echo alive; kill $!; wait; kill -0 $$ && kill -0 0",
+    ]);
 }
 
 /// Runs a line of shell with a terminal, and without one.
@@ -248,7 +277,8 @@ fn a_controlling_terminal_counts_when_asked_for() {
     let line = "sh -c '(exec 3<>/dev/tty) 2>/dev/null && echo tty > out || echo none > out' >/dev/null 2>&1";
     let without = || {
         let mut command = bench.command("setsid");
-        let ran = bench.finish(command.args(["-w", "sh", "-c", &format!("{TASTING} run -- {line}")]));
+        let ran =
+            bench.finish(command.args(["-w", "sh", "-c", &format!("{TASTING} run -- {line}")]));
         (ran.decision.decision, fs::read_to_string(bench.path("out")).unwrap())
     };
     assert_eq!(without(), (Verdict::Executed, "none\n".to_owned()));
@@ -371,7 +401,8 @@ fn an_input_that_is_read_from_its_middle() {
     let from = |position: u64| {
         let mut input = File::open(&file).unwrap();
         input.seek(SeekFrom::Start(position)).unwrap();
-        let ran = bench.finish(bench.tasting(&["bash", "-c", "exec {fd}<&0; cat <&$fd"]).stdin(input));
+        let ran =
+            bench.finish(bench.tasting(&["bash", "-c", "exec {fd}<&0; cat <&$fd"]).stdin(input));
         (ran.text(), ran.decision.decision)
     };
     assert_eq!(from(1), ("bcdef".to_owned(), Verdict::Executed));

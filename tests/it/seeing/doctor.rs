@@ -32,9 +32,17 @@ fn a_good_place_is_found_good_and_left_as_it_was() {
     std::fs::create_dir(&scratch).unwrap();
     let (code, found) = findings(&bench, |command| _ = command.env("TMPDIR", &scratch));
     assert_eq!((code, &found["works"]), (Some(0), &Value::Bool(true)), "{found:#}");
-    for subject in
-        ["kernel ", "watching", "shims", "tasting-cc", "tasting-cxx", "ld.bfd", "tasting run", "store", "project"]
-    {
+    for subject in [
+        "kernel ",
+        "watching",
+        "shims",
+        "tasting-cc",
+        "tasting-cxx",
+        "ld.bfd",
+        "tasting run",
+        "store",
+        "project",
+    ] {
         assert_eq!(finding(&found, subject).0, "works", "{subject}: {found:#}");
     }
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0, "nothing is left behind");
@@ -46,9 +54,13 @@ fn a_good_place_is_found_good_and_left_as_it_was() {
 fn a_broken_compiler_breaks_it() {
     let bench = Bench::new();
     bench.script("broken-cc", "#!/bin/sh\necho 'no licence' >&2\nexit 1\n");
-    let (code, found) = findings(&bench, |command| _ = command.env("TASTING_CC", bench.path("broken-cc")));
+    let (code, found) =
+        findings(&bench, |command| _ = command.env("TASTING_CC", bench.path("broken-cc")));
     assert_eq!((code, &found["works"]), (Some(1), &Value::Bool(false)));
-    assert_eq!(finding(&found, "tasting-cc"), ("broken".to_owned(), "cannot build C: no licence".to_owned()));
+    assert_eq!(
+        finding(&found, "tasting-cc"),
+        ("broken".to_owned(), "cannot build C: no licence".to_owned())
+    );
     assert_eq!(finding(&found, "tasting run").0, "broken");
     assert_eq!(finding(&found, "tasting-cxx").0, "works");
 }
@@ -75,7 +87,8 @@ fn a_store_that_cannot_be_there_breaks_it() {
     let file = bench.write("file", "");
     let (code, found) = findings(&bench, |command| _ = command.env("TASTING_DIR", &file));
     assert_eq!((code, finding(&found, "store").0.as_str()), (Some(1), "broken"), "{found:#}");
-    let (code, found) = findings(&bench, |command| _ = command.env("TASTING_DIR", bench.path("not/yet/there")));
+    let (code, found) =
+        findings(&bench, |command| _ = command.env("TASTING_DIR", bench.path("not/yet/there")));
     assert_eq!((code, finding(&found, "store").0.as_str()), (Some(0), "works"), "{found:#}");
     assert!(!bench.path("not").exists());
     // No user can make folders there, not even root.
@@ -90,7 +103,10 @@ fn tasting_without_its_shims_is_of_little_use() {
     std::fs::copy(TASTING, &alone).unwrap();
     let outcome = Outcome::of(bench.command(&alone).arg("doctor"));
     assert_eq!(outcome.code, Some(1));
-    contains(&outcome.stdout_text(), &["broken  shims", "tasting-cc, tasting-cxx, tasting-ld missing beside"]);
+    contains(
+        &outcome.stdout_text(),
+        &["broken  shims", "tasting-cc, tasting-cxx, tasting-ld missing beside"],
+    );
 }
 
 #[test]
@@ -103,7 +119,10 @@ fn the_order_of_path_is_told() {
     let with = |path: String| findings(&bench, |command| _ = command.env("PATH", &path)).1;
     let shims = |shims: &Path| shims.display().to_string();
     let first = with(format!("{}:{path}", shims(&bench.path("shims"))));
-    assert_eq!(finding(&first, "PATH: cc"), ("works".to_owned(), "is a shim: every build goes through it".to_owned()));
+    assert_eq!(
+        finding(&first, "PATH: cc"),
+        ("works".to_owned(), "is a shim: every build goes through it".to_owned())
+    );
     let last = with(format!("{path}:{}", shims(&bench.path("shims"))));
     let (state, text) = finding(&last, "PATH: cc");
     assert!(state == "note" && text.ends_with("and is not used"), "{text}");

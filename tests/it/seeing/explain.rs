@@ -1,4 +1,5 @@
-//! `tasting explain`: the reason, the changed atom with its place and its chain, the run that would be reused.
+//! `tasting explain`: the reason, the changed atom with its place and its chain, the run that would
+//! be reused.
 
 use super::contains;
 use crate::run::Bench;
@@ -42,8 +43,12 @@ fn explained(bench: &Bench, command: &[&str]) -> Value {
 /// The only atom that has changed in the only program that has.
 #[track_caller]
 fn only_change(explained: &Value) -> &Value {
-    let [difference] = &explained["differences"].as_array().unwrap()[..] else { panic!("{explained:#}") };
-    let [atom] = &difference["program"]["atoms"].as_array().unwrap()[..] else { panic!("{explained:#}") };
+    let [difference] = &explained["differences"].as_array().unwrap()[..] else {
+        panic!("{explained:#}")
+    };
+    let [atom] = &difference["program"]["atoms"].as_array().unwrap()[..] else {
+        panic!("{explained:#}")
+    };
     atom
 }
 
@@ -53,7 +58,10 @@ fn a_changed_function_is_named_with_its_line_and_chain() {
     bench.settles(&["./t"]);
     edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
     let found = explained(&bench, &["./t"]);
-    assert_eq!((&found["decision"], &found["sort"]), (&json!("executed"), &json!("program-changed")));
+    assert_eq!(
+        (&found["decision"], &found["sort"]),
+        (&json!("executed"), &json!("program-changed"))
+    );
     let atom = only_change(&found);
     assert_eq!(
         (&atom["name"], &atom["kind"], &atom["what"]),
@@ -84,7 +92,11 @@ fn the_nearest_execution_is_compared_not_the_latest() {
     bench.settles(&["./t"]);
     edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
     let found = explained(&bench, &["./t"]);
-    assert_eq!(only_change(&found)["name"], "lookup", "the first version is nearer than the second");
+    assert_eq!(
+        only_change(&found)["name"],
+        "lookup",
+        "the first version is nearer than the second"
+    );
     assert!(found["nearer"]["time"].as_u64() < found["latest"]["time"].as_u64(), "{found:#}");
     contains(&bench.says(&["explain", "--", "./t"]), &["compared with the nearest run, "]);
     edit(&bench, &other.replace("table[x % 3]", "table[x % 3] * 5"));
@@ -124,7 +136,10 @@ fn a_moved_assertion_is_told_as_such() {
     edit(&bench, &format!("\n{source}"));
     let found = explained(&bench, &["./t"]);
     let atom = only_change(&found);
-    assert_eq!((&atom["name"], &atom["source"], &atom["moved_from"]), (&json!("parse"), &json!("t.c:6"), &json!(5)));
+    assert_eq!(
+        (&atom["name"], &atom["source"], &atom["moved_from"]),
+        (&json!("parse"), &json!("t.c:6"), &json!(5))
+    );
     contains(&bench.says(&["explain", "--", "./t"]), &["was in line 5", "__LINE__"]);
     // Moved, and really changed.
     edit(&bench, &format!("\n{}", source.replace("lookup(x) + 1", "lookup(x) * 1000 + 77777")));
@@ -135,18 +150,25 @@ fn a_moved_assertion_is_told_as_such() {
 fn an_added_and_a_removed_function() {
     let bench = project(SOURCE);
     bench.settles(&["./t"]);
-    let more =
-        SOURCE.replace("int unused(", "__attribute__((noinline)) int extra(int x) { return x * 9; }\nint unused(");
+    let more = SOURCE.replace(
+        "int unused(",
+        "__attribute__((noinline)) int extra(int x) { return x * 9; }\nint unused(",
+    );
     edit(&bench, &more.replace("parse(argc)", "parse(argc) + extra(argc)"));
     contains(
         &bench.says(&["explain", "--", "./t"]),
         &["main (t.c:8): function is different", "extra (t.c:5): function is new"],
     );
-    let other = |source: &str| source.replace("{1, 2, 3}", "{1, 2, 4}").replace("lookup(x) + 1", "lookup(x) + 2");
+    let other = |source: &str| {
+        source.replace("{1, 2, 3}", "{1, 2, 4}").replace("lookup(x) + 1", "lookup(x) + 2")
+    };
     edit(&bench, &other(&more.replace("parse(argc)", "parse(argc) + extra(argc)")));
     bench.runs(&["./t"]);
     edit(&bench, &other(SOURCE));
-    contains(&bench.says(&["explain", "--", "./t"]), &["extra (t.c:5): function is gone", "main → extra"]);
+    contains(
+        &bench.says(&["explain", "--", "./t"]),
+        &["extra (t.c:5): function is gone", "main → extra"],
+    );
 }
 
 #[test]
@@ -159,7 +181,10 @@ fn a_library_of_the_project_is_looked_into() {
         build(&bench, &["-g", "-O1", "-fPIC", "-shared", "-o", "libl.so", "l.c"]);
     };
     library("3");
-    bench.write("t.c", "int outer(int);\nint main(int c, char **v) { (void)v; return outer(c) > 100; }\n");
+    bench.write(
+        "t.c",
+        "int outer(int);\nint main(int c, char **v) { (void)v; return outer(c) > 100; }\n",
+    );
     build(&bench, &["-g", "-O1", "-o", "t", "t.c", "-L.", "-ll", "-Wl,-rpath,$ORIGIN"]);
     bench.settles(&["./t"]);
     library("4");
@@ -184,7 +209,8 @@ fn a_library_of_somebody_else_is_named() {
     bench.settles(&["./t"]);
     library("1");
     let found = explained(&bench, &["./t"]);
-    let named = found["differences"].as_array().unwrap().iter().map(|difference| &difference["subject"]);
+    let named =
+        found["differences"].as_array().unwrap().iter().map(|difference| &difference["subject"]);
     assert!(named.into_iter().any(|subject| subject == "libl.so"), "{found:#}");
     contains(&bench.says(&["explain", "--", "./t"]), &["the library libl.so has changed"]);
 }
@@ -196,8 +222,11 @@ fn files_folders_links_and_what_was_absent() {
     bench.write("gone", "here");
     bench.write("folder/a", "");
     std::os::unix::fs::symlink("data", bench.path("link")).unwrap();
-    let command =
-        ["sh", "-c", "read x < data; read x < gone; read x < link; ls folder > /dev/null; test ! -e optional"];
+    let command = [
+        "sh",
+        "-c",
+        "read x < data; read x < gone; read x < link; ls folder > /dev/null; test ! -e optional",
+    ];
     bench.settles(&command);
     assert_eq!(explained(&bench, &command)["decision"], "reused");
     bench.write("data", "two");
@@ -235,7 +264,11 @@ fn variables_that_differ_come_and_go() {
     };
     run(&[("SEEN_A", "1"), ("SEEN_B", "1")]);
     let mut command = bench.command(TASTING);
-    command.args(["explain", "--", "./t"]).env("SEEN_A", "2").env_remove("SEEN_B").env("SEEN_C", "1");
+    command
+        .args(["explain", "--", "./t"])
+        .env("SEEN_A", "2")
+        .env_remove("SEEN_B")
+        .env("SEEN_C", "1");
     let text = succeed(&mut command).unwrap().stdout_text();
     contains(
         &text,
@@ -263,9 +296,13 @@ fn standard_input_counts_if_it_is_a_file() {
     contains(&explain(&two), &["cat would run: its standard input is different"]);
     // From a pipe nobody can tell: then it is taken to be what it was.
     let mut command = bench.command(TASTING);
-    let text =
-        succeed(command.args(["explain", "--", "cat"]).stdin(std::process::Stdio::piped())).unwrap().stdout_text();
-    contains(&text, &["cat would be reused", "assumed: its standard input is that of the last time"]);
+    let text = succeed(command.args(["explain", "--", "cat"]).stdin(std::process::Stdio::piped()))
+        .unwrap()
+        .stdout_text();
+    contains(
+        &text,
+        &["cat would be reused", "assumed: its standard input is that of the last time"],
+    );
 }
 
 #[test]
@@ -275,7 +312,10 @@ fn where_the_output_of_the_question_goes_does_not_matter() {
     let mut shell = bench.command("sh");
     shell.args(["-c", "\"$0\" run -- ./t && \"$0\" explain -- ./t 2>&1", TASTING]);
     let text = succeed(&mut shell).unwrap().stdout_text();
-    contains(&text, &["./t would be reused", "assumed: its output goes where it went the last time"]);
+    contains(
+        &text,
+        &["./t would be reused", "assumed: its output goes where it went the last time"],
+    );
 }
 
 #[test]
@@ -289,7 +329,10 @@ fn a_reuse_tells_its_origin() {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let root = std::fs::canonicalize(bench.path("")).unwrap();
     assert_eq!((&run["commit"], &run["exit_code"]), (&json!(commit), &json!(0)));
-    assert_eq!((run["host"].as_str(), run["root"].as_str()), (Some(host.trim_end()), root.to_str()));
+    assert_eq!(
+        (run["host"].as_str(), run["root"].as_str()),
+        (Some(host.trim_end()), root.to_str())
+    );
     assert!(run["time"].as_u64() > Some(1_600_000_000_000) && run["duration_ms"].is_u64(), "{run}");
     contains(
         &bench.says(&["explain", "--", "./t"]),
@@ -309,9 +352,15 @@ fn a_command_that_never_ran_and_what_is_near() {
     bench.runs(&["./t", "--all", "a"]);
     bench.runs(&["true"]);
     let found = explained(&bench, &["./t", "--all", "b"]);
-    assert_eq!((&found["sort"], &found["reason"]), (&json!("new"), &json!("it has not run before")));
+    assert_eq!(
+        (&found["sort"], &found["reason"]),
+        (&json!("new"), &json!("it has not run before"))
+    );
     let near = found["nearest"].as_array().unwrap();
-    assert!(near.len() == 1 && near[0].as_str().unwrap().starts_with("./t --all a (in /"), "{found:#}");
+    assert!(
+        near.len() == 1 && near[0].as_str().unwrap().starts_with("./t --all a (in /"),
+        "{found:#}"
+    );
 }
 
 #[test]
@@ -335,9 +384,15 @@ fn other_reasons_to_run() {
     contains(&with("TASTING_DISABLE"), &["./t would run: TASTING_DISABLE is set"]);
     contains(&with("TASTING_RECACHE"), &["./t would run: TASTING_RECACHE asks for it"]);
     bench.write("tasting.toml", "never-reuse = ['t']");
-    contains(&bench.says(&["explain", "--", "./t"]), &["./t would run: tasting.toml has it under never-reuse (t)"]);
+    contains(
+        &bench.says(&["explain", "--", "./t"]),
+        &["./t would run: tasting.toml has it under never-reuse (t)"],
+    );
     bench.write("tasting.toml", "nonsense = 1");
-    contains(&bench.says(&["explain", "--", "./t"]), &["./t would run: ", "unknown field `nonsense`"]);
+    contains(
+        &bench.says(&["explain", "--", "./t"]),
+        &["./t would run: ", "unknown field `nonsense`"],
+    );
     bench.write("tasting.toml", "");
     bench.says(&["clear"]);
     contains(&bench.says(&["explain", "--", "./t"]), &["./t would run: it has not run before"]);
@@ -365,7 +420,14 @@ fn a_program_without_a_manifest_is_compared_as_a_whole() {
     let found = explained(&bench, &["./t"]);
     assert_eq!(found["differences"][0]["program"]["note"], "it has no manifest", "{found:#}");
     let text = bench.says(&["explain", "t"]);
-    contains(&text, &["t: no fingerprint: ", "last used by ./t", "it was compared as a whole: it has no manifest"]);
+    contains(
+        &text,
+        &[
+            "t: no fingerprint: ",
+            "last used by ./t",
+            "it was compared as a whole: it has no manifest",
+        ],
+    );
 }
 
 #[test]
@@ -375,12 +437,19 @@ fn a_binary_with_its_levels_and_refusals() {
     let fingerprint = bench.says(&["fingerprint", "t"]);
     contains(
         &text,
-        &[&format!("t: fingerprint {}\n", &fingerprint[..32]), " by code", "no test of this project has run it"],
+        &[
+            &format!("t: fingerprint {}\n", &fingerprint[..32]),
+            " by code",
+            "no test of this project has run it",
+        ],
     );
     bench.settles(&["./t"]);
     contains(&bench.says(&["explain", "t"]), &["last used by ./t, 2", "unchanged since then"]);
     edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
-    contains(&bench.says(&["explain", "t"]), &["changed since then (t)", "lookup (t.c:3)", "main → parse → lookup"]);
+    contains(
+        &bench.says(&["explain", "t"]),
+        &["changed since then (t)", "lookup (t.c:3)", "main → parse → lookup"],
+    );
     let found = bench.json(&["explain", "--json", "t"]);
     assert_eq!(found["used_by"]["changed"]["atoms"][0]["name"], "lookup");
     assert_eq!(found["used_by"]["argv"], json!(["./t"]));

@@ -14,7 +14,8 @@ fn every_wish_has_its_test() {
     let rows: Vec<&str> = rows.take_while(|row| row.starts_with('|')).collect();
     assert!(rows.len() >= 7, "{rows:?}");
     for row in rows {
-        let named = row.trim_end_matches(" |").rsplit('|').next().unwrap().split('`').skip(1).step_by(2);
+        let named =
+            row.trim_end_matches(" |").rsplit('|').next().unwrap().split('`').skip(1).step_by(2);
         assert!(named.clone().next().is_some(), "{row} names no test");
         for name in named {
             assert!(is_test(&here.join("tests/it"), name), "{name} is no test");
@@ -24,9 +25,11 @@ fn every_wish_has_its_test() {
 
 /// Whether a path leads to a function in a file of tests, or to such a file.
 fn is_test(folder: &std::path::Path, name: &str) -> bool {
-    let file = |path: &str| std::fs::read_to_string(folder.join(path.replace("::", "/") + ".rs")).ok();
+    let file =
+        |path: &str| std::fs::read_to_string(folder.join(path.replace("::", "/") + ".rs")).ok();
     let Some((module, function)) = name.rsplit_once("::") else { return file(name).is_some() };
-    file(name).is_some() || file(module).is_some_and(|text| text.contains(&format!("fn {function}(")))
+    file(name).is_some()
+        || file(module).is_some_and(|text| text.contains(&format!("fn {function}(")))
 }
 
 #[test]
@@ -88,7 +91,9 @@ fn a_changed_library_is_named() {
 #[ignore = "needs valgrind"]
 fn valgrind_is_no_riddle() {
     tool("valgrind");
-    let source = |value: u32| format!("int unused(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n");
+    let source = |value: u32| {
+        format!("int unused(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n")
+    };
     let bench = Bench::with(&source(1));
     let words = ["valgrind", "-q", "--vgdb=no", "./t"];
     bench.runs(&words);
@@ -107,7 +112,8 @@ fn doctor_leaves_the_store_alone() {
     });
     assert!(has_agent, "the agent lies in the store");
     let mut doctor = bench.command(TASTING);
-    let said = crate::workshop::Outcome::of(doctor.arg("doctor").env("TASTING_DIR", &store)).stdout_text();
+    let said =
+        crate::workshop::Outcome::of(doctor.arg("doctor").env("TASTING_DIR", &store)).stdout_text();
     assert!(!said.contains("agent-"), "{said}");
 }
 
@@ -119,7 +125,10 @@ fn refusals_have_codes() {
     ran.not_kept("[still-running]");
     let stats = bench.json(&["stats", "--json"]);
     assert_eq!(stats["not_kept"], json!({"still-running": 1}));
-    contains(&bench.says(&["stats", "--prometheus"]), &["tasting_not_kept_total{code=\"still-running\"} 1\n"]);
+    contains(
+        &bench.says(&["stats", "--prometheus"]),
+        &["tasting_not_kept_total{code=\"still-running\"} 1\n"],
+    );
     contains(&bench.says(&["stats", "--markdown"]), &["| still-running | 1 |"]);
 }
 
@@ -128,11 +137,16 @@ fn refusals_have_codes() {
 fn signals_of_the_harness_are_assumed() {
     let bench = Bench::new();
     // No shell: dash drops variables whose names are none of its own, as cargo sets them for tests.
-    succeed(bench.command("env").args(["--ignore-signal=USR1", TASTING, "run", "--", "true"])).unwrap();
+    succeed(bench.command("env").args(["--ignore-signal=USR1", TASTING, "run", "--", "true"]))
+        .unwrap();
     let found = bench.json(&["explain", "--json", "--", "true"]);
     assert_eq!(found["decision"], "reused", "{found:#}");
     assert!(found["assumed"].to_string().contains("signals are ignored"), "{found:#}");
-    assert_eq!(bench.runs(&["true"]).decision.sort, "circumstances", "the test itself counts as another one");
+    assert_eq!(
+        bench.runs(&["true"]).decision.sort,
+        "circumstances",
+        "the test itself counts as another one"
+    );
 }
 
 /// CTest starts a test in the build folder, by its whole path.
@@ -147,7 +161,11 @@ fn a_test_is_found_by_its_program() {
     assert_eq!(found["decision"], "reused", "{found:#}");
     contains(&found["hints"].to_string(), &["this is how it ran: in ", "/build"]);
     let other = bench.json(&["explain", "--json", "--", "./t", "another"]);
-    assert_eq!((&other["sort"], &other["hints"]), (&json!("new"), &json!([])), "another argument is another test");
+    assert_eq!(
+        (&other["sort"], &other["hints"]),
+        (&json!("new"), &json!([])),
+        "another argument is another test"
+    );
 }
 
 /// A terminal of an editor leaves descriptors open, which tests see.
@@ -159,7 +177,10 @@ fn descriptors_of_the_terminal_are_assumed() {
     let mut shell = bench.command("sh");
     shell.args(["-c", "exec 7<data; exec \"$0\" explain --json -- true", TASTING]);
     let found = succeed(&mut shell).unwrap().stdout_text();
-    contains(&found, &["\"decision\": \"reused\"", "descriptors that are open are those of the last time"]);
+    contains(
+        &found,
+        &["\"decision\": \"reused\"", "descriptors that are open are those of the last time"],
+    );
 }
 
 /// Programs that ever had a second thread start others with these signals as libc has left them.

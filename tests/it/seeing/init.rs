@@ -21,24 +21,47 @@ fn systems(bench: &Bench) -> Vec<(String, String, String)> {
         lines.collect::<Vec<_>>().join("\n")
     };
     let systems = shown["systems"].as_array().unwrap().iter();
-    systems.map(|one| (one["system"].as_str().unwrap().to_owned(), lines(&one["build"]), lines(&one["test"]))).collect()
+    systems
+        .map(|one| {
+            (one["system"].as_str().unwrap().to_owned(), lines(&one["build"]), lines(&one["test"]))
+        })
+        .collect()
 }
 
-/// Files of a project, and parts of what is said of it: the system, a line to build and one to test.
+/// Files of a project, and parts of what is said of it: the system, a line to build and one to
+/// test.
 type Case = (&'static [(&'static str, &'static str)], &'static str, &'static str, &'static str);
 
 const CASES: [Case; 9] = [
     (&[("CMakeLists.txt", ""), ("Makefile", "")], "CMake", "TOP_LEVEL_INCLUDES=", "ctest"),
-    (&[("meson.build", "project('x', 'c')")], "Meson", "--native-file", "--wrapper 'tasting run --'"),
     (
-        &[("configure.ac", ""), ("Makefile.am", "TEST_EXTENSIONS = .pl .sh\nPL_LOG_COMPILER = $(PERL)\n")],
+        &[("meson.build", "project('x', 'c')")],
+        "Meson",
+        "--native-file",
+        "--wrapper 'tasting run --'",
+    ),
+    (
+        &[
+            ("configure.ac", ""),
+            ("Makefile.am", "TEST_EXTENSIONS = .pl .sh\nPL_LOG_COMPILER = $(PERL)\n"),
+        ],
         "autotools",
         "./configure CC=tasting-cc",
         "LOG_COMPILER='tasting run --' PL_LOG_COMPILER='tasting run -- $(PERL)' SH_LOG_COMPILER='tasting run --'",
     ),
     (&[("Cargo.toml", "")], "cargo", "_LINKER=tasting-cc", "cargo nextest run"),
-    (&[("MODULE.bazel", "")], "Bazel", "bazel build --config=tasting", "bazel test --config=tasting"),
-    (&[("configure", ""), ("Makefile.in", "test:\n")], "configure", "CC=tasting-cc", "tasting run -- make test"),
+    (
+        &[("MODULE.bazel", "")],
+        "Bazel",
+        "bazel build --config=tasting",
+        "bazel test --config=tasting",
+    ),
+    (
+        &[("configure", ""), ("Makefile.in", "test:\n")],
+        "configure",
+        "CC=tasting-cc",
+        "tasting run -- make test",
+    ),
     (
         &[("Makefile", "test: all\n\t$(RUNNER) ./t\n")],
         "make",
@@ -67,28 +90,52 @@ fn lines_are_written_once_and_nothing_is_lost() {
     let config = (".cargo/config.toml", "[build]\njobs = 1");
     let bench = project(&[("Cargo.toml", ""), ("meson.build", "project('x', 'c')"), config]);
     let said = bench.says(&["init"]);
-    contains(&said, &["lines for .cargo/config.toml (`tasting init --write` adds them)", "    linker = "]);
+    contains(
+        &said,
+        &["lines for .cargo/config.toml (`tasting init --write` adds them)", "    linker = "],
+    );
     let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
     assert_eq!(read("meson.build"), "project('x', 'c')", "nothing is written unasked");
-    contains(&bench.says(&["init", "--write"]), &["written to .cargo/config.toml", "written to meson.build"]);
+    contains(
+        &bench.says(&["init", "--write"]),
+        &["written to .cargo/config.toml", "written to meson.build"],
+    );
     let written = (read(".cargo/config.toml"), read("meson.build"));
-    contains(&written.0, &["[build]\njobs = 1\n\n[target.", "runner = [\"tasting\", \"run\", \"--\"]"]);
+    contains(
+        &written.0,
+        &["[build]\njobs = 1\n\n[target.", "runner = [\"tasting\", \"run\", \"--\"]"],
+    );
     contains(&written.1, &["project('x', 'c')\n\n#", "add_test_setup('tasting'"]);
     let again = bench.says(&["init", "--write"]);
-    contains(&again, &[".cargo/config.toml has the lines for it", "meson test -C build --setup x:tasting"]);
+    contains(
+        &again,
+        &[".cargo/config.toml has the lines for it", "meson test -C build --setup x:tasting"],
+    );
     assert_eq!(written, (read(".cargo/config.toml"), read("meson.build")));
 }
 
 #[test]
 fn what_cannot_be_added_to_is_left_to_its_owner() {
     let bench = project(&[("CMakeLists.txt", ""), ("CMakeUserPresets.json", "{\"version\": 3}")]);
-    contains(&bench.says(&["init", "--write"]), &["by hand into CMakeUserPresets.json", "\"binaryDir\""]);
-    assert_eq!(std::fs::read_to_string(bench.path("CMakeUserPresets.json")).unwrap(), "{\"version\": 3}");
+    contains(
+        &bench.says(&["init", "--write"]),
+        &["by hand into CMakeUserPresets.json", "\"binaryDir\""],
+    );
+    assert_eq!(
+        std::fs::read_to_string(bench.path("CMakeUserPresets.json")).unwrap(),
+        "{\"version\": 3}"
+    );
     let triple = format!("[target.{}-unknown-linux-gnu]", std::env::consts::ARCH);
-    let bench = project(&[("Cargo.toml", ""), (".cargo/config.toml", &format!("{triple}\nlinker = \"clang\"\n"))]);
+    let bench = project(&[
+        ("Cargo.toml", ""),
+        (".cargo/config.toml", &format!("{triple}\nlinker = \"clang\"\n")),
+    ]);
     contains(&bench.says(&["init", "--write"]), &["by hand into .cargo/config.toml"]);
     let outcome = bench.asks(&["init", "not-there"]);
-    assert_eq!((outcome.code, outcome.stderr_text().contains("cannot look at the folder not-there")), (Some(1), true));
+    assert_eq!(
+        (outcome.code, outcome.stderr_text().contains("cannot look at the folder not-there")),
+        (Some(1), true)
+    );
 }
 
 /// An installation in a folder of its own, as `make install` leaves it.
@@ -138,17 +185,24 @@ fn note(bench: &Bench, subject: &str, change: impl Fn(&mut Command)) -> Option<S
 #[test]
 fn a_tool_that_is_not_in_path() {
     let bench = Bench::new();
-    let without = note(&bench, "PATH: tasting", |command| _ = command.env("PATH", "/usr/bin:/bin")).unwrap();
+    let without =
+        note(&bench, "PATH: tasting", |command| _ = command.env("PATH", "/usr/bin:/bin")).unwrap();
     assert_eq!(without, "note: not there: call it, and the shims, by their whole paths");
     let path = format!("{}:/usr/bin:/bin", shims().display());
-    assert_eq!(note(&bench, "PATH: tasting", |command| _ = command.env("PATH", &path)).unwrap(), "works: is this one");
+    assert_eq!(
+        note(&bench, "PATH: tasting", |command| _ = command.env("PATH", &path)).unwrap(),
+        "works: is this one"
+    );
 }
 
 #[test]
 fn a_compiler_that_is_not_there() {
     let bench = project(&[("a.c", "int main(void) { return 0; }\n")]);
     let named = |command: &mut Command| _ = command.env("TASTING_CC", "/nowhere/gcc");
-    contains(&note(&bench, "tasting-cc", named).unwrap(), &["broken: ", "TASTING_CC names \"/nowhere/gcc\""]);
+    contains(
+        &note(&bench, "tasting-cc", named).unwrap(),
+        &["broken: ", "TASTING_CC names \"/nowhere/gcc\""],
+    );
     let outcome = Outcome::of(bench.command(TASTING_CC).args(["sparc-linux-gnu-gcc", "-c", "a.c"]));
     let complaint = outcome.stderr_text();
     assert!(!outcome.success() && complaint.lines().count() == 1, "{outcome:?}");
@@ -161,16 +215,31 @@ fn a_build_without_the_shims() {
     assert_eq!(note(&bench, "build", |_| ()), None);
     succeed(bench.command("cc").args(["a.c", "-o", "plain"])).unwrap();
     let found = note(&bench, "build", |_| ()).unwrap();
-    contains(&found, &["note: 1 of 1 programs and libraries here have no manifest (plain)", "`tasting init` says how"]);
+    contains(
+        &found,
+        &[
+            "note: 1 of 1 programs and libraries here have no manifest (plain)",
+            "`tasting init` says how",
+        ],
+    );
     // The test works all the same, and `explain` tells.
     let explained = || bench.says(&["explain", "--", "./plain"]);
-    contains(&explained(), &["would run", "hint: ./plain has no manifest (./plain.tasting is missing)"]);
+    contains(
+        &explained(),
+        &["would run", "hint: ./plain has no manifest (./plain.tasting is missing)"],
+    );
     bench.settles(&["./plain"]);
     contains(&explained(), &["would be reused", "hint: ./plain has no manifest"]);
     succeed(bench.command(TASTING_CC).args(["a.c", "-o", "plain"])).unwrap();
-    assert_eq!(note(&bench, "build", |_| ()).unwrap(), "works: all 1 programs and libraries here have manifests");
+    assert_eq!(
+        note(&bench, "build", |_| ()).unwrap(),
+        "works: all 1 programs and libraries here have manifests"
+    );
     assert!(!explained().contains("hint"));
-    contains(&bench.says(&["explain", "--", "./planin"]), &["hint: there is no program ./planin: build it first"]);
+    contains(
+        &bench.says(&["explain", "--", "./planin"]),
+        &["hint: there is no program ./planin: build it first"],
+    );
 }
 
 #[test]
@@ -178,13 +247,23 @@ fn two_launchers_at_once() {
     let bench = Bench::with("int main(void) { return 0; }\n");
     let twice = [TASTING, "run", "--", "./t"];
     bench.settles(&twice);
-    contains(&bench.says(&[&["explain", "--"][..], &twice].concat()), &["hint: tasting run is there twice"]);
-    let cc = |value: &'static str| note(&bench, "launchers: CC", |command| _ = command.env("CC", value));
+    contains(
+        &bench.says(&[&["explain", "--"][..], &twice].concat()),
+        &["hint: tasting run is there twice"],
+    );
+    let cc =
+        |value: &'static str| note(&bench, "launchers: CC", |command| _ = command.env("CC", value));
     contains(&cc("tasting-cc /opt/bin/tasting-cc gcc").unwrap(), &["has Tasting twice"]);
-    contains(&cc("ccache tasting-cc").unwrap(), &["ccache takes the shim for the compiler", "put the shim first"]);
+    contains(
+        &cc("ccache tasting-cc").unwrap(),
+        &["ccache takes the shim for the compiler", "put the shim first"],
+    );
     assert_eq!(cc("tasting-cc ccache gcc"), None);
     bench.write("build/CMakeCache.txt", "CMAKE_C_COMPILER:FILEPATH=/usr/bin/tasting-cc\n");
     assert_eq!(note(&bench, "launchers: build", |_| ()), None);
     bench.write("build/CMakeFiles/tasting/ctest.cmake", "");
-    contains(&note(&bench, "launchers: build", |_| ()).unwrap(), &["CMAKE_C_COMPILER names Tasting a second time"]);
+    contains(
+        &note(&bench, "launchers: build", |_| ()).unwrap(),
+        &["CMAKE_C_COMPILER names Tasting a second time"],
+    );
 }

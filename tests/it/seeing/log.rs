@@ -21,21 +21,33 @@ fn the_log_has_the_names_of_the_contract() {
     bench.settles(&["sh", "-c", "sleep 0.1", "a b"]);
     bench.runs(&["sh", "-c", "exit 3"]);
     let [first, second, third] = &log(&bench, &[])[..] else { panic!("three decisions") };
-    assert_eq!((&first["decision"], &first["step"], &first["saved_ms"]), (&json!("executed"), &Value::Null, &json!(0)));
+    assert_eq!(
+        (&first["decision"], &first["step"], &first["saved_ms"]),
+        (&json!("executed"), &Value::Null, &json!(0))
+    );
     assert_eq!(
         (&second["decision"], &second["step"], &second["exit_code"]),
         (&json!("reused"), &json!("static"), &json!(0))
     );
-    assert!(second["saved_ms"].as_u64() > Some(50) && first["duration_ms"].as_u64() >= Some(100), "{first} {second}");
+    assert!(
+        second["saved_ms"].as_u64() > Some(50) && first["duration_ms"].as_u64() >= Some(100),
+        "{first} {second}"
+    );
     assert_eq!((&third["exit_code"], &third["argv"]), (&json!(3), &json!(["sh", "-c", "exit 3"])));
     let folder = std::fs::canonicalize(bench.path("")).unwrap();
-    assert_eq!((third["cwd"].as_str(), third["reason"].as_str()), (folder.to_str(), Some("it has not run before")));
+    assert_eq!(
+        (third["cwd"].as_str(), third["reason"].as_str()),
+        (folder.to_str(), Some("it has not run before"))
+    );
     assert!(third["time"].as_u64() >= second["time"].as_u64(), "the newest is the last");
     assert_eq!(log(&bench, &["-n", "1"]), std::slice::from_ref(third));
     let text = bench.says(&["log"]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3);
-    contains(lines[1], &["Z  reused  ", "saved ", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"]);
+    contains(
+        lines[1],
+        &["Z  reused  ", "saved ", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"],
+    );
     contains(lines[2], &["Z  executed  ", " ms  sh -c 'exit 3' (exit 3)", "it has not run before"]);
     assert!(!text.contains('\x1b'), "no colours where there is no terminal");
 }
@@ -63,10 +75,19 @@ fn the_sums_are_right_and_can_be_set_to_zero() {
     bench.write("data", "2");
     bench.runs(&command);
     let stats = bench.json(&["stats", "--json"]);
-    assert_eq!((&stats["reused"], &stats["executed"], &stats["share"]), (&json!(2), &json!(2), &json!(0.5)));
+    assert_eq!(
+        (&stats["reused"], &stats["executed"], &stats["share"]),
+        (&json!(2), &json!(2), &json!(0.5))
+    );
     assert_eq!(stats["reasons"], json!({"new": 1, "file-changed": 1}));
-    assert!(stats["saved_ms"].as_u64() > Some(50) && stats["executed_ms"].as_u64() >= Some(100), "{stats}");
-    assert_eq!((&stats["audits"], &stats["miss_rate"], &stats["quarantine"]), (&json!(0), &Value::Null, &json!([])));
+    assert!(
+        stats["saved_ms"].as_u64() > Some(50) && stats["executed_ms"].as_u64() >= Some(100),
+        "{stats}"
+    );
+    assert_eq!(
+        (&stats["audits"], &stats["miss_rate"], &stats["quarantine"]),
+        (&json!(0), &Value::Null, &json!([]))
+    );
     let store = &stats["store"];
     assert_eq!((&store["results"], &store["limit"]), (&json!(2), &json!(5u64 << 30)));
     assert_eq!(store["bytes"], bench.store().volume().unwrap().bytes);
@@ -82,7 +103,10 @@ fn the_sums_are_right_and_can_be_set_to_zero() {
     );
     bench.says(&["stats", "--zero"]);
     let stats = bench.json(&["stats", "--json"]);
-    assert_eq!((&stats["reused"], &stats["executed"], &stats["share"]), (&json!(0), &json!(0), &Value::Null));
+    assert_eq!(
+        (&stats["reused"], &stats["executed"], &stats["share"]),
+        (&json!(0), &json!(0), &Value::Null)
+    );
     assert_eq!(log(&bench, &[]).len(), 4, "the log stays");
     bench.reuses(&command);
 }
@@ -95,7 +119,10 @@ fn audits_and_quarantine_are_shown() {
         bench.runs(&["--audit", "100%", "true"]);
     }
     let (argv, reason) = (vec!["./flaky".to_owned()], "it ends differently".to_owned());
-    bench.store().mark(&Mark { test: Hash::of(b"t"), since: 0, reason, argv, passes_left: 4 }).unwrap();
+    bench
+        .store()
+        .mark(&Mark { test: Hash::of(b"t"), since: 0, reason, argv, passes_left: 4 })
+        .unwrap();
     let stats = bench.json(&["stats", "--json"]);
     assert_eq!((&stats["audits"], &stats["miss_rate"]), (&json!(2), &json!(0.0)));
     assert_eq!(stats["quarantine"][0]["passes_left"], 4);
@@ -111,7 +138,9 @@ fn audits_and_quarantine_are_shown() {
 #[test]
 fn gc_keeps_what_was_used_last() {
     let bench = Bench::new();
-    let print = |word: &str| bench.runs(&["sh", "-c", &format!("echo {word}; head -c 200000 /dev/urandom | base64")]);
+    let print = |word: &str| {
+        bench.runs(&["sh", "-c", &format!("echo {word}; head -c 200000 /dev/urandom | base64")])
+    };
     print("old");
     // What comes later is newer by far more than the clock's grain.
     let old = SystemTime::now() - Duration::from_secs(7200);
@@ -167,7 +196,11 @@ fn answers_and_records_are_counted_and_cleaned() {
     }
     assert_eq!(bytes(), before + 16);
     contains(&bench.says(&["gc"]), &["Freed 8 B; "]);
-    assert!(!file("answers/old").exists() && file("answers/new").exists() && file("records/new").exists());
+    assert!(
+        !file("answers/old").exists()
+            && file("answers/new").exists()
+            && file("records/new").exists()
+    );
     bench.says(&["clear"]);
     assert!(!file("answers/new").exists() && !file("records/new").exists());
 }
@@ -178,7 +211,8 @@ fn a_store_that_must_not_be_written_is_not() {
     bench.settles(&["true"]);
     for words in [&["clear"][..], &["gc"], &["stats", "--zero"]] {
         let mut command = bench.command(TASTING);
-        let outcome = crate::workshop::Outcome::of(command.args(words).env("TASTING_READONLY", "1"));
+        let outcome =
+            crate::workshop::Outcome::of(command.args(words).env("TASTING_READONLY", "1"));
         assert_eq!(outcome.code, Some(1), "{words:?}");
         contains(&outcome.stderr_text(), &["tasting: the store is not to be written"]);
     }

@@ -12,12 +12,14 @@ fn a_change_in_a_branch_is_told_by_its_line() {
         let source = at(&format!("{name}.c"));
         std::fs::write(&source, text).expect("a file can be written");
         let options = ["-g", "-O0", "-ffunction-sections", "-c", "-o"];
-        let status = Command::new("gcc").args(options).arg(at(&format!("{name}.o"))).arg(&source).status();
+        let status =
+            Command::new("gcc").args(options).arg(at(&format!("{name}.o"))).arg(&source).status();
         assert!(status.expect("gcc is there").success());
     }
     let explain = |old: &str, new: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tasting"));
-        let output = command.args(["explain", "--old"]).arg(at(old)).arg(at(new)).output().expect("it runs");
+        let output =
+            command.args(["explain", "--old"]).arg(at(old)).arg(at(new)).output().expect("it runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("it is text")
     };

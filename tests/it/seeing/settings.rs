@@ -15,7 +15,10 @@ fn setting(shown: &Value, name: &str) -> (Value, String) {
 #[test]
 fn every_setting_has_a_value_and_a_source() {
     let bench = Bench::new();
-    bench.write("tasting.toml", "never-reuse = ['*stress*']\naudit = '5%'\n[limits]\noutput = 1024\n");
+    bench.write(
+        "tasting.toml",
+        "never-reuse = ['*stress*']\naudit = '5%'\n[limits]\noutput = 1024\n",
+    );
     let mut command = bench.command(TASTING);
     command.args(["config", "--json"]).env("TASTING_MAXSIZE", "2M").env("TASTING_READONLY", "1");
     let shown: Value = serde_json::from_slice(&succeed(&mut command).unwrap().stdout).unwrap();
@@ -38,11 +41,21 @@ fn every_setting_has_a_value_and_a_source() {
         assert_eq!(setting(&shown, name), (value, source.to_owned()), "{name}");
     }
     let ignored = shown["ignored"].as_array().unwrap();
-    assert!(ignored.iter().any(|list| list["patterns"].as_array().unwrap().contains(&json!("MALLOC_PERTURB_"))));
+    assert!(
+        ignored
+            .iter()
+            .any(|list| list["patterns"].as_array().unwrap().contains(&json!("MALLOC_PERTURB_")))
+    );
     assert_eq!(shown["problems"], json!([]));
     contains(
         &bench.says(&["config"]),
-        &["limits.output", "1.0 KiB", "tasting.toml", "MALLOC_PERTURB_", "unless the test writes to a terminal: TERM"],
+        &[
+            "limits.output",
+            "1.0 KiB",
+            "tasting.toml",
+            "MALLOC_PERTURB_",
+            "unless the test writes to a terminal: TERM",
+        ],
     );
 }
 
@@ -50,7 +63,11 @@ fn every_setting_has_a_value_and_a_source() {
 fn what_cannot_be_used_is_a_problem() {
     let bench = Bench::new();
     let mut command = bench.command(TASTING);
-    command.args(["config"]).env("TASTING_MAXSIZE", "much").env("TASTING_LEVEL", "deep").env("TASTING_DRI", "/x");
+    command
+        .args(["config"])
+        .env("TASTING_MAXSIZE", "much")
+        .env("TASTING_LEVEL", "deep")
+        .env("TASTING_DRI", "/x");
     let text = succeed(&mut command).unwrap().stdout_text();
     contains(
         &text,

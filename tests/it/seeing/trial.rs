@@ -1,4 +1,5 @@
-//! `tasting init --try`: a project is built and tested in a temporary folder, and the last line says what is reused.
+//! `tasting init --try`: a project is built and tested in a temporary folder, and the last line
+//! says what is reused.
 
 use super::contains;
 use crate::run::Bench;
@@ -50,7 +51,8 @@ impl Tried {
     }
 }
 
-/// One test that can be reused at once, one that clears what its last run left, and one that leaves a process behind.
+/// One test that can be reused at once, one that clears what its last run left, and one that leaves
+/// a process behind.
 const CMAKE: &str = r#"cmake_minimum_required(VERSION 3.10)
 project(x C)
 enable_testing()
@@ -65,7 +67,11 @@ add_test(NAME leaves COMMAND sh -c "sleep 0.5 >/dev/null 2>&1 & exit 0")
 fn a_cmake_project_is_tried() {
     tool("cmake");
     let stale = "CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere\n";
-    let files = [("CMakeLists.txt", CMAKE), ("a.c", "int main(void) { return 0; }\n"), ("build/CMakeCache.txt", stale)];
+    let files = [
+        ("CMakeLists.txt", CMAKE),
+        ("a.c", "int main(void) { return 0; }\n"),
+        ("build/CMakeCache.txt", stale),
+    ];
     let tried = Tried::new(&files);
     let outcome = tried.outcome();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -80,14 +86,22 @@ fn a_cmake_project_is_tried() {
             "(`tasting help still-running`)",
         ],
     );
-    assert!(tried.bench.store().decisions(1).unwrap().is_empty(), "the user's store is not for trials");
+    assert!(
+        tried.bench.store().decisions(1).unwrap().is_empty(),
+        "the user's store is not for trials"
+    );
 }
 
 #[test]
 fn a_checkout_is_tried_without_what_git_ignores() {
     let makefile = "all: t\nt: t.c\n\t$(CC) -o t t.c\ncheck: t\n\t$(RUNNER) ./t\n";
     let source = "int main(void) { return 0; }\n";
-    let tried = Tried::new(&[("Makefile", makefile), ("t.c", source), (".gitignore", "t\n"), ("t", "not a program")]);
+    let tried = Tried::new(&[
+        ("Makefile", makefile),
+        ("t.c", source),
+        (".gitignore", "t\n"),
+        ("t", "not a program"),
+    ]);
     succeed(tried.bench.command("git").args(["init", "-q"])).unwrap();
     let outcome = tried.outcome();
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
@@ -110,11 +124,17 @@ fn what_does_not_build_is_said() {
     let tried = Tried::new(&[("Makefile", "all:\n\techo the reason; false\n")]);
     let outcome = tried.outcome();
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    contains(&outcome.stdout_text(), &["it does not build: make CC=tasting-cc", "    the reason\n"]);
+    contains(
+        &outcome.stdout_text(),
+        &["it does not build: make CC=tasting-cc", "    the reason\n"],
+    );
     let tried = Tried::new(&[("Makefile", "all:\ncheck:\n\t# $(RUNNER)\n")]);
     let outcome = tried.outcome();
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    contains(&outcome.stdout_text(), &["no test went through tasting run: make check RUNNER='tasting run --'"]);
+    contains(
+        &outcome.stdout_text(),
+        &["no test went through tasting run: make check RUNNER='tasting run --'"],
+    );
 }
 
 #[test]

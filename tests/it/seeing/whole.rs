@@ -15,7 +15,10 @@ fn whole_binaries_are_named_with_their_reason() {
     succeed(bench.command(TASTING_CC).args(fixed)).unwrap();
     let whole = bench.json(&["stats", "--json"])["whole"].clone();
     assert_eq!(whole[0]["binary"], "fixed");
-    contains(whole[0]["reason"].as_str().unwrap(), &["the option -Ttext-segment says at which address"]);
+    contains(
+        whole[0]["reason"].as_str().unwrap(),
+        &["the option -Ttext-segment says at which address"],
+    );
     contains(&bench.says(&["stats"]), &["whole       fixed: the option -Ttext-segment"]);
     let found = bench.asks(&["doctor"]).stdout_text();
     let line = found.lines().find(|line| line.contains("counts as a whole")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Small projects built by CMake, Meson and autotools, unmodified: a manifest beside every executable and library.
+//! Small projects built by CMake, Meson and autotools, unmodified: a manifest beside every
+//! executable and library.
 
 use std::path::Path;
 
@@ -8,8 +9,7 @@ use crate::edits::matrix::COMPILERS;
 use crate::workshop::{Outcome, Workshop, shims, tools};
 
 const MAIN: &str = "#include \"part.h\"\nint main(void) { return part(1) == 9 ? 0 : 1; }\n";
-const CXX: &str =
-    "extern \"C\" {\n#include \"part.h\"\n}\nint main() { try { throw part(1); } catch (int x) { return x - 9; } }\n";
+const CXX: &str = "extern \"C\" {\n#include \"part.h\"\n}\nint main() { try { throw part(1); } catch (int x) { return x - 9; } }\n";
 
 fn project(build_files: &[(&str, &str)]) -> Workshop {
     let workshop = Workshop::new();
@@ -22,17 +22,25 @@ fn project(build_files: &[(&str, &str)]) -> Workshop {
 
 fn well(workshop: &Workshop, line: &str) {
     let mut command = shell(workshop, COMPILERS[0]);
-    command.env_remove("CC").env_remove("CXX").env_remove("LD").env_remove("TASTING_CC").env_remove("TASTING_CXX");
+    command
+        .env_remove("CC")
+        .env_remove("CXX")
+        .env_remove("LD")
+        .env_remove("TASTING_CC")
+        .env_remove("TASTING_CXX");
     command.env("REPOSITORY", env!("CARGO_MANIFEST_DIR")).env("SHIMS", shims());
     let outcome = Outcome::of(command.arg(line));
     assert!(outcome.success(), "{line}: {outcome:?}");
 }
 
-/// Every linked file outside of the build systems' scratch folders has a manifest that fits, and nothing else has one.
+/// Every linked file outside of the build systems' scratch folders has a manifest that fits, and
+/// nothing else has one.
 fn all_have_manifests(workshop: &Workshop, expected: &[&str]) {
     let files = files_in(&workshop.path("work"));
-    let manifests = files.keys().filter(|path| path.extension().is_some_and(|end| end == "tasting"));
-    let mut described: Vec<String> = manifests.map(|path| path.with_extension("").display().to_string()).collect();
+    let manifests =
+        files.keys().filter(|path| path.extension().is_some_and(|end| end == "tasting"));
+    let mut described: Vec<String> =
+        manifests.map(|path| path.with_extension("").display().to_string()).collect();
     described.sort();
     assert_eq!(described, expected, "the binaries that have manifests");
     let links = |path: &&Path| path.file_name().is_some_and(|name| name != "a.out");
@@ -56,7 +64,12 @@ target_link_libraries(static archive)
 fn cmake(generator: &str) {
     tools(&["cmake", "ninja"]);
     let workshop = project(&[("CMakeLists.txt", CMAKE)]);
-    well(&workshop, &format!("cmake -S . -B build -G '{generator}' --toolchain $REPOSITORY/cmake/tasting.cmake"));
+    well(
+        &workshop,
+        &format!(
+            "cmake -S . -B build -G '{generator}' --toolchain $REPOSITORY/cmake/tasting.cmake"
+        ),
+    );
     well(&workshop, "cmake --build build && build/dynamic && build/static");
     all_have_manifests(&workshop, &["build/dynamic", "build/libpart.so", "build/static"]);
     well(&workshop, "cmake --build build");
@@ -82,7 +95,10 @@ fn cmake_of_an_old_project() {
     let workshop = project(&[("CMakeLists.txt", &CMAKE.replace("VERSION 3.21", "VERSION 3.1"))]);
     // CMake 4 refuses such projects without that.
     let old = "-DCMAKE_POLICY_VERSION_MINIMUM=3.5";
-    well(&workshop, &format!("cmake -S . -B build -G Ninja {old} --toolchain $REPOSITORY/cmake/tasting.cmake"));
+    well(
+        &workshop,
+        &format!("cmake -S . -B build -G Ninja {old} --toolchain $REPOSITORY/cmake/tasting.cmake"),
+    );
     well(&workshop, "cmake --build build && build/dynamic && build/static");
     all_have_manifests(&workshop, &["build/dynamic", "build/libpart.so", "build/static"]);
 }
@@ -93,7 +109,10 @@ fn cmake_of_an_old_project() {
 fn cmake_with_the_shims_as_compilers() {
     tools(&["cmake", "ninja"]);
     let workshop = project(&[("CMakeLists.txt", CMAKE)]);
-    well(&workshop, "cmake -S . -B build -G Ninja -DCMAKE_C_COMPILER=tasting-cc -DCMAKE_CXX_COMPILER=tasting-c++");
+    well(
+        &workshop,
+        "cmake -S . -B build -G Ninja -DCMAKE_C_COMPILER=tasting-cc -DCMAKE_CXX_COMPILER=tasting-c++",
+    );
     well(&workshop, "cmake --build build && build/dynamic && build/static");
     all_have_manifests(&workshop, &["build/dynamic", "build/libpart.so", "build/static"]);
 }
@@ -146,7 +165,8 @@ dynamic_LDADD = libpart.la
     well(&workshop, "make install DESTDIR=$PWD/out >>log 2>&1 && make distclean >>log 2>&1");
 }
 
-/// A makefile that knows nothing of the shims, with archives, and a second `make` that has nothing to do.
+/// A makefile that knows nothing of the shims, with archives, and a second `make` that has nothing
+/// to do.
 #[test]
 fn make_alone() {
     let makefile = "CFLAGS = -O1 -MMD

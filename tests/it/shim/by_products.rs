@@ -1,11 +1,12 @@
-//! By-products of calls that compile and link at once: at the AST level, too, they have the names and places that the driver gives
-//! them.
+//! By-products of calls that compile and link at once: at the AST level, too, they have the names
+//! and places that the driver gives them.
 
 use super::twins::Scene;
 use crate::edits::matrix::{COMPILERS, compilers};
 
 const MAIN: &str = "int part(int);\nint main(void) { return part(1) - 2; }\n";
-const PART: &str = "int part(int x) { int sum = 0; for (int i = 0; i <= x; i++) sum += i + x; return sum - 1; }\n";
+const PART: &str =
+    "int part(int x) { int sum = 0; for (int i = 0; i <= x; i++) sum += i + x; return sum - 1; }\n";
 
 fn scene(number: usize) -> Scene {
     let scene = Scene::bare(COMPILERS[number]).env("TASTING_LEVEL", "ast");
@@ -16,13 +17,23 @@ fn scene(number: usize) -> Scene {
 fn files_beside_the_binary_are_the_drivers() {
     for (number, compiler) in compilers().enumerate() {
         let options: &[&str] = match compiler.name {
-            "gcc" => &["-fstack-usage", "-fcallgraph-info=su", "-fopt-info-all=notes", "-fdump-tree-original"],
+            "gcc" => &[
+                "-fstack-usage",
+                "-fcallgraph-info=su",
+                "-fopt-info-all=notes",
+                "-fdump-tree-original",
+            ],
             _ => &["-fsave-optimization-record", "-fstack-usage"],
         };
         for option in options {
-            let line = format!("$CC -O2 -Wl,--build-id=none {option} main.c part.c -o prog && ./prog");
+            let line =
+                format!("$CC -O2 -Wl,--build-id=none {option} main.c part.c -o prog && ./prog");
             let twins = scene(number).run(&[line]).same_and_well();
-            assert!(twins.plain.files.len() > 3, "{} {option}: there is nothing but the binary", compiler.name);
+            assert!(
+                twins.plain.files.len() > 3,
+                "{} {option}: there is nothing but the binary",
+                compiler.name
+            );
         }
     }
 }

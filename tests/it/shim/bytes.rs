@@ -1,16 +1,17 @@
-//! Binaries, byte for byte: with every compiler and linker, the shims make what the real tools make.
+//! Binaries, byte for byte: with every compiler and linker, the shims make what the real tools
+//! make.
 
 use super::cases::{CXX, MAIN, PART, PART_H};
 use super::twins::{Scene, Twins};
 use crate::edits::matrix::{COMPILERS, Compiler, LINKERS, compilers, linkers};
 
-const OBJECTS: &str =
-    "$CC -O2 -fPIC -c main.c -o main.o && $CC -O2 -fPIC -c part.c -o part.o && ar rcs libpart.a part.o";
+const OBJECTS: &str = "$CC -O2 -fPIC -c main.c -o main.o && $CC -O2 -fPIC -c part.c -o part.o && ar rcs libpart.a part.o";
 
 /// Objects, and one line for each linker, which ends with the binary's name.
 fn project(scene: Scene, line: impl Fn(&str) -> String) -> Twins {
     let linkers = linkers();
-    let links = linkers.map(|linker| line(&format!("-fuse-ld={} -Wl,--build-id=none", linker.name)));
+    let links =
+        linkers.map(|linker| line(&format!("-fuse-ld={} -Wl,--build-id=none", linker.name)));
     let lines: Vec<String> = [OBJECTS.to_owned()].into_iter().chain(links).collect();
     scene.file("main.c", MAIN).file("part.c", PART).file("part.h", PART_H).run(&lines)
 }
@@ -42,9 +43,9 @@ fn programs_and_libraries_of_clang_are_byte_identical() {
 fn manifests_everywhere(twins: Twins) {
     let twins = twins.same_and_well();
     assert_eq!(twins.with_record(), ["main.o", "part.o"]);
-    let binaries = LINKERS
-        .iter()
-        .flat_map(|linker| ["gc", "prog", "so", "static"].map(|kind| format!("{}.{kind}.tasting", linker.name)));
+    let binaries = LINKERS.iter().flat_map(|linker| {
+        ["gc", "prog", "so", "static"].map(|kind| format!("{}.{kind}.tasting", linker.name))
+    });
     assert_eq!(twins.manifests(), binaries.collect::<Vec<_>>());
     for binary in twins.manifests() {
         twins.fingerprint(binary.strip_suffix(".tasting").expect("a manifest"));
@@ -54,7 +55,9 @@ fn manifests_everywhere(twins: Twins) {
 #[test]
 #[ignore = "needs every linker"]
 fn without_split_and_at_the_other_levels_binaries_are_exactly_the_real_tools() {
-    for (variable, value) in [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file"), ("TASTING_LEVEL", "ast")] {
+    for (variable, value) in
+        [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file"), ("TASTING_LEVEL", "ast")]
+    {
         for compiler in compilers() {
             let scene = Scene::bare(compiler).env(variable, value);
             let twins = project(scene, |with| {
@@ -71,10 +74,14 @@ fn without_split_and_at_the_other_levels_binaries_are_exactly_the_real_tools() {
 #[ignore = "needs every linker"]
 fn cxx_binaries_are_byte_identical() {
     for compiler in compilers() {
-        let links = LINKERS
-            .iter()
-            .map(|linker| format!("$CXX -fuse-ld={0} -Wl,--build-id=none -o {0}.prog x.o && ./{0}.prog", linker.name));
-        let lines: Vec<String> = ["$CXX -O1 -g -c x.cc".to_owned()].into_iter().chain(links).collect();
+        let links = LINKERS.iter().map(|linker| {
+            format!(
+                "$CXX -fuse-ld={0} -Wl,--build-id=none -o {0}.prog x.o && ./{0}.prog",
+                linker.name
+            )
+        });
+        let lines: Vec<String> =
+            ["$CXX -O1 -g -c x.cc".to_owned()].into_iter().chain(links).collect();
         let twins = Scene::new(compiler).file("x.cc", CXX).run(&lines).same_and_well();
         assert_eq!(twins.manifests().len(), LINKERS.len(), "{}", compiler.name);
     }
@@ -82,9 +89,13 @@ fn cxx_binaries_are_byte_identical() {
 
 #[test]
 fn a_linker_called_directly_makes_the_same() {
-    let start = "int value = 3;\n__attribute__((noreturn)) void _start(void) { for (;;) value++; }\n";
+    let start =
+        "int value = 3;\n__attribute__((noreturn)) void _start(void) { for (;;) value++; }\n";
     for linker in linkers() {
-        let scene = Scene::new(COMPILERS[0]).linker(linker.program).file("x.c", start).file("y.c", "int other = 4;\n");
+        let scene = Scene::new(COMPILERS[0])
+            .linker(linker.program)
+            .file("x.c", start)
+            .file("y.c", "int other = 4;\n");
         let twins = scene.run(&[
             "$CC -c x.c y.c",
             "$LD -o prog x.o y.o",

@@ -1,5 +1,6 @@
-//! With ccache and sccache, in every order: objects come out of the store as they went in, the second build hits, and the
-//! fingerprint is the same. With programs that only pass the call on, such as distcc's and icecream's.
+//! With ccache and sccache, in every order: objects come out of the store as they went in, the
+//! second build hits, and the fingerprint is the same. With programs that only pass the call on,
+//! such as distcc's and icecream's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,8 +24,7 @@ const ORDERS: [Order; 5] = [
     Order { cc: "tasting-cc", environment: &[("TASTING_CC", "ccache gcc")] },
 ];
 
-const BUILD: &str =
-    "for f in main part; do $CC -O1 -MMD -c $f.c -o $f.o || exit; done; tasting-cc gcc main.o part.o -o prog && ./prog";
+const BUILD: &str = "for f in main part; do $CC -O1 -MMD -c $f.c -o $f.o || exit; done; tasting-cc gcc main.o part.o -o prog && ./prog";
 
 /// With hard links into the store, whose files must then not be edited, and without.
 const LINKS: [&[(&str, &str)]; 2] = [&[], &[("CCACHE_HARDLINK", "1"), ("CCACHE_NOCOMPRESS", "1")]];
@@ -52,7 +52,9 @@ fn hits(workshop: &Workshop, order: &Order) -> usize {
 /// The store's objects, whatever ccache calls them.
 fn stored(workshop: &Workshop) -> BTreeMap<PathBuf, FileState> {
     let mut files = files_in(&workshop.path("cache"));
-    files.retain(|path, _| path.file_name().is_some_and(|name| !["stats", "ccache.conf"].iter().any(|no| name == *no)));
+    files.retain(|path, _| {
+        path.file_name().is_some_and(|name| !["stats", "ccache.conf"].iter().any(|no| name == *no))
+    });
     files.retain(|_, file| file.content.len() > 200);
     files
 }
@@ -74,7 +76,8 @@ fn every_order_with_ccache_hits_and_gives_the_same_fingerprint() {
         assert!(!before.is_empty(), "{name}: nothing was stored");
         fingerprints.push(run(&workshop, order, "tasting fingerprint prog").stdout_text());
         assert_eq!(hits(&workshop, order), 0, "{name}");
-        let second = run_with(&workshop, order, links, &format!("rm *.o prog prog.tasting; {BUILD}"));
+        let second =
+            run_with(&workshop, order, links, &format!("rm *.o prog prog.tasting; {BUILD}"));
         assert_eq!(first, second, "{name}");
         assert_eq!(hits(&workshop, order), 2, "{name}: the second build does not hit");
         fingerprints.push(run(&workshop, order, "tasting fingerprint prog").stdout_text());
@@ -130,7 +133,10 @@ impl Sccache<'_> {
 
     fn run(&self, cc: &str, line: &str) -> Outcome {
         let mut command = shell(self.workshop, COMPILERS[0]);
-        command.env_remove("TASTING_CC").env("CC", cc).env("SCCACHE_DIR", self.workshop.path("cache"));
+        command
+            .env_remove("TASTING_CC")
+            .env("CC", cc)
+            .env("SCCACHE_DIR", self.workshop.path("cache"));
         command.env("SCCACHE_SERVER_PORT", &self.port).env("SCCACHE_IDLE_TIMEOUT", "120");
         Outcome::of(command.arg(line))
     }
@@ -175,7 +181,8 @@ fn every_order_with_sccache_hits_and_gives_the_same_fingerprint() {
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }
 
-/// What stands before a compiler and passes the call on, before and after the shim, by its name and by its path.
+/// What stands before a compiler and passes the call on, before and after the shim, by its name and
+/// by its path.
 #[test]
 fn prefixes_that_pass_the_call_on() {
     let mut fingerprints = Vec::new();
@@ -192,7 +199,8 @@ fn prefixes_that_pass_the_call_on() {
             workshop.write(format!("work/{file}"), text);
         }
         for name in ["distcc", "icecc", "our-own-prefix"] {
-            let path = workshop.write(format!("bin/{name}"), "#!/bin/sh\necho \"$0\" >>../calls\nexec \"$@\"\n");
+            let path = workshop
+                .write(format!("bin/{name}"), "#!/bin/sh\necho \"$0\" >>../calls\nexec \"$@\"\n");
             let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(path, executable).expect("a file of ours can be changed");
         }

@@ -28,9 +28,11 @@ int unused_part(int x) { return x ^ 99; }
 "#;
 
 /// A program in one file that needs no header.
-pub const ONE: &str = "int helper(int x) { return x + 1; }\nint main(void) { return helper(-1); }\n";
+pub const ONE: &str =
+    "int helper(int x) { return x + 1; }\nint main(void) { return helper(-1); }\n";
 
-/// C++: a class with virtual methods, a template, an exception, an inline function in a group of its own.
+/// C++: a class with virtual methods, a template, an exception, an inline function in a group of
+/// its own.
 pub const CXX: &str = r#"struct DependencySet { virtual ~DependencySet() {} virtual int area() const = 0; };
 struct Square : DependencySet { int side; explicit Square(int s) : side(s) {} int area() const override { return side * side; } };
 template <class T> T larger(T a, T b) { return a < b ? b : a; }

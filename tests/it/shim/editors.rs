@@ -17,7 +17,10 @@ fn check(shop: &Workshop, compiler: &str, may_ask: bool) -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     let outcome = Outcome::of(clangd.env("PATH", format!("{}:{path}", shims().display())));
     let text = outcome.stderr_text();
-    assert!(outcome.success() && text.contains("All checks completed, 0 errors"), "{compiler}: {text}");
+    assert!(
+        outcome.success() && text.contains("All checks completed, 0 errors"),
+        "{compiler}: {text}"
+    );
     text
 }
 

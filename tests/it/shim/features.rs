@@ -1,5 +1,5 @@
-//! Options that change what a compiler leaves: the user's own map, `-save-temps`, `-pipe`, split debug information,
-//! coverage, precompiled headers, link-time optimisation.
+//! Options that change what a compiler leaves: the user's own map, `-save-temps`, `-pipe`, split
+//! debug information, coverage, precompiled headers, link-time optimisation.
 
 use super::cases::{MAIN, ONE, PART, PART_H};
 use super::twins::{Scene, Twins};
@@ -25,8 +25,12 @@ fn a_users_own_map_is_the_same() {
             let twins = twins.same_and_well();
             let title = format!("{} {}", compiler.name, linker.name);
             assert!(twins.shim.files.contains_key(std::path::Path::new("separate.map")), "{title}");
-            let fingerprints = ["joined", "separate", "last", "none"].map(|name| twins.fingerprint(name));
-            assert!(fingerprints.iter().all(|other| *other == fingerprints[0]), "{title}: {fingerprints:?}");
+            let fingerprints =
+                ["joined", "separate", "last", "none"].map(|name| twins.fingerprint(name));
+            assert!(
+                fingerprints.iter().all(|other| *other == fingerprints[0]),
+                "{title}: {fingerprints:?}"
+            );
             assert_eq!(refusals(&twins, "joined"), "[]", "{title}");
         }
     }
@@ -40,7 +44,10 @@ fn a_printed_map_is_the_same() {
         let twins = scene(COMPILERS[0]).run(&[
             "$CC -c main.c part.c".to_owned(),
             format!("$CC -fuse-ld={} -Wl,--build-id=none,-M main.o part.o -o prog", linker.name),
-            format!("$CC -fuse-ld={} -Wl,--build-id=none,--trace main.o part.o -o traced", linker.name),
+            format!(
+                "$CC -fuse-ld={} -Wl,--build-id=none,--trace main.o part.o -o traced",
+                linker.name
+            ),
         ]);
         let twins = twins.same_and_well();
         assert!(!twins.plain.outcomes[1].stdout.is_empty(), "{}", linker.name);
@@ -84,7 +91,11 @@ fn split_debug_information() {
             "mkdir sub && $CC -g -gsplit-dwarf -c part.c -o sub/other.o",
         ]);
         let twins = twins.same_and_well();
-        assert!(twins.shim.files.contains_key(std::path::Path::new("sub/other.dwo")), "{}", compiler.name);
+        assert!(
+            twins.shim.files.contains_key(std::path::Path::new("sub/other.dwo")),
+            "{}",
+            compiler.name
+        );
         assert_eq!(twins.with_record().len(), 3, "{}", compiler.name);
     }
 }
@@ -99,7 +110,11 @@ fn coverage_works() {
         ]);
         let twins = twins.same_and_well();
         for counts in ["obj/main.gcno", "obj/main.gcda", "obj/part.gcda"] {
-            assert!(twins.shim.files.contains_key(std::path::Path::new(counts)), "{}: {counts}", compiler.name);
+            assert!(
+                twins.shim.files.contains_key(std::path::Path::new(counts)),
+                "{}: {counts}",
+                compiler.name
+            );
         }
         assert_eq!(twins.manifests(), ["prog.tasting"]);
     }
@@ -112,18 +127,26 @@ fn precompiled_headers_are_used() {
         let scene = Scene::new(compiler)
             .file("all.h", "int from_header(void);\n#define VALUE 4\n")
             .file("x.c", "#include \"all.h\"\nint main(void) { return VALUE - 4; }\n");
-        let include = if compiler.name == "clang" { "-include-pch all.h.pch" } else { "-Winvalid-pch -include all.h" };
+        let include = if compiler.name == "clang" {
+            "-include-pch all.h.pch"
+        } else {
+            "-Winvalid-pch -include all.h"
+        };
         let twins = scene.run(&[
             format!("$CC -O1 -x c-header all.h -o {compiled}"),
             format!("$CC -O1 -H {include} -c x.c -o x.o 2>uses.txt"),
             "$CC x.o -Wl,--build-id=none -o prog && ./prog".to_owned(),
         ]);
-        // The section flags are part of what gcc compares a header with: both calls get them, or neither.
+        // The section flags are part of what gcc compares a header with: both calls get them, or
+        // neither.
         let twins = twins.same_and_well();
         assert_eq!(twins.with_record(), ["x.o"], "{}", compiler.name);
         if compiler.name == "gcc" {
             let uses = twins.line("cat uses.txt").stdout_text();
-            assert!(uses.starts_with("! ./all.h.gch"), "the precompiled header is not used: {uses}");
+            assert!(
+                uses.starts_with("! ./all.h.gch"),
+                "the precompiled header is not used: {uses}"
+            );
         }
     }
 }

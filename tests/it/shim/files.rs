@@ -1,4 +1,5 @@
-//! The files that the tools write: modes, times, links, and what a step of ours that fails leaves behind.
+//! The files that the tools write: modes, times, links, and what a step of ours that fails leaves
+//! behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -20,7 +21,12 @@ fn modes_are_kept() {
         ]);
         // `same` compares the modes.
         let twins = twins.same_and_well();
-        assert_eq!(twins.with_record(), ["group.o", "old.o", "private.o", "wide.o"], "{}", compiler.name);
+        assert_eq!(
+            twins.with_record(),
+            ["group.o", "old.o", "private.o", "wide.o"],
+            "{}",
+            compiler.name
+        );
         assert_eq!(twins.shim.files[Path::new("private.o")].mode & 0o777, 0o600);
     }
 }
@@ -41,7 +47,8 @@ fn with_script(script: &str) -> (Workshop, std::path::PathBuf) {
     let workshop = Workshop::new();
     workshop.write("work/one.c", ONE);
     let path = workshop.write("compiler", format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a script can be made executable");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))
+        .expect("a script can be made executable");
     (workshop, path)
 }
 
@@ -58,8 +65,9 @@ fn modified(path: &Path) -> SystemTime {
 /// `make` compares times: an object that looks newer than it is hides a change to its source.
 #[test]
 fn the_time_of_an_object_is_the_compilers() {
-    let (workshop, script) =
-        with_script("gcc \"$@\" && touch -d '2001-02-03 04:05:06.789' x.o && touch -d '2001-02-03 04:05:07' x.d");
+    let (workshop, script) = with_script(
+        "gcc \"$@\" && touch -d '2001-02-03 04:05:06.789' x.o && touch -d '2001-02-03 04:05:07' x.d",
+    );
     let outcome = run_scripted(&workshop, &script, "$CC -MMD -c one.c -o x.o");
     assert!(outcome.success(), "{outcome:?}");
     let object = workshop.path("work/x.o");
@@ -72,7 +80,8 @@ fn the_time_of_an_object_is_the_compilers() {
 /// A cache may hand out hard links to its store.
 #[test]
 fn an_object_that_is_a_hard_link_is_not_edited_in_place() {
-    let (workshop, script) = with_script("gcc -c one.c -o store.o && cp store.o copy.o && ln -f store.o x.o");
+    let (workshop, script) =
+        with_script("gcc -c one.c -o store.o && cp store.o copy.o && ln -f store.o x.o");
     let outcome = run_scripted(&workshop, &script, "$CC -c one.c -o x.o");
     assert!(outcome.success(), "{outcome:?}");
     let read = |name: &str| std::fs::read(workshop.path("work").join(name)).expect("an object");
@@ -85,7 +94,10 @@ fn an_object_that_is_a_hard_link_is_not_edited_in_place() {
 fn an_object_that_was_not_written_is_not_touched() {
     let (workshop, script) = with_script("exit 0");
     let object = workshop.path("work/x.o");
-    assert!(run_scripted(&workshop, Path::new("gcc"), "TASTING_DISABLE=1 $CC -c one.c -o x.o").success());
+    assert!(
+        run_scripted(&workshop, Path::new("gcc"), "TASTING_DISABLE=1 $CC -c one.c -o x.o")
+            .success()
+    );
     let before = (std::fs::read(&object).expect("an object"), modified(&object));
     assert!(run_scripted(&workshop, &script, "$CC -c one.c -o x.o").success());
     assert_eq!(before, (std::fs::read(&object).expect("an object"), modified(&object)));
@@ -93,7 +105,8 @@ fn an_object_that_was_not_written_is_not_touched() {
 
 #[test]
 fn what_is_no_object_is_left_as_it_is() {
-    for content in ["printf 'not an object'", "printf ''", "printf '\\177ELF'", "head -c 300 prog"] {
+    for content in ["printf 'not an object'", "printf ''", "printf '\\177ELF'", "head -c 300 prog"]
+    {
         let (workshop, script) = with_script(&format!("{content} > x.o"));
         assert!(run_scripted(&workshop, Path::new("gcc"), "$CC one.c -o prog").success());
         let outcome = run_scripted(&workshop, &script, "$CC -c one.c -o x.o");
@@ -111,9 +124,14 @@ fn a_record_that_finds_no_room_is_left_out() {
     let workshop = Workshop::new();
     workshop.write("work/one.c", ONE);
     // The largest file that may be written holds the object, or the binary, and no more.
-    let limited = |plain: &str, line: &str| format!("ulimit -f $(( ($(stat -c %s {plain}) + 511) / 512 )) && {line}");
+    let limited = |plain: &str, line: &str| {
+        format!("ulimit -f $(( ($(stat -c %s {plain}) + 511) / 512 )) && {line}")
+    };
     let run = |line: &str| Outcome::of(shell(&workshop, COMPILERS[0]).arg(line));
-    assert!(run("TASTING_DISABLE=1 $CC -ffunction-sections -fdata-sections -c one.c -o plain.o").success());
+    assert!(
+        run("TASTING_DISABLE=1 $CC -ffunction-sections -fdata-sections -c one.c -o plain.o")
+            .success()
+    );
     let outcome = run(&limited("plain.o", "$CC -c one.c -o x.o && cmp x.o plain.o"));
     assert!(outcome.success() && outcome.stderr.is_empty(), "{outcome:?}");
     let left: Vec<_> = files_in(&workshop.path("work")).into_keys().collect();
@@ -127,7 +145,9 @@ fn an_old_manifest_goes_away_when_the_new_link_is_not_described() {
     workshop.write("work/one.c", ONE);
     let run = |line: &str| Outcome::of(shell(&workshop, COMPILERS[0]).arg(line));
     assert!(run("$CC one.c -o prog && test -e prog.tasting").success());
-    assert!(run("TASTING_DISABLE=1 $CC -O2 one.c -o prog && tasting fingerprint prog").code == Some(1));
+    assert!(
+        run("TASTING_DISABLE=1 $CC -O2 one.c -o prog && tasting fingerprint prog").code == Some(1)
+    );
     assert!(run("$CC one.c -o prog && tasting fingerprint prog").success());
     assert!(run("$CC missing.o -o prog; ! test -e prog.tasting").success());
 }

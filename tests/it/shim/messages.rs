@@ -27,8 +27,14 @@ fn errors_and_warnings_are_the_compilers_own() {
             "$CC -o",
         ]);
         let twins = twins.same();
-        let failed: Vec<bool> = twins.plain.outcomes.iter().map(|outcome| !outcome.success()).collect();
-        assert_eq!(failed, [true, false, true, true, true, true, true, true, true, true, true], "{}", compiler.name);
+        let failed: Vec<bool> =
+            twins.plain.outcomes.iter().map(|outcome| !outcome.success()).collect();
+        assert_eq!(
+            failed,
+            [true, false, true, true, true, true, true, true, true, true, true],
+            "{}",
+            compiler.name
+        );
         assert_eq!(twins.with_record(), ["warn.o"]);
     }
 }
@@ -64,7 +70,12 @@ fn errors_of_every_linker_are_its_own() {
             let twins = twins.same();
             assert!(twins.manifests().is_empty(), "{} {}", compiler.name, linker.name);
             let failed = twins.plain.outcomes[1..].iter().filter(|outcome| !outcome.success());
-            assert!(failed.count() >= 5, "{} {}: the cases do not fail", compiler.name, linker.name);
+            assert!(
+                failed.count() >= 5,
+                "{} {}: the cases do not fail",
+                compiler.name,
+                linker.name
+            );
         }
     }
 }
@@ -110,19 +121,31 @@ fn questions_are_answered_by_the_real_compiler() {
         "-Wl,--version one.c",
     ];
     for compiler in compilers() {
-        let lines: Vec<String> =
-            questions.iter().map(|question| format!("$CC {question} 2>&1 | sed 's,/tmp/[^ \"]*,TMP,g'")).collect();
-        let scene = Scene::bare(compiler).file("one.c", ONE).file("main.c", MAIN).file("part.h", PART_H);
+        let lines: Vec<String> = questions
+            .iter()
+            .map(|question| format!("$CC {question} 2>&1 | sed 's,/tmp/[^ \"]*,TMP,g'"))
+            .collect();
+        let scene =
+            Scene::bare(compiler).file("one.c", ONE).file("main.c", MAIN).file("part.h", PART_H);
         let twins = scene.run(&lines).same();
         assert!(twins.manifests().is_empty() && twins.with_record().is_empty());
-        assert!(twins.plain.outcomes.iter().all(|outcome| !outcome.stdout.is_empty() || outcome.success()));
+        assert!(
+            twins
+                .plain
+                .outcomes
+                .iter()
+                .all(|outcome| !outcome.stdout.is_empty() || outcome.success())
+        );
     }
 }
 
 #[test]
 fn dependency_files_are_the_same() {
     for compiler in compilers() {
-        let scene = Scene::new(compiler).file("main.c", MAIN).file("sub/part.c", PART).file("part.h", PART_H);
+        let scene = Scene::new(compiler)
+            .file("main.c", MAIN)
+            .file("sub/part.c", PART)
+            .file("part.h", PART_H);
         let twins = scene.run(&[
             "$CC -MD -c main.c",
             "$CC -MMD -c main.c -o mmd.o",
@@ -134,8 +157,11 @@ fn dependency_files_are_the_same() {
             "$CC -I. -MMD main.c sub/part.c -Wl,--build-id=none -o prog",
         ]);
         let twins = twins.same_and_well();
-        let dependencies =
-            twins.plain.files.keys().filter(|path| path.extension().is_some_and(|end| end == "d" || end == "dep"));
+        let dependencies = twins
+            .plain
+            .files
+            .keys()
+            .filter(|path| path.extension().is_some_and(|end| end == "d" || end == "dep"));
         assert!(dependencies.count() >= 7);
         assert_eq!(twins.with_record().len(), 7);
     }
@@ -155,7 +181,11 @@ fn a_terminal_stays_a_terminal() {
             "script -qec \"$CC warn.c -o prog 2>&1 | sed 's,/tmp/[^ :]*,TMP,'\" /dev/null",
         ]);
         let twins = twins.same();
-        assert!(twins.plain.outcomes[0].stdout_text().contains("\x1b["), "{}: no colour at all", compiler.name);
+        assert!(
+            twins.plain.outcomes[0].stdout_text().contains("\x1b["),
+            "{}: no colour at all",
+            compiler.name
+        );
     }
 }
 
@@ -163,7 +193,8 @@ fn a_terminal_stays_a_terminal() {
 #[test]
 fn closed_and_merged_streams_are_left_alone() {
     for compiler in compilers() {
-        let scene = Scene::new(compiler).file("warn.c", "#pragma message \"here\"\nint f(void) { int unused; }\n");
+        let scene = Scene::new(compiler)
+            .file("warn.c", "#pragma message \"here\"\nint f(void) { int unused; }\n");
         scene
             .run(&[
                 "$CC -Wall -c warn.c >both.txt 2>&1",

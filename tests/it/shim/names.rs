@@ -1,5 +1,5 @@
-//! The forms in which inputs and outputs are named: several sources, `-o` in all its forms, `-x`, standard input,
-//! response files, odd names.
+//! The forms in which inputs and outputs are named: several sources, `-o` in all its forms, `-x`,
+//! standard input, response files, odd names.
 
 use super::cases::{CXX, MAIN, ONE, PART, PART_H};
 use super::twins::Scene;
@@ -8,7 +8,9 @@ use crate::edits::matrix::compilers;
 #[test]
 fn outputs_are_found_wherever_they_are() {
     for compiler in compilers() {
-        let scene = Scene::new(compiler).file("one.c", ONE).file("sub/two.c", "int two(void) { return 2; }\n");
+        let scene = Scene::new(compiler)
+            .file("one.c", ONE)
+            .file("sub/two.c", "int two(void) { return 2; }\n");
         let twins = scene.run(&[
             "$CC -c one.c -o separate.o",
             "$CC -c one.c -ojoined.o",
@@ -21,9 +23,18 @@ fn outputs_are_found_wherever_they_are() {
             "$CC one.c -c -o link.o -o last.o",
         ]);
         let twins = twins.same();
-        let expected = ["absolute.o", "first.o", "in/one.o", "joined.o", "last.o", "object-without-ending", "one.o"];
+        let expected = [
+            "absolute.o",
+            "first.o",
+            "in/one.o",
+            "joined.o",
+            "last.o",
+            "object-without-ending",
+            "one.o",
+        ];
         let objects = twins.with_record();
-        let missing: Vec<_> = expected.iter().filter(|name| !objects.iter().any(|found| found == *name)).collect();
+        let missing: Vec<_> =
+            expected.iter().filter(|name| !objects.iter().any(|found| found == *name)).collect();
         assert!(missing.is_empty(), "{}: no record in {missing:?}", compiler.name);
         assert!(objects.contains(&"two.o".to_owned()), "{}", compiler.name);
     }
@@ -32,7 +43,8 @@ fn outputs_are_found_wherever_they_are() {
 #[test]
 fn compiling_and_linking_in_one_call() {
     for compiler in compilers() {
-        let scene = Scene::new(compiler).file("main.c", MAIN).file("part.c", PART).file("part.h", PART_H);
+        let scene =
+            Scene::new(compiler).file("main.c", MAIN).file("part.c", PART).file("part.h", PART_H);
         let twins = scene.run(&[
             "$CC -O1 main.c part.c -Wl,--build-id=none && ./a.out",
             "$CC -O1 main.c part.c -Wl,--build-id=none -o prog && ./prog",
@@ -41,7 +53,8 @@ fn compiling_and_linking_in_one_call() {
             "$CC main.c -L. -lpart -Wl,-rpath,'$ORIGIN' -Wl,--build-id=none -o dynamic && ./dynamic",
         ]);
         let twins = twins.same_and_well();
-        let expected = ["a.out", "dynamic", "libpart.so", "mixed", "prog"].map(|name| format!("{name}.tasting"));
+        let expected = ["a.out", "dynamic", "libpart.so", "mixed", "prog"]
+            .map(|name| format!("{name}.tasting"));
         assert_eq!(twins.manifests(), expected, "{}", compiler.name);
         assert_eq!(twins.fingerprint("a.out"), twins.fingerprint("prog"));
     }
@@ -69,7 +82,8 @@ fn languages_by_option_and_by_ending() {
             "$CC -c pre.i",
         ]);
         let twins = twins.same_and_well();
-        let objects = ["by-cc.o", "by-cxx.o", "cxx.o", "joined.o", "odd.o", "plain.o", "pre.o", "with.o"];
+        let objects =
+            ["by-cc.o", "by-cxx.o", "cxx.o", "joined.o", "odd.o", "plain.o", "pre.o", "with.o"];
         assert_eq!(twins.with_record(), objects, "{}", compiler.name);
         assert_eq!(twins.manifests(), ["prog.tasting"], "{}", compiler.name);
     }
@@ -111,21 +125,31 @@ fn response_files_nested_and_quoted() {
             .file("output.rsp", "-o \"an object.o\" -O1\n")
             .file("quoted.rsp", "-c it\\'s.c -DVALUE=\\\"x\\\"[0] \"-o\" its.o")
             .file("link.rsp", "\"an object.o\" its.o -Wl,--build-id=none -o 'a program'");
-        let twins =
-            scene.run(&["$CC @compile.rsp", "$CC @quoted.rsp", "$CC @link.rsp && './a program'", "$CC @missing.rsp"]);
+        let twins = scene.run(&[
+            "$CC @compile.rsp",
+            "$CC @quoted.rsp",
+            "$CC @link.rsp && './a program'",
+            "$CC @missing.rsp",
+        ]);
         let twins = twins.same();
         assert_eq!(twins.with_record(), ["an object.o", "its.o"], "{}", compiler.name);
         assert_eq!(twins.manifests(), ["a program.tasting"], "{}", compiler.name);
     }
 }
 
-/// A linker that is handed its arguments in a file: drivers do so by themselves when the line is long.
+/// A linker that is handed its arguments in a file: drivers do so by themselves when the line is
+/// long.
 #[test]
 fn a_linkers_response_file() {
     for compiler in compilers() {
-        let scene =
-            Scene::new(compiler).file("one.c", ONE).file("more.c", "int more;\n").file("ld.rsp", "-Map=x.map more.o");
-        let twins = scene.run(&["$CC -c one.c more.c", "$CC one.o -Wl,@ld.rsp -Wl,--build-id=none -o prog && ./prog"]);
+        let scene = Scene::new(compiler)
+            .file("one.c", ONE)
+            .file("more.c", "int more;\n")
+            .file("ld.rsp", "-Map=x.map more.o");
+        let twins = scene.run(&[
+            "$CC -c one.c more.c",
+            "$CC one.o -Wl,@ld.rsp -Wl,--build-id=none -o prog && ./prog",
+        ]);
         let twins = twins.same_and_well();
         assert_eq!(twins.manifests(), ["prog.tasting"], "{}", compiler.name);
     }
@@ -145,7 +169,10 @@ fn names_with_spaces_quotes_and_other_bytes() {
         let twins = twins.same_and_well();
         assert_eq!(twins.with_record().len(), 3, "{}: {:?}", compiler.name, twins.with_record());
         assert_eq!(twins.manifests().len(), 2, "{}: {:?}", compiler.name, twins.manifests());
-        let lines = ["tasting fingerprint 'a folder/the \"program\"'", "tasting fingerprint \"$(printf 'caf\\351')\""];
+        let lines = [
+            "tasting fingerprint 'a folder/the \"program\"'",
+            "tasting fingerprint \"$(printf 'caf\\351')\"",
+        ];
         for outcome in lines.map(|line| twins.line(line)) {
             assert!(outcome.success(), "{}: {outcome:?}", compiler.name);
         }

@@ -1,5 +1,6 @@
-//! Objects that are reused: the build with the cache is the build without it, in objects, dependency files, messages and
-//! statuses, whatever is edited; and what means the same is not compiled again.
+//! Objects that are reused: the build with the cache is the build without it, in objects,
+//! dependency files, messages and statuses, whatever is edited; and what means the same is not
+//! compiled again.
 
 use super::twins::{Scene, Twins};
 use crate::edits::matrix::{COMPILERS, Compiler, compilers};
@@ -23,7 +24,8 @@ int length(struct thing *it);
 
 /// A scene in which objects are reused; the log of the shims lies beside the working folder.
 fn scene(compiler: Compiler) -> Scene {
-    let scene = Scene::bare(compiler).env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LOGFILE", "../log");
+    let scene =
+        Scene::bare(compiler).env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LOGFILE", "../log");
     scene.env("TASTING_LEVEL", "ast").file("main.c", MAIN).file("things.h", THINGS)
 }
 
@@ -39,8 +41,12 @@ fn log(twins: &Twins) -> String {
 /// Compiles, edits, compiles again, and links: with `sed` on one of the files.
 fn edited(compiler: Compiler, flags: &str, edit: &str) -> Twins {
     let compile = format!("$CC {flags} -MD -MP -c main.c -o main.o");
-    let lines =
-        [compile.clone(), edit.to_owned(), compile, "$CC main.o -Wl,--build-id=none -o prog && ./prog".to_owned()];
+    let lines = [
+        compile.clone(),
+        edit.to_owned(),
+        compile,
+        "$CC main.o -Wl,--build-id=none -o prog && ./prog".to_owned(),
+    ];
     scene(compiler).run(&lines).same_and_well()
 }
 
@@ -49,7 +55,10 @@ const HARMLESS: [(&str, &str); 7] = [
     ("a comment in a header", "sed -i '1i /* About things. */\\n' things.h"),
     ("a prototype", "sed -i '6i int width(struct thing *it, int what);' things.h"),
     ("a macro", "sed -i '3i #define OTHER 4' things.h"),
-    ("a type and an enumeration", "sed -i '4i typedef unsigned long count_t; enum shape { ROUND, FLAT };' things.h"),
+    (
+        "a type and an enumeration",
+        "sed -i '4i typedef unsigned long count_t; enum shape { ROUND, FLAT };' things.h",
+    ),
     ("an unused variable of others", "sed -i '6i extern int counter;' things.h"),
     ("the order of #include", "sed -i '1{h;d};2{G}' main.c"),
     ("layout", "sed -i 's/static int sum/static\\n  int\\n  sum/' main.c"),
@@ -85,11 +94,23 @@ fn what_means_something_else_is_compiled() {
 
 #[test]
 fn lines_count_with_debug_information_unless_they_are_said_not_to() {
-    let (compile, edit) = ("$CC -g -O1 -c main.c", "sed -i '1i /* One more line. */' things.h main.c");
+    let (compile, edit) =
+        ("$CC -g -O1 -c main.c", "sed -i '1i /* One more line. */' things.h main.c");
     for compiler in compilers() {
-        assert_eq!(reused(&scene(compiler).run(&[compile, edit, compile]).same_and_well()), 0, "{}", compiler.name);
-        assert_eq!(reused(&scene(compiler).run(&[compile, "rm *.o", compile]).same_and_well()), 1, "{}", compiler.name);
-        let twins = scene(compiler).env("TASTING_SLOPPINESS", "lines").run(&[compile, edit, compile]);
+        assert_eq!(
+            reused(&scene(compiler).run(&[compile, edit, compile]).same_and_well()),
+            0,
+            "{}",
+            compiler.name
+        );
+        assert_eq!(
+            reused(&scene(compiler).run(&[compile, "rm *.o", compile]).same_and_well()),
+            1,
+            "{}",
+            compiler.name
+        );
+        let twins =
+            scene(compiler).env("TASTING_SLOPPINESS", "lines").run(&[compile, edit, compile]);
         assert_eq!(reused(&twins), 1, "{}", compiler.name);
     }
 }
@@ -104,11 +125,18 @@ fn columns_count_with_debug_information_and_sanitizers() {
         "sed -i '3i \\\\n' main.c",
     ];
     for compiler in compilers() {
-        for (flags, edit) in
-            ["-g", "-fsanitize=undefined"].into_iter().flat_map(|flags| edits.map(|edit| (flags, edit)))
+        for (flags, edit) in ["-g", "-fsanitize=undefined"]
+            .into_iter()
+            .flat_map(|flags| edits.map(|edit| (flags, edit)))
         {
             let compile = format!("$CC -O1 {flags} -c main.c");
-            let lines = [compile.clone(), edit.to_owned(), compile.clone(), "rm main.o".to_owned(), compile];
+            let lines = [
+                compile.clone(),
+                edit.to_owned(),
+                compile.clone(),
+                "rm main.o".to_owned(),
+                compile,
+            ];
             let twins = scene(compiler).run(&lines).same_and_well();
             assert_eq!(reused(&twins), 1, "{} {flags} {edit}: {}", compiler.name, log(&twins));
         }
@@ -133,9 +161,15 @@ fn the_name_of_the_folder_counts_with_debug_information() {
 #[test]
 fn messages_are_those_of_the_compiler() {
     let edits = [
-        ("a static function that nobody uses", "sed -i '6i static int idle(void) { return 1; }' things.h"),
+        (
+            "a static function that nobody uses",
+            "sed -i '6i static int idle(void) { return 1; }' things.h",
+        ),
         ("a static prototype without a function", "sed -i '6i static int idle(void);' things.h"),
-        ("two declarations that contradict each other", "sed -i '6i int odd(int); int odd(void);' things.h"),
+        (
+            "two declarations that contradict each other",
+            "sed -i '6i int odd(int); int odd(void);' things.h",
+        ),
         ("a declaration of nothing", "sed -i '6i struct { int x; };' things.h"),
         ("a warning by the preprocessor", "sed -i '3i #warning mind' things.h"),
         ("a comment within a comment", "sed -i '3i /* one /* two */' things.h"),
@@ -150,10 +184,12 @@ fn messages_are_those_of_the_compiler() {
     }
 }
 
-/// Compiles two files with a header of both, each with a text before it, and compiles them again after an edit.
+/// Compiles two files with a header of both, each with a text before it, and compiles them again
+/// after an edit.
 fn two_files(compiler: Compiler, one: &str, two: &str, flags: &str, edit: &str) -> Twins {
-    let source =
-        |before: &str, name: &str| format!("{before}#include \"things.h\"\nint {name}(void) {{ return 1; }}\n");
+    let source = |before: &str, name: &str| {
+        format!("{before}#include \"things.h\"\nint {name}(void) {{ return 1; }}\n")
+    };
     let compile = format!("$CC -O2 {flags} -c one.c; echo $?; $CC -O2 {flags} -c two.c; echo $?");
     let scene = scene(compiler).file("one.c", source(one, "one")).file("two.c", source(two, "two"));
     scene
@@ -170,9 +206,16 @@ fn the_compiler_is_asked_once_about_a_prototype_in_a_header_of_all() {
     ];
     for compiler in compilers() {
         for edit in edits {
-            let twins = two_files(compiler, "", "", "-Wall -Wextra -Wshadow -Wredundant-decls", edit);
+            let twins =
+                two_files(compiler, "", "", "-Wall -Wextra -Wshadow -Wredundant-decls", edit);
             assert_eq!(reused(&twins), 4, "{}: {}", compiler.name, log(&twins));
-            assert_eq!(log(&twins).matches("the compiler is asked").count(), 1, "{}: {}", compiler.name, log(&twins));
+            assert_eq!(
+                log(&twins).matches("the compiler is asked").count(),
+                1,
+                "{}: {}",
+                compiler.name,
+                log(&twins)
+            );
         }
     }
 }
@@ -231,7 +274,10 @@ fn comments_about_declarations_count() {
     let compile = "$CC -O2 -Wdocumentation -c main.c";
     let edit = "sed -i '6i /** @param nobody Not there. */' things.h";
     let twins = scene(COMPILERS[1]).run(&[compile, edit, compile]).same_and_well();
-    assert!(twins.plain.outcomes[2].stderr_text().contains("nobody"), "Clang does not read the comment");
+    assert!(
+        twins.plain.outcomes[2].stderr_text().contains("nobody"),
+        "Clang does not read the comment"
+    );
 }
 
 /// GCC takes a comment for a promise that a case is meant to fall through.
@@ -240,22 +286,35 @@ fn comments_that_the_compiler_reads_count() {
     let source = "int f(int x) { switch (x) { case 1: x++; /* fall through */ case 2: return x; } return 0; }\n";
     let compile = "$CC -O2 -Wextra -c x.c";
     let edit = "sed -i 's:/[*] fall through [*]/:/* on */:' x.c";
-    let twins = scene(COMPILERS[0]).file("x.c", source).run(&[compile, edit, compile]).same_and_well();
-    assert!(twins.plain.outcomes[2].stderr_text().contains("fall through"), "GCC does not read the comment");
+    let twins =
+        scene(COMPILERS[0]).file("x.c", source).run(&[compile, edit, compile]).same_and_well();
+    assert!(
+        twins.plain.outcomes[2].stderr_text().contains("fall through"),
+        "GCC does not read the comment"
+    );
 }
 
 #[test]
 fn dependency_files_are_of_the_headers_that_are_there() {
-    let ways =
-        ["-MD", "-MMD -MP", "-MD -MF deps/x.d", "-MD -MT target -MQ 'a b$c'", "-MD -MF deps/y -MP -MT one -MT two"];
+    let ways = [
+        "-MD",
+        "-MMD -MP",
+        "-MD -MF deps/x.d",
+        "-MD -MT target -MQ 'a b$c'",
+        "-MD -MF deps/y -MP -MT one -MT two",
+    ];
     for compiler in compilers() {
         for way in ways {
             let compile = format!("mkdir -p deps out && $CC -O1 {way} -c main.c -o out/main.o");
-            let edit = "echo 'extern int more;' > more.h && sed -i '2a #include \"more.h\"' things.h";
-            let twins = scene(compiler).run(&[compile.clone(), edit.to_owned(), compile]).same_and_well();
+            let edit =
+                "echo 'extern int more;' > more.h && sed -i '2a #include \"more.h\"' things.h";
+            let twins =
+                scene(compiler).run(&[compile.clone(), edit.to_owned(), compile]).same_and_well();
             assert_eq!(reused(&twins), 1, "{} {way}: {}", compiler.name, log(&twins));
         }
-        let twins = scene(compiler).run(&["$CC -MD -c main.c", "touch things.h", "$CC -MD -c main.c"]).same_and_well();
+        let twins = scene(compiler)
+            .run(&["$CC -MD -c main.c", "touch things.h", "$CC -MD -c main.c"])
+            .same_and_well();
         assert_eq!(reused(&twins), 1, "{}", compiler.name);
     }
 }
@@ -281,8 +340,9 @@ fn what_cannot_be_reused_is_refused_with_a_reason() {
         ("const char *when = __TIME__;\n", "time"),
         ("__asm__(\".section .rodata\\n.incbin \\\"main.c\\\"\\n.text\");\n", ".incbin"),
     ] {
-        let twins =
-            scene(COMPILERS[0]).file("x.c", source).run(&["$CC -c x.c -o /dev/null || :", "$CC -c x.c && rm x.o"]);
+        let twins = scene(COMPILERS[0])
+            .file("x.c", source)
+            .run(&["$CC -c x.c -o /dev/null || :", "$CC -c x.c && rm x.o"]);
         assert!(log(&twins).contains(reason), "{source}: {}", log(&twins));
     }
 }
@@ -290,9 +350,11 @@ fn what_cannot_be_reused_is_refused_with_a_reason() {
 #[test]
 fn objects_are_reused_at_the_code_level_too() {
     for compiler in compilers() {
-        let scene = Scene::new(compiler).env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LOGFILE", "../log");
+        let scene =
+            Scene::new(compiler).env("TASTING_REUSE_OBJECTS", "1").env("TASTING_LOGFILE", "../log");
         let compile = "$CC -O0 -c main.c -o main.o";
-        let lines = [compile, HARMLESS[1].1, compile, "$CC main.o -Wl,--build-id=none -o prog && ./prog"];
+        let lines =
+            [compile, HARMLESS[1].1, compile, "$CC main.o -Wl,--build-id=none -o prog && ./prog"];
         let twins = scene.file("main.c", MAIN).file("things.h", THINGS).run(&lines).same_and_well();
         assert_eq!(reused(&twins), 1, "{}: {}", compiler.name, log(&twins));
         assert_eq!(twins.with_record(), ["main.o"], "{}", compiler.name);
@@ -307,7 +369,14 @@ fn with_ccache_in_front_and_behind() {
         let compile = format!("CCACHE_DIR=$PWD/../cache {cc} -O2 -c main.c -o main.o");
         let lines = [&compile, HARMLESS[1].1, &compile];
         let twins = scene(COMPILERS[0]).run(&lines);
-        assert!(twins.shim.outcomes.iter().all(|outcome| outcome.success() && outcome.stderr.is_empty()), "{cc}");
+        assert!(
+            twins
+                .shim
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.success() && outcome.stderr.is_empty()),
+            "{cc}"
+        );
         assert!(reused(&twins) >= 1, "{cc}: {}", log(&twins));
     }
 }

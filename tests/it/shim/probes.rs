@@ -8,8 +8,12 @@ use crate::edits::matrix::compilers;
 fn probes_leave_nothing() {
     for compiler in compilers() {
         let mut scene = Scene::bare(compiler).file("conftest.c", ONE).file("x.c", ONE);
-        let folders =
-            ["CMakeFiles/CMakeScratch/TryCompile-a1", "CMakeFiles/CMakeTmp", "meson-private/tmpab", ".sconf_temp"];
+        let folders = [
+            "CMakeFiles/CMakeScratch/TryCompile-a1",
+            "CMakeFiles/CMakeTmp",
+            "meson-private/tmpab",
+            ".sconf_temp",
+        ];
         for folder in folders {
             scene = scene.file(format!("{folder}/source.c"), ONE);
         }

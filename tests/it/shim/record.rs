@@ -1,5 +1,5 @@
-//! The record in an object: where it is, what becomes of it when other tools touch the object, and that a fingerprint
-//! never trusts one that does not fit.
+//! The record in an object: where it is, what becomes of it when other tools touch the object, and
+//! that a fingerprint never trusts one that does not fit.
 
 use object::elf::SHF_EXCLUDE;
 use object::{Object, ObjectSection};
@@ -41,11 +41,13 @@ impl Site {
         record_section(&std::fs::read(self.workshop.path("work").join(name)).expect("a file"))
     }
 
-    /// How many of an object's records were made of it as it is now: GNU ld puts those of its inputs into the output.
+    /// How many of an object's records were made of it as it is now: GNU ld puts those of its
+    /// inputs into the output.
     fn valid_records(&self, name: &str) -> usize {
         let bytes = std::fs::read(self.workshop.path("work").join(name)).expect("an object");
-        let digest =
-            tasting::elf::digest::of_object(&tasting::elf::object_file::ObjectFile::parse(&bytes).expect("ELF"));
+        let digest = tasting::elf::digest::of_object(
+            &tasting::elf::object_file::ObjectFile::parse(&bytes).expect("ELF"),
+        );
         let file = object::File::parse(&*bytes).expect("ELF");
         let sections = file.sections().filter(|section| section.name() == Ok(".tasting"));
         let valid = |section: &object::Section| {
@@ -77,13 +79,27 @@ fn an_object_carries_it_and_a_binary_does_not() {
         assert_eq!(flags, SHF_EXCLUDE.0, "nothing but SHF_EXCLUDE");
         assert!(content.starts_with(b"TASTEREC"));
         assert!(site.record("main.plain.o").is_none());
-        assert_eq!(site.atoms("main.o"), site.atoms("main.plain.o"), "the record says what hashing says");
+        assert_eq!(
+            site.atoms("main.o"),
+            site.atoms("main.plain.o"),
+            "the record says what hashing says"
+        );
         for linker in linkers() {
             let with = format!("-fuse-ld={} main.o part.o", linker.name);
             site.well(&format!("$CC {with} -o prog && $CC {with} -static -o static"));
-            assert!(site.record("prog").is_none() && site.record("static").is_none(), "{}", linker.name);
+            assert!(
+                site.record("prog").is_none() && site.record("static").is_none(),
+                "{}",
+                linker.name
+            );
             let without = format!("-fuse-ld={} main.plain.o part.plain.o", linker.name);
-            assert_eq!(site.fingerprint(&with), site.fingerprint(&without), "{} {}", compiler.name, linker.name);
+            assert_eq!(
+                site.fingerprint(&with),
+                site.fingerprint(&without),
+                "{} {}",
+                compiler.name,
+                linker.name
+            );
         }
     }
 }
@@ -107,9 +123,14 @@ fn other_tools_void_it() {
             ("objcopy --set-section-alignment .bss.buffer=4096", true),
         ] {
             site.well("printf '\\011\\0\\0\\0' > nine");
-            site.well(&format!("{tool} part.o touched.o 2>/dev/null || {tool} -o touched.o part.o"));
-            site.well(&format!("{tool} part.plain.o plain.o 2>/dev/null || {tool} -o plain.o part.plain.o"));
-            let (with, without) = (site.fingerprint("main.o touched.o"), site.fingerprint("main.o plain.o"));
+            site.well(&format!(
+                "{tool} part.o touched.o 2>/dev/null || {tool} -o touched.o part.o"
+            ));
+            site.well(&format!(
+                "{tool} part.plain.o plain.o 2>/dev/null || {tool} -o plain.o part.plain.o"
+            ));
+            let (with, without) =
+                (site.fingerprint("main.o touched.o"), site.fingerprint("main.o plain.o"));
             assert_eq!(with, without, "{}: {tool}: with and without a record", compiler.name);
             assert_eq!(with != original, changes, "{}: {tool}: another fingerprint", compiler.name);
         }
@@ -133,8 +154,11 @@ fn a_redirected_call_is_noticed() {
         ];
         for tool in tools {
             site.well(&format!("{tool} part.o touched.o && {tool} part.plain.o plain.o"));
-            let link =
-                |object: &str| site.fingerprint(&format!("main.o {object} other.o -Wl,--allow-multiple-definition"));
+            let link = |object: &str| {
+                site.fingerprint(&format!(
+                    "main.o {object} other.o -Wl,--allow-multiple-definition"
+                ))
+            };
             let (with, without) = (link("touched.o"), link("plain.o"));
             assert_eq!(with, without, "{}: {tool}: with and without a record", compiler.name);
             assert_ne!(with, original, "{}: {tool}: part() is another now", compiler.name);
@@ -148,7 +172,10 @@ fn ld_r_leaves_one_valid_record() {
         let site = Site::new(COMPILERS[0]);
         let name = linker.name;
         site.well(&format!("$CC -fuse-ld={name} -r -nostdlib main.o part.o -o both.o"));
-        site.well(&format!("TASTING_LD={} tasting-ld -r main.o part.o -o direct.o", linker.program));
+        site.well(&format!(
+            "TASTING_LD={} tasting-ld -r main.o part.o -o direct.o",
+            linker.program
+        ));
         site.well(&format!("TASTING_DISABLE=1 $CC -fuse-ld={name} -r -nostdlib main.plain.o part.plain.o -o plain.o"));
         for object in ["both.o", "direct.o"] {
             assert_eq!(site.valid_records(object), 1, "{name}: {object}");
@@ -158,12 +185,14 @@ fn ld_r_leaves_one_valid_record() {
     }
 }
 
-/// Without our shim in between, a linker may concatenate the records of its inputs: none of them fits.
+/// Without our shim in between, a linker may concatenate the records of its inputs: none of them
+/// fits.
 #[test]
 fn concatenated_records_do_not_count() {
     for linker in linkers() {
         let site = Site::new(COMPILERS[0]);
-        for (from, to) in [("main.o part.o", "with.o"), ("main.plain.o part.plain.o", "without.o")] {
+        for (from, to) in [("main.o part.o", "with.o"), ("main.plain.o part.plain.o", "without.o")]
+        {
             site.well(&format!("{} -r {from} -o {to}", linker.program));
         }
         assert_eq!(site.atoms("with.o"), site.atoms("without.o"), "{}", linker.name);
@@ -179,7 +208,9 @@ fn archives_thin_and_thick() {
         site.well("mkdir sub && cp part.o sub/ && ar rcs thick.a part.o && ar rcsT thin.a sub/part.o && ar rcs plain.a part.plain.o");
         site.well("llvm-ar rcs llvm.a part.o && llvm-ar rcsT sub/llvm-thin.a sub/part.o && llvm-ar --format=gnu rcs gnu.a part.o");
         for linker in linkers() {
-            let of = |archive: &str| site.fingerprint(&format!("-fuse-ld={} main.o {archive}", linker.name));
+            let of = |archive: &str| {
+                site.fingerprint(&format!("-fuse-ld={} main.o {archive}", linker.name))
+            };
             let expected = of("plain.a");
             for archive in ["thick.a", "thin.a", "llvm.a", "sub/llvm-thin.a", "gnu.a"] {
                 assert_eq!(of(archive), expected, "{} {} {archive}", compiler.name, linker.name);
@@ -187,7 +218,12 @@ fn archives_thin_and_thick() {
         }
         for archive in ["thick.a", "thin.a", "sub/llvm-thin.a"] {
             let atoms = site.atoms(archive);
-            assert!(atoms.as_array().is_some_and(|atoms| atoms.iter().any(|atom| atom["name"] == "part")), "{archive}");
+            assert!(
+                atoms
+                    .as_array()
+                    .is_some_and(|atoms| atoms.iter().any(|atom| atom["name"] == "part")),
+                "{archive}"
+            );
         }
     }
 }

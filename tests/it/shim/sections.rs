@@ -1,4 +1,5 @@
-//! Sources that do not go together with section flags: the build is the plain one, and the object counts whole.
+//! Sources that do not go together with section flags: the build is the plain one, and the object
+//! counts whole.
 
 use super::twins::Scene;
 use crate::edits::matrix::compilers;
@@ -15,7 +16,11 @@ int main(void) { printf("%d\n", distance != 0); return 0; }
 
 #[test]
 fn distance_between_functions_compiles_without_section_flags() {
-    let lines = ["$CC -c main.c -o main.o", "$CC main.o -o prog && ./prog", "$CC main.c -o other && ./other"];
+    let lines = [
+        "$CC -c main.c -o main.o",
+        "$CC main.o -o prog && ./prog",
+        "$CC main.c -o other && ./other",
+    ];
     for compiler in compilers() {
         let twins = Scene::bare(compiler).file("main.c", DISTANCE).run(&lines).same_and_well();
         let shown = succeed(twins.workshop.command(TASTING).args(["show", "work/main.o"]));
@@ -32,7 +37,10 @@ fn failing_sources_are_told_of_once() {
     for text in [wrong, odd, warned] {
         for compiler in compilers() {
             // Through a pipe, since the assembler tells the name of its input.
-            let twins = Scene::bare(compiler).file("main.c", &text).run(&["$CC -pipe -Wall -c main.c"]).same();
+            let twins = Scene::bare(compiler)
+                .file("main.c", &text)
+                .run(&["$CC -pipe -Wall -c main.c"])
+                .same();
             assert!(!twins.plain.outcomes[0].stderr_text().is_empty(), "{}", compiler.name);
         }
     }
@@ -70,14 +78,27 @@ fn scripts_that_discard_the_rest_get_usual_names() {
     let compile = format!("$CC {flags} -c main.c -o main.o && ar rc libmain.a main.o");
     for compiler in compilers() {
         let links = ["bfd", "gold", "lld"].into_iter().flat_map(|linker| {
-            let link = |inputs: &str| format!("$CC {flags} -fuse-ld={linker} -T script.ld {inputs} -o prog && ./prog");
+            let link = |inputs: &str| {
+                format!("$CC {flags} -fuse-ld={linker} -T script.ld {inputs} -o prog && ./prog")
+            };
             [link("main.o"), link("-Wl,--whole-archive libmain.a"), link("main.c")]
         });
         let lines: Vec<String> = [compile.clone()].into_iter().chain(links).collect();
-        let twins = Scene::bare(compiler).file("main.c", ALONE).file("script.ld", SCRIPT).run(&lines);
-        for (line, (plain, shim)) in lines.iter().zip(twins.plain.outcomes.iter().zip(&twins.shim.outcomes)) {
+        let twins =
+            Scene::bare(compiler).file("main.c", ALONE).file("script.ld", SCRIPT).run(&lines);
+        for (line, (plain, shim)) in
+            lines.iter().zip(twins.plain.outcomes.iter().zip(&twins.shim.outcomes))
+        {
             assert_eq!(plain, shim, "{}: {line}", compiler.name);
         }
-        assert!(twins.plain.outcomes.iter().filter(|outcome| outcome.stdout_text() == "eight\n").count() > 2);
+        assert!(
+            twins
+                .plain
+                .outcomes
+                .iter()
+                .filter(|outcome| outcome.stdout_text() == "eight\n")
+                .count()
+                > 2
+        );
     }
 }

@@ -11,23 +11,33 @@ use crate::workshop::{Outcome, TASTING_CC, TASTING_LD, Workshop};
 
 fn script(workshop: &Workshop, text: &str) -> PathBuf {
     let path = workshop.write("tool", format!("#!/bin/sh\n{text}\n"));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a script can be made executable");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))
+        .expect("a script can be made executable");
     path
 }
 
 #[test]
 fn the_shim_dies_by_the_tools_signal() {
-    for (name, signal) in [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("ABRT", 6), ("INT", 2), ("PIPE", 13)] {
+    for (name, signal) in
+        [("KILL", 9), ("TERM", 15), ("SEGV", 11), ("ABRT", 6), ("INT", 2), ("PIPE", 13)]
+    {
         let workshop = Workshop::new();
         workshop.write("one.c", ONE);
         workshop.write("x.o", "");
         let tool = script(&workshop, &format!("kill -{name} $$"));
         for arguments in [&["-c", "one.c"][..], &["one.c", "-o", "prog"], &["-E", "one.c"]] {
-            let outcome = Outcome::of(workshop.command(TASTING_CC).env("TASTING_CC", &tool).args(arguments));
-            assert_eq!((outcome.signal, outcome.code), (Some(signal), None), "{name} {arguments:?}: {outcome:?}");
+            let outcome =
+                Outcome::of(workshop.command(TASTING_CC).env("TASTING_CC", &tool).args(arguments));
+            assert_eq!(
+                (outcome.signal, outcome.code),
+                (Some(signal), None),
+                "{name} {arguments:?}: {outcome:?}"
+            );
             assert!(outcome.stderr.is_empty(), "{name} {arguments:?}: {outcome:?}");
         }
-        let outcome = Outcome::of(workshop.command(TASTING_LD).env("TASTING_LD", &tool).args(["x.o", "-o", "prog"]));
+        let outcome = Outcome::of(
+            workshop.command(TASTING_LD).env("TASTING_LD", &tool).args(["x.o", "-o", "prog"]),
+        );
         assert_eq!((outcome.signal, outcome.code), (Some(signal), None), "{name}: {outcome:?}");
     }
 }
@@ -39,7 +49,8 @@ fn exit_codes_come_through() {
     for code in [1, 4, 42, 126, 127, 255] {
         let tool = script(&workshop, &format!("exit {code}"));
         for arguments in [&["-c", "one.c"][..], &["one.c"]] {
-            let outcome = Outcome::of(workshop.command(TASTING_CC).env("TASTING_CC", &tool).args(arguments));
+            let outcome =
+                Outcome::of(workshop.command(TASTING_CC).env("TASTING_CC", &tool).args(arguments));
             assert_eq!(outcome.code, Some(code), "{outcome:?}");
         }
     }
@@ -52,10 +63,15 @@ fn a_signal_to_the_shim_ends_the_tool() {
         let workshop = Workshop::new();
         workshop.write("one.c", ONE);
         let tool = script(&workshop, "echo $$ > pid.new; mv pid.new pid; exec sleep 60");
-        let mut shim =
-            workshop.command(TASTING_CC).env("TASTING_CC", &tool).args(["-c", "one.c"]).spawn().expect("it starts");
+        let mut shim = workshop
+            .command(TASTING_CC)
+            .env("TASTING_CC", &tool)
+            .args(["-c", "one.c"])
+            .spawn()
+            .expect("it starts");
         let child = wait_for(|| std::fs::read_to_string(workshop.path("pid")).ok());
-        let sent = Command::new("kill").args([format!("-{signal}"), shim.id().to_string()]).status();
+        let sent =
+            Command::new("kill").args([format!("-{signal}"), shim.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()));
         let status = wait_for(|| shim.try_wait().expect("it can be waited for"));
         assert_eq!(status.signal(), Some(if signal == "TERM" { 15 } else { 1 }), "{status:?}");

@@ -1,6 +1,7 @@
-//! The same command lines in the same folder, by the real tools first and by the shims then. In: files and lines of
-//! shell, which find the tools in `$CC`, `$CXX` and `$LD`. Out: what the lines printed and how they ended, the files
-//! that they left, and whether anything differs that must not.
+//! The same command lines in the same folder, by the real tools first and by the shims then. In:
+//! files and lines of shell, which find the tools in `$CC`, `$CXX` and `$LD`. Out: what the lines
+//! printed and how they ended, the files that they left, and whether anything differs that must
+//! not.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -59,7 +60,8 @@ impl Scene {
         }
         let workshop = Workshop::new();
         let plain = self.run_with(&workshop, Tools::Real, lines);
-        std::fs::remove_dir_all(workshop.path(WORK)).expect("the folder of the first run can be removed");
+        std::fs::remove_dir_all(workshop.path(WORK))
+            .expect("the folder of the first run can be removed");
         let shim = self.run_with(&workshop, Tools::Shims, lines);
         Twins { workshop, compiler: self.compiler, plain, shim }
     }
@@ -73,7 +75,9 @@ impl Scene {
             let mut command = shell(workshop, self.compiler);
             if tools == Tools::Real {
                 command.env("CC", format!("{} {}", self.compiler.c, self.flags));
-                command.env("CXX", format!("{} {}", self.compiler.cxx, self.flags)).env("LD", self.linker);
+                command
+                    .env("CXX", format!("{} {}", self.compiler.cxx, self.flags))
+                    .env("LD", self.linker);
             }
             command.envs(self.environment.iter().map(|(name, value)| (name, value)));
             Outcome::of(command.arg(line.as_ref()))
@@ -172,13 +176,22 @@ impl Twins {
 
     fn same_files(&self) {
         let name = self.compiler.name;
-        let shims: BTreeMap<_, _> = self.shim.files.iter().filter(|(path, _)| !is_manifest(path)).collect();
-        let (plain_names, shim_names) = (self.plain.files.keys().collect::<Vec<_>>(), shims.keys().copied());
-        assert_eq!(plain_names, shim_names.collect::<Vec<_>>(), "{name}: the files of the real tool, and the shim's");
+        let shims: BTreeMap<_, _> =
+            self.shim.files.iter().filter(|(path, _)| !is_manifest(path)).collect();
+        let (plain_names, shim_names) =
+            (self.plain.files.keys().collect::<Vec<_>>(), shims.keys().copied());
+        assert_eq!(
+            plain_names,
+            shim_names.collect::<Vec<_>>(),
+            "{name}: the files of the real tool, and the shim's"
+        );
         for (path, plain) in &self.plain.files {
             let shim = shims[path];
             assert_eq!(plain.mode, shim.mode, "{name}: the mode of {}", path.display());
-            if !path.extension().is_some_and(|extension| NOT_COMPARED.iter().any(|other| extension == *other)) {
+            if !path
+                .extension()
+                .is_some_and(|extension| NOT_COMPARED.iter().any(|other| extension == *other))
+            {
                 same_content(&plain.content, &shim.content).unwrap_or_else(|error| {
                     panic!("{name}: {} differs: {error}", path.display());
                 });
@@ -194,7 +207,8 @@ impl Twins {
 
     /// The objects that carry a record, sorted.
     pub fn with_record(&self) -> Vec<String> {
-        let with = self.shim.files.iter().filter(|(_, file)| record_section(&file.content).is_some());
+        let with =
+            self.shim.files.iter().filter(|(_, file)| record_section(&file.content).is_some());
         with.map(|(path, _)| path.to_string_lossy().into_owned()).collect()
     }
 
@@ -230,7 +244,8 @@ fn same_content(plain: &[u8], shim: &[u8]) -> Result<(), String> {
     if record_section(shim).is_none() {
         return Err(format!("{} bytes, and {} without a record", plain.len(), shim.len()));
     }
-    // The place and number of the section headers change in the file's header, and nothing else before its old end.
+    // The place and number of the section headers change in the file's header, and nothing else
+    // before its old end.
     let fixed = [0..40, 48..60, 62..plain.len()];
     match fixed.into_iter().find(|part| plain.get(part.clone()) != shim.get(part.clone())) {
         Some(part) => Err(format!("more than a section was added: {part:?}")),
@@ -240,7 +255,8 @@ fn same_content(plain: &[u8], shim: &[u8]) -> Result<(), String> {
 
 /// GNU ld's map lists what was thrown away, and so the records.
 fn without_discarded_records(text: &[u8]) -> Vec<u8> {
-    let lines = text.split_inclusive(|&byte| byte == b'\n').filter(|line| !line.starts_with(b" .tasting "));
+    let lines =
+        text.split_inclusive(|&byte| byte == b'\n').filter(|line| !line.starts_with(b" .tasting "));
     lines.collect::<Vec<_>>().concat()
 }
 
@@ -261,16 +277,18 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section>, String> {
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(text)?;
     let endian = file.endian();
     let table = file.elf_header().sections(endian, bytes).map_err(text)?;
-    let section = |header: &object::elf::SectionHeader64<Endianness>| -> Result<Section, object::Error> {
-        let name = String::from_utf8_lossy(table.section_name(endian, header)?).into_owned();
-        // The table of names has to grow and move.
-        let is_names = name == ".shstrtab" || name == ".strtab";
-        let data = if is_names { Vec::new() } else { header.data(endian, bytes)?.to_vec() };
-        let flags = header.sh_flags(endian);
-        let place = if is_names { [0; 2] } else { [header.sh_offset(endian), header.sh_size(endian)] };
-        let fields = [u64::from(header.sh_type(endian).0), flags.0, place[0], place[1]];
-        let links = [u64::from(header.sh_link(endian)), header.sh_addralign(endian)];
-        Ok((name, [fields[0], fields[1], fields[2], fields[3], links[0], links[1]], data))
-    };
+    let section =
+        |header: &object::elf::SectionHeader64<Endianness>| -> Result<Section, object::Error> {
+            let name = String::from_utf8_lossy(table.section_name(endian, header)?).into_owned();
+            // The table of names has to grow and move.
+            let is_names = name == ".shstrtab" || name == ".strtab";
+            let data = if is_names { Vec::new() } else { header.data(endian, bytes)?.to_vec() };
+            let flags = header.sh_flags(endian);
+            let place =
+                if is_names { [0; 2] } else { [header.sh_offset(endian), header.sh_size(endian)] };
+            let fields = [u64::from(header.sh_type(endian).0), flags.0, place[0], place[1]];
+            let links = [u64::from(header.sh_link(endian)), header.sh_addralign(endian)];
+            Ok((name, [fields[0], fields[1], fields[2], fields[3], links[0], links[1]], data))
+        };
     table.iter().map(section).collect::<Result<_, _>>().map_err(text)
 }

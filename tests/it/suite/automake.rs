@@ -36,7 +36,10 @@ const ALL: [&str; 6] = ["bad", "good", "script.sh", "skips.sh", "sub/inside", "t
 fn command(bench: &Bench, program: &str) -> Command {
     let mut command = bench.command(program);
     let path = std::env::var("PATH").expect("PATH is set");
-    command.env("PATH", format!("{}:{path}", shims().display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    command
+        .env("PATH", format!("{}:{path}", shims().display()))
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL");
     command
 }
 
@@ -49,7 +52,10 @@ fn project() -> Bench {
         ("part.c", PART),
         ("main.c", "int part(void);\nint main(void) { return part(); }\n"),
         ("bad.c", "int main(void) { return 1; }\n"),
-        ("tap.c", "#include <stdio.h>\nint main(void) { puts(\"1..2\\nok 1\\nok 2 # SKIP\"); return 0; }\n"),
+        (
+            "tap.c",
+            "#include <stdio.h>\nint main(void) { puts(\"1..2\\nok 1\\nok 2 # SKIP\"); return 0; }\n",
+        ),
         ("script.sh", "test \"$WHO\" = me && cat \"${srcdir:-.}/data\"\n"),
         ("skips.sh", "exit 77\n"),
         ("data", "one\n"),
@@ -77,14 +83,18 @@ fn traces(bench: &Bench) -> BTreeMap<String, String> {
             let name = entry.file_name().into_string().unwrap();
             if let Some(name) = name.strip_suffix(".trs") {
                 let text = std::fs::read_to_string(entry.path()).unwrap();
-                traces.insert(std::path::Path::new(folder).join(name).to_str().unwrap().to_owned(), text);
+                traces.insert(
+                    std::path::Path::new(folder).join(name).to_str().unwrap().to_owned(),
+                    text,
+                );
             }
         }
     }
     traces
 }
 
-/// How the tests end under make alone, and how make ends; what the drivers write is what they wrote under the suite.
+/// How the tests end under make alone, and how make ends; what the drivers write is what they wrote
+/// under the suite.
 #[track_caller]
 fn plainly(bench: &Bench, words: &[&str], tests: &[&str]) -> Ended {
     let before = traces(bench);
@@ -127,7 +137,9 @@ fn ends_logs_and_exit_status_are_those_of_automake() {
     agrees(&bench, &["check"], &ALL, &["bad", "script.sh"]);
     bench.write(
         "Makefile.am",
-        MAKEFILE.replace("script.sh skips.sh", "script.sh new.sh").replace("bad tap.tap script", "tap.tap script"),
+        MAKEFILE
+            .replace("script.sh skips.sh", "script.sh new.sh")
+            .replace("bad tap.tap script", "tap.tap script"),
     );
     bench.write("new.sh", "exit 0\n");
     let tests = ["good", "new.sh", "script.sh", "sub/inside", "tap.tap"];
@@ -164,10 +176,18 @@ fn failures_alone_are_run_again() {
     assert_eq!((first.code, &json(&first)["summary"]["failed"]), (Some(2), &1.into()), "{first:?}");
     let ran = |outcome: &Outcome| super::field(&json(outcome), "end");
     let again = suite(&bench, &["suite", "--json", "--failed"], &["check", "-k"]);
-    assert_eq!((again.code, ran(&again)), (Some(2), vec![("script.sh".to_owned(), "failed".to_owned())]), "{again:?}");
+    assert_eq!(
+        (again.code, ran(&again)),
+        (Some(2), vec![("script.sh".to_owned(), "failed".to_owned())]),
+        "{again:?}"
+    );
     bench.write("data", "two\n");
     let good = suite(&bench, &["suite", "--json", "--failed"], &["check", "-k"]);
-    assert_eq!((good.code, ran(&good)), (Some(0), vec![("script.sh".to_owned(), "passed".to_owned())]), "{good:?}");
+    assert_eq!(
+        (good.code, ran(&good)),
+        (Some(0), vec![("script.sh".to_owned(), "passed".to_owned())]),
+        "{good:?}"
+    );
     let none = suite(&bench, &["suite", "--failed"], &["check", "-k"]);
     assert!(none.code == Some(0) && none.stdout_text().starts_with("0 tests"), "{none:?}");
 }

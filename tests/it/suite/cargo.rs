@@ -34,7 +34,10 @@ mod tests {
 
 fn project() -> Bench {
     let bench = Bench::new();
-    bench.write("Cargo.toml", "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    bench.write(
+        "Cargo.toml",
+        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+    );
     bench.write("src/lib.rs", LIBRARY);
     bench.write("tests/outside.rs", "#[test]\nfn outside() { assert_eq!(small::two(), 2); }\n");
     bench
@@ -59,11 +62,13 @@ fn plainly(bench: &Bench, words: &[&str]) -> Outcome {
 }
 
 const NEXTEST: [&str; 2] = ["nextest", "run"];
-const CASES: [&str; 4] = ["small tests::one", "small tests::panics", "small tests::two", "small::outside outside"];
+const CASES: [&str; 4] =
+    ["small tests::one", "small tests::panics", "small tests::two", "small::outside outside"];
 
 /// How the tests end under nextest alone, and how it ends.
 fn nextest_plainly(bench: &Bench, words: &[&str]) -> Ended {
-    let outcome = plainly(bench, &[&NEXTEST, words, &["--color", "never", "--status-level", "all"]].concat());
+    let outcome =
+        plainly(bench, &[&NEXTEST, words, &["--color", "never", "--status-level", "all"]].concat());
     let mut ends: Vec<(String, String)> = Vec::new();
     for line in outcome.stderr_text().lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -117,17 +122,27 @@ fn ends_and_exit_status_are_those_of_nextest() {
 fn known_tests_are_not_started_by_nextest() {
     tools(&["cargo-nextest"]);
     let bench = project();
-    let run = |options: &[&str]| suite(&bench, options, &[&NEXTEST[..], &["--no-fail-fast"]].concat());
+    let run =
+        |options: &[&str]| suite(&bench, options, &[&NEXTEST[..], &["--no-fail-fast"]].concat());
     let started = || run(&["suite"]).stderr_text().matches("PASS").count();
     assert_eq!([started(), started()], [4, 0]);
     assert_eq!(run(&["select"]).stdout_text(), "");
-    bench.write("src/lib.rs", LIBRARY.replace("    1\n", "    1 + 0 * 7 + 4 - 4 + std::process::id().min(0)\n"));
+    bench.write(
+        "src/lib.rs",
+        LIBRARY.replace("    1\n", "    1 + 0 * 7 + 4 - 4 + std::process::id().min(0)\n"),
+    );
     assert_eq!(run(&["select"]).stdout_text(), "small tests::one\nsmall tests::panics\n");
     let filter = run(&["select", "--format", "nextest"]).stdout_text();
-    assert_eq!(filter, "(binary_id(=small) & test(=tests::one)) | (binary_id(=small) & test(=tests::panics))\n");
+    assert_eq!(
+        filter,
+        "(binary_id(=small) & test(=tests::one)) | (binary_id(=small) & test(=tests::panics))\n"
+    );
     assert_eq!([started(), started()], [2, 0]);
     // What says more about single tests leaves them all to nextest.
-    bench.write(".config/nextest.toml", "[[profile.default.overrides]]\nfilter = 'test(one)'\nretries = 2\n");
+    bench.write(
+        ".config/nextest.toml",
+        "[[profile.default.overrides]]\nfilter = 'test(one)'\nretries = 2\n",
+    );
     assert_eq!([started(), started()], [4, 4]);
 }
 
@@ -136,16 +151,25 @@ fn programs_of_cargo_are_tests() {
     let bench = project();
     let words = ["test", "--tests", "--no-fail-fast"];
     let decisions = |outcome: &Outcome| field(&json(outcome), "decision");
-    let all =
-        |decision: &str| ["small lib small", "small test outside"].map(|name| (name.to_owned(), decision.to_owned()));
+    let all = |decision: &str| {
+        ["small lib small", "small test outside"].map(|name| (name.to_owned(), decision.to_owned()))
+    };
     for decision in ["executed", "reused"] {
         let outcome = suite(&bench, &["suite", "--json"], &words);
-        assert_eq!((outcome.code, decisions(&outcome)), (Some(0), all(decision).to_vec()), "{outcome:?}");
+        assert_eq!(
+            (outcome.code, decisions(&outcome)),
+            (Some(0), all(decision).to_vec()),
+            "{outcome:?}"
+        );
     }
     assert_eq!(suite(&bench, &["select"], &words).stdout_text(), "");
     bench.write("src/lib.rs", LIBRARY.replace("    2\n", "    3\n"));
     let failed = suite(&bench, &["suite", "--json"], &words);
-    assert_eq!((failed.code, decisions(&failed)), (Some(101), all("executed").to_vec()), "{failed:?}");
+    assert_eq!(
+        (failed.code, decisions(&failed)),
+        (Some(101), all("executed").to_vec()),
+        "{failed:?}"
+    );
     assert_eq!(plainly(&bench, &words).code, Some(101));
     bench.write("src/lib.rs", "broken\n");
     let broken = suite(&bench, &["suite"], &words);

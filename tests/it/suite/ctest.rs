@@ -7,7 +7,11 @@ use std::path::Path;
 use tasting::model::Verdict;
 use tasting::store::Journal;
 
-const MODULE: &str = concat!("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=", env!("CARGO_MANIFEST_DIR"), "/cmake/tasting.cmake");
+const MODULE: &str = concat!(
+    "-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=",
+    env!("CARGO_MANIFEST_DIR"),
+    "/cmake/tasting.cmake"
+);
 
 const LISTS: &str = r#"cmake_minimum_required(VERSION 3.10)
 project(suite C)
@@ -73,7 +77,13 @@ impl Site {
     fn suite(&self, options: &[&str], words: &[&str]) -> Outcome {
         let ctest = self.bin.join("ctest");
         let mut command = self.command(TASTING);
-        command.arg(options[0]).args(&options[1..]).arg("--").arg(ctest).args(["--test-dir", "build"]).args(words);
+        command
+            .arg(options[0])
+            .args(&options[1..])
+            .arg("--")
+            .arg(ctest)
+            .args(["--test-dir", "build"])
+            .args(words);
         Outcome::of(&mut command)
     }
 
@@ -81,7 +91,11 @@ impl Site {
     fn plainly(&self, words: &[&str]) -> (Option<i32>, Vec<(String, String)>) {
         let file = self.bench.path("plain.xml");
         let mut command = self.command("ctest");
-        command.args(["--test-dir", "build", "--output-junit"]).arg(&file).args(words).env("TASTING_DISABLE", "1");
+        command
+            .args(["--test-dir", "build", "--output-junit"])
+            .arg(&file)
+            .args(words)
+            .env("TASTING_DISABLE", "1");
         let outcome = Outcome::of(&mut command);
         let text = std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("{outcome:?}"));
         let end = |(name, status): (String, String)| {
@@ -113,12 +127,17 @@ fn ends_and_exit_status_are_those_of_ctest() {
         let site = site(&bin);
         site.agrees(&["-j2"], &ALL);
         site.agrees(&["-j2"], &[]);
-        site.bench.write("part.c", PART.replace("of_one(void) { return 0; }", "of_one(void) { return 5; }"));
+        site.bench.write(
+            "part.c",
+            PART.replace("of_one(void) { return 0; }", "of_one(void) { return 5; }"),
+        );
         site.build(&[]);
         site.agrees(&[], &["one"]);
         site.agrees(&["-R", "one|two"], &["one"]);
-        site.bench
-            .write("more.cmake", "add_test(NAME new COMMAND t new)\nset_tests_properties(one PROPERTIES DISABLED 1)\n");
+        site.bench.write(
+            "more.cmake",
+            "add_test(NAME new COMMAND t new)\nset_tests_properties(one PROPERTIES DISABLED 1)\n",
+        );
         site.configure(&[MODULE]);
         site.agrees(&[], &["new"]);
         std::fs::remove_file(site.bench.path("more.cmake")).unwrap();
@@ -149,17 +168,33 @@ fn decisions_are_those_of_the_hook() {
             let before = site.bench.store().decisions(1000).unwrap().len();
             Outcome::of(site.command("ctest").args(["--test-dir", "build"]));
             let decisions = site.bench.store().decisions(1000).unwrap().split_off(before);
-            for test in foreseen["tests"].as_array().unwrap().iter().filter(|test| test["decision"] != "disabled") {
+            for test in foreseen["tests"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|test| test["decision"] != "disabled")
+            {
                 let is_it = |argv: &[String]| {
-                    argv.iter().eq(test["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()))
+                    argv.iter().eq(test["argv"]
+                        .as_array()
+                        .unwrap()
+                        .iter()
+                        .map(|word| word.as_str().unwrap()))
                 };
-                let decision = decisions.iter().find(|decision| is_it(&decision.argv)).expect("each test was decided");
+                let decision = decisions
+                    .iter()
+                    .find(|decision| is_it(&decision.argv))
+                    .expect("each test was decided");
                 let is_reused = test["decision"] == "reused";
                 let expected = decision.decision == Verdict::Reused;
-                // What uses files of another test may be left to the hook, which sees them when its turn comes.
-                let has_others_files =
-                    ["setup", "needs", "cleanup", "matched"].contains(&test["name"].as_str().unwrap());
-                assert!(is_reused == expected || (!is_reused && has_others_files), "{state} {test:#} {decision:#?}");
+                // What uses files of another test may be left to the hook, which sees them when its
+                // turn comes.
+                let has_others_files = ["setup", "needs", "cleanup", "matched"]
+                    .contains(&test["name"].as_str().unwrap());
+                assert!(
+                    is_reused == expected || (!is_reused && has_others_files),
+                    "{state} {test:#} {decision:#?}"
+                );
             }
             let reused = foreseen["summary"]["reused"].as_u64().unwrap();
             assert_eq!(reused, [0, 4, 3, 4][state], "{foreseen:#}");
@@ -215,9 +250,15 @@ fn selected_names_are_those_that_run() {
     let site = site(&bin);
     let names = site.suite(&["select"], &["-R", "needs"]);
     assert_eq!((names.code, names.stdout_text().as_str()), (Some(0), "setup\nneeds\ncleanup\n"));
-    assert_eq!(site.suite(&["select", "--format", "ctest-regex"], &["-R", "one"]).stdout_text(), "^(one)$\n");
+    assert_eq!(
+        site.suite(&["select", "--format", "ctest-regex"], &["-R", "one"]).stdout_text(),
+        "^(one)$\n"
+    );
     site.agrees(&["-R", "one"], &["one"]);
-    assert_eq!(site.suite(&["select", "--format", "ctest-regex"], &["-R", "one"]).stdout_text(), "^$\n");
+    assert_eq!(
+        site.suite(&["select", "--format", "ctest-regex"], &["-R", "one"]).stdout_text(),
+        "^$\n"
+    );
     assert_eq!(json(&site.suite(&["select", "--json"], &["-R", "one"])), serde_json::json!([]));
 }
 
@@ -229,10 +270,18 @@ fn other_uses_of_ctest_are_left_to_it() {
     let outcome = site.suite(&["suite"], &["-N"]);
     assert_eq!(outcome.code, Some(0));
     let text = outcome.stdout_text();
-    assert!(text.contains("Total Tests: 9") && text.contains("Nothing was decided beforehand"), "{text}");
+    assert!(
+        text.contains("Total Tests: 9") && text.contains("Nothing was decided beforehand"),
+        "{text}"
+    );
     let outcome = site.suite(&["suite"], &["--no-tests=error", "-R", "nothing-like-this"]);
-    let plain =
-        Outcome::of(site.command("ctest").args(["--test-dir", "build", "--no-tests=error", "-R", "nothing-like-this"]));
+    let plain = Outcome::of(site.command("ctest").args([
+        "--test-dir",
+        "build",
+        "--no-tests=error",
+        "-R",
+        "nothing-like-this",
+    ]));
     assert_eq!(outcome.code, plain.code, "{outcome:?}");
 }
 
@@ -241,7 +290,10 @@ fn other_uses_of_ctest_are_left_to_it() {
 fn an_interrupted_suite_ends_as_ctest_does() {
     let bin = cmakes().remove(0);
     let site = site(&bin);
-    site.bench.write("more.cmake", "add_test(NAME long COMMAND sh -c \"touch ${CMAKE_SOURCE_DIR}/here; sleep 60\")\n");
+    site.bench.write(
+        "more.cmake",
+        "add_test(NAME long COMMAND sh -c \"touch ${CMAKE_SOURCE_DIR}/here; sleep 60\")\n",
+    );
     site.configure(&[MODULE]);
     let interrupted = |program: &Path, words: &[&str]| {
         let _ = std::fs::remove_file(site.bench.path("here"));
@@ -251,6 +303,9 @@ fn an_interrupted_suite_ends_as_ctest_does() {
     let ctest = site.bin.join("ctest");
     let words = ["--test-dir", "build", "-R", "long"];
     let plain = interrupted(&ctest, &words);
-    let suite = interrupted(Path::new(TASTING), &[&["suite", "--", ctest.to_str().unwrap()][..], &words].concat());
+    let suite = interrupted(
+        Path::new(TASTING),
+        &[&["suite", "--", ctest.to_str().unwrap()][..], &words].concat(),
+    );
     assert_eq!(suite, plain);
 }

@@ -23,19 +23,25 @@ fn bench() -> Bench {
 #[test]
 fn passed_tests_are_reused_and_failures_run() {
     let bench = bench();
-    let run = || Outcome::of(&mut tasting(&bench, &["suite", "--json", "--list", "tests.jsonl", "-j2"]));
+    let run =
+        || Outcome::of(&mut tasting(&bench, &["suite", "--json", "--list", "tests.jsonl", "-j2"]));
     let decisions = |[bad, elsewhere, good]: [&str; 3]| {
-        [("bad", bad), ("elsewhere", elsewhere), ("good", good)].map(|(name, text)| (name.to_owned(), text.to_owned()))
+        [("bad", bad), ("elsewhere", elsewhere), ("good", good)]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
     };
     let first = run();
-    assert_eq!((first.code, field(&json(&first), "decision")), (Some(1), decisions(["executed"; 3]).to_vec()));
+    assert_eq!(
+        (first.code, field(&json(&first), "decision")),
+        (Some(1), decisions(["executed"; 3]).to_vec())
+    );
     assert!(first.stderr_text().contains("./t says 1\nbad failed"), "{first:?}");
     let second = run();
     let suite = json(&second);
     assert_eq!(field(&suite, "decision"), decisions(["executed", "reused", "reused"]));
     assert_eq!(field(&suite, "end"), decisions(["failed", "passed", "passed"]));
     assert_eq!(field(&suite, "exit_code"), decisions(["1", "0", "0"]));
-    let sums = ["total", "reused", "executed", "failed"].map(|name| suite["summary"][name].as_u64());
+    let sums =
+        ["total", "reused", "executed", "failed"].map(|name| suite["summary"][name].as_u64());
     assert_eq!((second.code, sums), (Some(1), [3, 2, 1, 1].map(Some)));
     let selected = Outcome::of(&mut tasting(&bench, &["select", "--list", "tests.jsonl"]));
     assert_eq!((selected.code, selected.stdout_text().as_str()), (Some(0), "bad\n"));
@@ -44,8 +50,12 @@ fn passed_tests_are_reused_and_failures_run() {
 #[test]
 fn a_dry_run_runs_nothing() {
     let bench = bench();
-    let outcome = Outcome::of(&mut tasting(&bench, &["suite", "--dry-run", "--list", "tests.jsonl"]));
-    assert!(outcome.stdout_text().starts_with("3 tests: 0 reused, 3 would run, 0 failed\n"), "{outcome:?}");
+    let outcome =
+        Outcome::of(&mut tasting(&bench, &["suite", "--dry-run", "--list", "tests.jsonl"]));
+    assert!(
+        outcome.stdout_text().starts_with("3 tests: 0 reused, 3 would run, 0 failed\n"),
+        "{outcome:?}"
+    );
     assert_eq!((outcome.code, bench.store().decisions(9).unwrap().len()), (Some(0), 0));
 }
 
@@ -57,7 +67,11 @@ fn a_store_that_is_away_changes_no_end() {
             let mut command = tasting(&bench, &["suite", "--json", "--list", "tests.jsonl"]);
             let outcome = Outcome::of(command.env("TASTING_DIR", store));
             let suite = json(&outcome);
-            assert_eq!((outcome.code, &suite["summary"]["executed"]), (Some(1), &3.into()), "{outcome:?}");
+            assert_eq!(
+                (outcome.code, &suite["summary"]["executed"]),
+                (Some(1), &3.into()),
+                "{outcome:?}"
+            );
         }
     }
 }

@@ -60,7 +60,10 @@ fn project() -> Bench {
     for (name, text) in [("meson.build", BUILD), ("t.c", PROGRAM), ("part.c", PART)] {
         bench.write(name, text);
     }
-    bench.write("subprojects/sub/meson.build", "project('sub', 'c')\ntest('insub', executable('insub', 'insub.c'))\n");
+    bench.write(
+        "subprojects/sub/meson.build",
+        "project('sub', 'c')\ntest('insub', executable('insub', 'insub.c'))\n",
+    );
     bench.write("subprojects/sub/insub.c", "int main(void) { return 0; }\n");
     succeed(command(&bench, "meson").args(["setup", "--native-file", NATIVE, "build"])).unwrap();
     bench
@@ -74,8 +77,10 @@ fn suite(bench: &Bench, options: &[&str], words: &[&str]) -> Outcome {
 /// How the tests end under Meson alone, and how Meson ends.
 fn plainly(bench: &Bench, words: &[&str]) -> Ended {
     let mut command = command(bench, "meson");
-    let outcome = Outcome::of(command.args(["test", "-C", "build", "--logbase", "plain"]).args(words));
-    let text = std::fs::read_to_string(bench.path("build/meson-logs/plain.json")).unwrap_or_default();
+    let outcome =
+        Outcome::of(command.args(["test", "-C", "build", "--logbase", "plain"]).args(words));
+    let text =
+        std::fs::read_to_string(bench.path("build/meson-logs/plain.json")).unwrap_or_default();
     let end = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         let name = line["name"].as_str().unwrap().rsplit(" / ").next().unwrap().to_owned();
@@ -124,7 +129,8 @@ fn known_tests_are_not_started() {
     let bench = project();
     let started = |words: &[&str]| {
         suite(&bench, &["suite"], words);
-        let log = std::fs::read_to_string(bench.path("build/meson-logs/testlog-tasting.json")).unwrap_or_default();
+        let log = std::fs::read_to_string(bench.path("build/meson-logs/testlog-tasting.json"))
+            .unwrap_or_default();
         let _ = std::fs::remove_file(bench.path("build/meson-logs/testlog-tasting.json"));
         log.lines().count()
     };
@@ -132,12 +138,15 @@ fn known_tests_are_not_started() {
     assert_eq!(started(&["one", "two"]), 2, "another command line is another suite");
     assert_eq!(started(&["one", "two"]), 0);
     let dry = suite(&bench, &["suite", "--dry-run", "--json"], &[]);
-    let foreseen: Vec<_> = field(&json(&dry), "decision").into_iter().filter(|(_, text)| text == "executed").collect();
+    let foreseen: Vec<_> =
+        field(&json(&dry), "decision").into_iter().filter(|(_, text)| text == "executed").collect();
     assert_eq!(foreseen.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ALWAYS);
     assert_eq!(suite(&bench, &["select"], &["one", "two"]).stdout_text(), "");
     // A variable that the tests are given makes them run.
     let mut command = command(&bench, TASTING);
-    command.args(["suite", "--json", "--", "meson", "test", "-C", "build", "one", "two"]).env("WHO", "you");
+    command
+        .args(["suite", "--json", "--", "meson", "test", "-C", "build", "one", "two"])
+        .env("WHO", "you");
     let outcome = Outcome::of(&mut command);
     assert_eq!(json(&outcome)["summary"]["executed"], 2, "{outcome:?}");
 }
@@ -153,7 +162,10 @@ fn a_broken_build_and_other_uses_are_left_to_meson() {
     assert!(outcome.stdout_text().contains("Nothing was decided beforehand"), "{outcome:?}");
     bench.write("part.c", PART);
     let outcome = suite(&bench, &["suite"], &["--list"]);
-    assert!(outcome.code == Some(0) && outcome.stdout_text().contains("x:one / one"), "{outcome:?}");
+    assert!(
+        outcome.code == Some(0) && outcome.stdout_text().contains("x:one / one"),
+        "{outcome:?}"
+    );
     let outcome = suite(&bench, &["suite"], &["no-such-test"]);
     assert_eq!(outcome.code, plainly(&bench, &["no-such-test"]).0, "{outcome:?}");
 }
@@ -179,14 +191,25 @@ fn an_interrupted_suite_ends_as_meson_does() {
 fn a_meson_that_crashes_ends_the_suite_alike() {
     let bench = project();
     agrees(&bench, &["one"], &["one"]);
-    let crashing =
-        bench.script("bin/meson", "#!/bin/sh\ncase \"$*\" in *--list*) exec meson.real \"$@\";; esac\nkill -SEGV $$\n");
+    let crashing = bench.script(
+        "bin/meson",
+        "#!/bin/sh\ncase \"$*\" in *--list*) exec meson.real \"$@\";; esac\nkill -SEGV $$\n",
+    );
     let real = which::which("meson").unwrap();
     std::os::unix::fs::symlink(real, bench.path("bin/meson.real")).unwrap();
-    let path =
-        format!("{}:{}:{}", crashing.parent().unwrap().display(), shims().display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}:{}",
+        crashing.parent().unwrap().display(),
+        shims().display(),
+        std::env::var("PATH").unwrap()
+    );
     let words = ["meson", "test", "-C", "build", "one", "two"];
-    let with = |words: &[&str]| Outcome::of(command(&bench, words[0]).args(&words[1..]).env("PATH", &path)).code;
+    let with = |words: &[&str]| {
+        Outcome::of(command(&bench, words[0]).args(&words[1..]).env("PATH", &path)).code
+    };
     let script = crashing.to_str().unwrap();
-    assert_eq!(with(&[&[TASTING, "suite", "--"], &words[..]].concat()), with(&[&[script], &words[1..]].concat()));
+    assert_eq!(
+        with(&[&[TASTING, "suite", "--"], &words[..]].concat()),
+        with(&[&[script], &words[1..]].concat())
+    );
 }

@@ -1,4 +1,5 @@
-//! What a suite leaves for machines and people: JUnit files, pages, the retry of failures; and stores that are not as they should be.
+//! What a suite leaves for machines and people: JUnit files, pages, the retry of failures; and
+//! stores that are not as they should be.
 
 use super::{field, json, tasting};
 use crate::run::Bench;
@@ -30,14 +31,28 @@ fn junit_has_reused_and_executed_tests() {
         assert_eq!(outcome.code, Some(1));
         let text = std::fs::read_to_string(bench.path("junit.xml")).unwrap();
         let cases: Vec<&str> = text.split("<testcase ").skip(1).collect();
-        let reused = |case: &&str| case.contains("<property name=\"tasting.reused\" value=\"true\"/>");
-        assert_eq!(cases.iter().map(reused).collect::<Vec<_>>(), [is_again, false, false], "{text}");
-        assert!(
-            text.contains("<testsuite name=\"list\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""),
+        let reused =
+            |case: &&str| case.contains("<property name=\"tasting.reused\" value=\"true\"/>");
+        assert_eq!(
+            cases.iter().map(reused).collect::<Vec<_>>(),
+            [is_again, false, false],
             "{text}"
         );
-        assert!(cases[1].contains("bad &lt;&amp;&gt;") && cases[1].contains("<failure message=\"exit status 1\"/>"));
-        assert_eq!(cases[0].contains("<system-out>&lt;says&gt; 0&#10;</system-out>"), is_again, "{text}");
+        assert!(
+            text.contains(
+                "<testsuite name=\"list\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""
+            ),
+            "{text}"
+        );
+        assert!(
+            cases[1].contains("bad &lt;&amp;&gt;")
+                && cases[1].contains("<failure message=\"exit status 1\"/>")
+        );
+        assert_eq!(
+            cases[0].contains("<system-out>&lt;says&gt; 0&#10;</system-out>"),
+            is_again,
+            "{text}"
+        );
     }
 }
 
@@ -47,14 +62,21 @@ fn a_page_shows_the_suite() {
     let outcome = suite(&bench, &["--report", "page.html"]);
     assert_eq!(outcome.code, Some(1));
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("the suite of list") && page.contains("flag"));
+    assert!(
+        page.starts_with("<!DOCTYPE html>")
+            && page.contains("the suite of list")
+            && page.contains("flag")
+    );
 }
 
 #[test]
 fn failures_alone_are_retried() {
     let bench = bench();
     let unknown = suite(&bench, &["--failed"]);
-    assert!(unknown.code == Some(1) && unknown.stderr_text().contains("no earlier run"), "{unknown:?}");
+    assert!(
+        unknown.code == Some(1) && unknown.stderr_text().contains("no earlier run"),
+        "{unknown:?}"
+    );
     assert_eq!(suite(&bench, &[]).code, Some(1));
     let ends = |outcome: &Outcome| field(&json(outcome), "end");
     let pair = |name: &str, end: &str| (name.to_owned(), end.to_owned());
@@ -70,11 +92,19 @@ fn failures_alone_are_retried() {
 fn a_line_about_progress_is_for_terminals() {
     let bench = bench();
     let plain = suite(&bench, &[]);
-    assert!(!plain.stderr_text().contains('\r') && !plain.stdout_text().contains('\r'), "{plain:?}");
+    assert!(
+        !plain.stderr_text().contains('\r') && !plain.stdout_text().contains('\r'),
+        "{plain:?}"
+    );
     let command = format!("{} suite --list tests.jsonl", crate::workshop::TASTING);
-    let shown = Outcome::of(bench.command("script").args(["-qec", &command, "/dev/null"]).env("TERM", "xterm"));
+    let shown = Outcome::of(
+        bench.command("script").args(["-qec", &command, "/dev/null"]).env("TERM", "xterm"),
+    );
     let text = shown.stdout_text();
-    assert!(text.contains("deciding about 3 tests") && text.contains("0 of 2 ran; bad"), "{text:?}");
+    assert!(
+        text.contains("deciding about 3 tests") && text.contains("0 of 2 ran; bad"),
+        "{text:?}"
+    );
 }
 
 #[test]
@@ -83,7 +113,10 @@ fn a_store_that_cannot_be_written_changes_no_end() {
     let ended = |outcome: &Outcome| (outcome.code, field(&json(outcome), "end"));
     let expected = ended(&suite(&bench, &["--json"]));
     let readonly = |bench: &Bench| {
-        Outcome::of(tasting(bench, &["suite", "--list", "tests.jsonl", "--json"]).env("TASTING_READONLY", "1"))
+        Outcome::of(
+            tasting(bench, &["suite", "--list", "tests.jsonl", "--json"])
+                .env("TASTING_READONLY", "1"),
+        )
     };
     bench.write("flag", "good");
     let changed = readonly(&bench);
@@ -103,7 +136,9 @@ fn two_suites_at_once_end_alike() {
     let bench = bench();
     bench.write("flag", "good");
     let lines: String = (0..20)
-        .map(|number| format!("{{\"name\": \"n{number}\", \"argv\": [\"./t\", \"0\", \"{number}\"]}}\n"))
+        .map(|number| {
+            format!("{{\"name\": \"n{number}\", \"argv\": [\"./t\", \"0\", \"{number}\"]}}\n")
+        })
         .collect();
     bench.write("tests.jsonl", lines);
     let all = |bench: &Bench| {

@@ -1,4 +1,5 @@
-//! The steps that random tests are made of: a table for each language, of lines in which names in braces stand for something random.
+//! The steps that random tests are made of: a table for each language, of lines in which names in
+//! braces stand for something random.
 //!
 //! | in braces | stands for |
 //! |---|---|
@@ -93,7 +94,8 @@ pub const ABSENT: &[&str] = &["in/none", "missing", "none/deep/file", "dir/x9.tx
 const MADE: &[&str] = &["out/1", "out/2", "out/3", "made-file"];
 const NEW: &[&str] = &["made", "out/made", "dir/made"];
 /// None of those that do not count by design (`tasting config`).
-pub const VARIABLES: &[&str] = &["COLOUR", "COLLECTION", "CI_DB", "RUNNER_MODE", "GITHUB_LAB", "EMPTY", "MODE_X"];
+pub const VARIABLES: &[&str] =
+    &["COLOUR", "COLLECTION", "CI_DB", "RUNNER_MODE", "GITHUB_LAB", "EMPTY", "MODE_X"];
 const WORDS: &[&str] = &["alpha", "beta", "gamma", "delta", "a", "omega"];
 
 /// What may be something else each time that it stands in a step.
@@ -121,15 +123,23 @@ pub struct Maker<'m> {
 }
 
 impl Maker<'_> {
-    /// A random step of a test that has the folder for itself; none where no feature that is wanted has one in this language.
+    /// A random step of a test that has the folder for itself; none where no feature that is wanted
+    /// has one in this language.
     pub fn step(&self, dice: &mut Dice, language: Language) -> Option<Step> {
-        let lines = || language.tables().into_iter().flatten().filter(|(feature, _)| self.features.contains(feature));
+        let lines = || {
+            language
+                .tables()
+                .into_iter()
+                .flatten()
+                .filter(|(feature, _)| self.features.contains(feature))
+        };
         // Features come equally often, however many lines they have.
         let mut features: Vec<Feature> = lines().map(|(feature, _)| *feature).collect();
         features.sort_unstable();
         features.dedup();
         let feature = *features.get(dice.below(features.len().max(1)))?;
-        let choice: Vec<&'static str> = lines().filter(|(of, _)| *of == feature).map(|(_, line)| *line).collect();
+        let choice: Vec<&'static str> =
+            lines().filter(|(of, _)| *of == feature).map(|(_, line)| *line).collect();
         let line = choice[dice.below(choice.len())];
         Some(self.fill(dice, feature, line))
     }
@@ -196,7 +206,9 @@ impl Maker<'_> {
             "dir" => Some(Use::Folder(value.clone())),
             "link" => Some(Use::Link(value.clone())),
             "absent" => Some(Use::Absent(value.clone())),
-            "out" | "new" if self.features.contains(&Feature::Targets) => Some(Use::Made(value.clone())),
+            "out" | "new" if self.features.contains(&Feature::Targets) => {
+                Some(Use::Made(value.clone()))
+            }
             "var" => Some(Use::Variable(value.clone())),
             _ => None,
         });
@@ -209,14 +221,22 @@ impl Maker<'_> {
 pub fn text(language: Language, steps: &[Step]) -> String {
     let texts = steps.iter().map(|step| step.text.as_str());
     match language {
-        Language::Dash => format!("#!/bin/dash\n{}\nexit 0\n", texts.collect::<Vec<_>>().join("\n")),
-        Language::Bash => format!("#!/bin/bash\n{}\nexit 0\n", texts.collect::<Vec<_>>().join("\n")),
+        Language::Dash => {
+            format!("#!/bin/dash\n{}\nexit 0\n", texts.collect::<Vec<_>>().join("\n"))
+        }
+        Language::Bash => {
+            format!("#!/bin/bash\n{}\nexit 0\n", texts.collect::<Vec<_>>().join("\n"))
+        }
         Language::Python => {
             let function = |text: &str| {
                 let body: String = text.lines().map(|line| format!("    {line}\n")).collect();
                 format!("def step():\n{body}attempt(step)\n")
             };
-            format!("#!/usr/bin/python3 -IS\n{}{}", python::HEAD, texts.map(function).collect::<String>())
+            format!(
+                "#!/usr/bin/python3 -IS\n{}{}",
+                python::HEAD,
+                texts.map(function).collect::<String>()
+            )
         }
         Language::Perl => {
             let block = |text: &str| format!("eval {{ {text} }};\nprint \"died: $@\\n\" if $@;\n");
@@ -243,14 +263,17 @@ mod tests {
             fs::write(path, entry).unwrap();
         }
         let script = format!("{script}\nfind dir | sort");
-        let ran = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let ran =
+            Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         String::from_utf8(ran.stdout).unwrap()
     }
 
-    /// `cp -r dir dir/made` into a folder that is there copies what it meets before its own target, in the order of entries.
+    /// `cp -r dir dir/made` into a folder that is there copies what it meets before its own target,
+    /// in the order of entries.
     #[test]
     fn copies_do_not_depend_on_entry_order() {
-        let (_, line) = shell::ALL.iter().find(|(_, line)| line.contains("cp -r {dir} {new}")).unwrap();
+        let (_, line) =
+            shell::ALL.iter().find(|(_, line)| line.contains("cp -r {dir} {new}")).unwrap();
         let script = line.replace("{dir}", "dir").replace("{new}", "dir/made");
         let names = ["dir/a", "dir/b", "dir/made/q", "dir/y", "dir/z"];
         let orders = (0..names.len()).map(|first| [&names[first..], &names[..first]].concat());

@@ -1,14 +1,21 @@
-//! Steps in Perl. Each is a block of its own; what it dies of is printed. See `super` for what stands in braces.
+//! Steps in Perl. Each is a block of its own; what it dies of is printed. See `super` for what
+//! stands in braces.
 
 use super::Feature::{self, *};
 
 pub const ALL: &[(Feature, &str)] = &[
     (Files, "open(my $f, '<', '{file}') or die 0 + $!; print <$f>;"),
     (Files, "print -e '{absent}' ? 'there' : 'absent', \"\\n\";"),
-    (Files, "print join(',', map { -f $_ ? 'f' : -d $_ ? 'd' : '-' } '{file}', '{dir}', '{absent}'), \"\\n\";"),
+    (
+        Files,
+        "print join(',', map { -f $_ ? 'f' : -d $_ ? 'd' : '-' } '{file}', '{dir}', '{absent}'), \"\\n\";",
+    ),
     (Files, "print -s '{file}' || 0, \"\\n\";"),
     (Files, "print -x '{file}' ? 'runs' : 'no', \"\\n\";"),
-    (Files, "open(my $f, '>', '{out}') or die 0 + $!; print $f '{word}'; close $f; print -s '{out}', \"\\n\";"),
+    (
+        Files,
+        "open(my $f, '>', '{out}') or die 0 + $!; print $f '{word}'; close $f; print -s '{out}', \"\\n\";",
+    ),
     (Files, "open(my $f, '>>', '{out}') or die 0 + $!; print $f '{word}'; close $f;"),
     (Files, "open(my $f, '+<', '{file}') or die 0 + $!; seek $f, 1, 0; print $f 'Z'; close $f;"),
     (Files, "rename '{out}', '{new}' or die 0 + $!;"),
@@ -19,14 +26,23 @@ pub const ALL: &[(Feature, &str)] = &[
     (Folders, "print join(' ', sort glob '{dir}/*'), \"\\n\";"),
     (Folders, "mkdir '{new}' or die 0 + $!; open(my $f, '>', '{new}/y'); print $f '{word}';"),
     (Folders, "rmdir '{new}' or die 0 + $!;"),
-    (Folders, "chdir '{dir}' or die 0 + $!; print join(' ', sort glob '*'), \"\\n\"; chdir $start;"),
+    (
+        Folders,
+        "chdir '{dir}' or die 0 + $!; print join(' ', sort glob '*'), \"\\n\"; chdir $start;",
+    ),
     (Links, "print readlink('{link}') || 0 + $!, \"\\n\";"),
     (Links, "symlink '{file}', '{new}' or die 0 + $!; print -s '{new}' || 0, \"\\n\";"),
     (Links, "link '{file}', '{new}' or die 0 + $!;"),
     (Links, "print -l '{link}' ? 'link' : 'other', -e '{link}' ? ' leads' : ' dangles', \"\\n\";"),
-    (Attributes, "open(my $f, '>', '{out}'); close $f; chmod 0711, '{out}'; utime 999999999, 999999999, '{out}';"),
+    (
+        Attributes,
+        "open(my $f, '>', '{out}'); close $f; chmod 0711, '{out}'; utime 999999999, 999999999, '{out}';",
+    ),
     (Attributes, "printf \"%o\\n\", umask;"),
-    (Descriptors, "open(my $f, '<', '{file}') or die 0 + $!; open(my $g, '<&', $f) or die 0 + $!; print scalar <$g>;"),
+    (
+        Descriptors,
+        "open(my $f, '<', '{file}') or die 0 + $!; open(my $g, '<&', $f) or die 0 + $!; print scalar <$g>;",
+    ),
     (Descriptors, "open(my $f, '<&=', 7) or die 0 + $!; print scalar <$f> // 'end';"),
     (
         Descriptors,
@@ -37,9 +53,18 @@ pub const ALL: &[(Feature, &str)] = &[
     (Input, "open(my $f, '<', '/dev/stdin') or die 0 + $!; print <$f>;"),
     (Processes, "print `{exe} {word} 2>&1`, $? >> 8, \"\\n\";"),
     (Processes, "print system('{exe}', 'a') >> 8, \"\\n\";"),
-    (Processes, "my $p = fork; if (!$p) { exit(-e '{file}' ? 5 : 6) } waitpid $p, 0; print $? >> 8, \"\\n\";"),
-    (Processes, "my $p = fork; if (!$p) { sleep 100; exit } kill 'TERM', $p; waitpid $p, 0; print $? & 127, \"\\n\";"),
-    (Processes, "open(my $f, '-|', 'cat', '{file}') or die 0 + $!; print <$f>; close $f; print $? >> 8, \"\\n\";"),
+    (
+        Processes,
+        "my $p = fork; if (!$p) { exit(-e '{file}' ? 5 : 6) } waitpid $p, 0; print $? >> 8, \"\\n\";",
+    ),
+    (
+        Processes,
+        "my $p = fork; if (!$p) { sleep 100; exit } kill 'TERM', $p; waitpid $p, 0; print $? & 127, \"\\n\";",
+    ),
+    (
+        Processes,
+        "open(my $f, '-|', 'cat', '{file}') or die 0 + $!; print <$f>; close $f; print $? >> 8, \"\\n\";",
+    ),
     (
         Processes,
         "for my $i (1 .. 3) { if (!fork) { open(my $f, '>', \"{out}.$i\"); print $f $i; close $f; exit } } 1 while wait > 0; print join(' ', sort glob '{out}.?'), \"\\n\";",
@@ -54,7 +79,10 @@ pub const ALL: &[(Feature, &str)] = &[
     ),
     (Signals, "local $SIG{USR1} = sub { print \"got\\n\" }; kill 'USR1', $$;"),
     (Signals, "local $SIG{TRAP} = sub { print \"trap\\n\" }; kill 'TRAP', $$;"),
-    (Pipes, "pipe(my $r, my $w); if (!fork) { print $w '{word}'; exit } close $w; wait; print <$r>, \"\\n\";"),
+    (
+        Pipes,
+        "pipe(my $r, my $w); if (!fork) { print $w '{word}'; exit } close $w; wait; print <$r>, \"\\n\";",
+    ),
     (
         Pipes,
         "local $SIG{PIPE} = 'IGNORE'; open(my $f, '|-', 'cat >{out}') or die 0 + $!; print $f '{word}'; close $f; print -s '{out}', \"\\n\";",
@@ -67,7 +95,10 @@ pub const ALL: &[(Feature, &str)] = &[
         Sockets,
         "use Socket; socket(my $s, AF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1); print bind($s, sockaddr_in({port}, INADDR_LOOPBACK)) ? 'bound' : 'busy', \"\\n\";",
     ),
-    (Terminals, "print -t STDOUT ? 'terminal' : 'none', -t STDERR ? ' terminal' : ' none', \"\\n\";"),
+    (
+        Terminals,
+        "print -t STDOUT ? 'terminal' : 'none', -t STDERR ? ' terminal' : ' none', \"\\n\";",
+    ),
     (Environment, "print $ENV{'{var}'} // 'unset', \" @ARGV\\n\";"),
     (Environment, "local $ENV{{var}} = '{word}'; print `echo \"\\${var}\"`;"),
     (Sanitizers, "print `{sanitized} read {file} , sort 2>&1`;"),

@@ -1,4 +1,5 @@
-//! Steps in Python. Each is the body of a function; what it raises is printed. See `super` for what stands in braces.
+//! Steps in Python. Each is the body of a function; what it raises is printed. See `super` for what
+//! stands in braces.
 
 use super::Feature::{self, *};
 
@@ -8,7 +9,10 @@ pub const ALL: &[(Feature, &str)] = &[
     (Files, "print(os.path.getsize('{file}'))"),
     (Files, "open('{out}', 'w').write('{word}')\nprint(open('{out}').read())"),
     (Files, "open('{out}', 'a').write('{word}')\nprint(open('{out}').read())"),
-    (Files, "f = open('{out}', 'w+b')\nf.write(b'0123456789')\nf.truncate({n})\nf.seek(0)\nprint(f.read())"),
+    (
+        Files,
+        "f = open('{out}', 'w+b')\nf.write(b'0123456789')\nf.truncate({n})\nf.seek(0)\nprint(f.read())",
+    ),
     (Files, "os.rename('{out}', '{new}')"),
     (Files, "os.replace('{out}', '{file}')"),
     (Files, "os.unlink('{file}')"),
@@ -23,14 +27,26 @@ pub const ALL: &[(Feature, &str)] = &[
     (Files, "print(hash_of(open('{file}', 'rb').read()))"),
     (Folders, "print(sorted(os.listdir('{dir}')))"),
     (Folders, "print(sorted((e.name, e.is_dir()) for e in os.scandir('{dir}')))"),
-    (Folders, "for root, folders, files in os.walk('{dir}'):\n    folders.sort()\n    print(root, sorted(files))"),
+    (
+        Folders,
+        "for root, folders, files in os.walk('{dir}'):\n    folders.sort()\n    print(root, sorted(files))",
+    ),
     (Folders, "os.makedirs('{new}/a/b')\nprint(sorted(os.listdir('{new}')))"),
     (Folders, "shutil.rmtree('{new}', ignore_errors=True)\nprint(os.path.exists('{new}'))"),
     (Folders, "shutil.copytree('{dir}', '{new}')\nprint(sorted(os.listdir('{new}')))"),
-    (Folders, "f = os.open('{dir}', os.O_RDONLY)\nprint(sorted(os.listdir(f)), os.path.basename(os.getcwd()))"),
-    (Folders, "f = os.open('{dir}', os.O_RDONLY)\nos.mkdir('{word}', dir_fd=f)\nos.rmdir('{word}', dir_fd=f)"),
+    (
+        Folders,
+        "f = os.open('{dir}', os.O_RDONLY)\nprint(sorted(os.listdir(f)), os.path.basename(os.getcwd()))",
+    ),
+    (
+        Folders,
+        "f = os.open('{dir}', os.O_RDONLY)\nos.mkdir('{word}', dir_fd=f)\nos.rmdir('{word}', dir_fd=f)",
+    ),
     (Links, "print(os.readlink('{link}'))"),
-    (Links, "print(os.path.islink('{link}'), os.path.exists('{link}'), os.path.basename(os.path.realpath('{link}')))"),
+    (
+        Links,
+        "print(os.path.islink('{link}'), os.path.exists('{link}'), os.path.basename(os.path.realpath('{link}')))",
+    ),
     (Links, "os.symlink('{file}', '{new}')\nprint(open('{new}').read())"),
     (Links, "os.link('{file}', '{new}')\nprint(os.stat('{new}').st_size)"),
     (Attributes, "print(os.getxattr('{file}', 'user.lab'))"),
@@ -38,17 +54,32 @@ pub const ALL: &[(Feature, &str)] = &[
     (Attributes, "open('{out}', 'w').close()\nos.setxattr('{out}', 'user.lab', b'{word}')"),
     (Attributes, "open('{out}', 'w').write('{word}')\nos.utime('{out}', (1000000000, 1000000000))"),
     (Attributes, "open('{out}', 'w').write('{word}')\nos.chmod('{out}', 0o750)"),
-    (Attributes, "print(stat.S_IFMT(os.stat('{file}').st_mode), bool(os.stat('{file}').st_mode & 0o100))"),
-    (Descriptors, "f = os.open('{file}', os.O_RDONLY)\ng = os.dup(f)\nos.close(f)\nprint(os.read(g, 9))\nos.close(g)"),
-    (Descriptors, "f = os.open('{file}', os.O_RDONLY)\nprint(open('/dev/fd/%d' % f).read())\nos.close(f)"),
+    (
+        Attributes,
+        "print(stat.S_IFMT(os.stat('{file}').st_mode), bool(os.stat('{file}').st_mode & 0o100))",
+    ),
+    (
+        Descriptors,
+        "f = os.open('{file}', os.O_RDONLY)\ng = os.dup(f)\nos.close(f)\nprint(os.read(g, 9))\nos.close(g)",
+    ),
+    (
+        Descriptors,
+        "f = os.open('{file}', os.O_RDONLY)\nprint(open('/dev/fd/%d' % f).read())\nos.close(f)",
+    ),
     (
         Descriptors,
         "f = os.open('{file}', os.O_RDONLY)\nos.set_inheritable(f, True)\nprint(subprocess.run(['cat', '/dev/fd/%d' % f], pass_fds=[f], stdout=-1).stdout)\nos.close(f)",
     ),
     (Descriptors, "print(os.read(7, 20))"),
-    (Descriptors, "f = os.memfd_create('x')\nos.write(f, b'{word}')\nprint(os.pread(f, 9, 0))\nos.close(f)"),
+    (
+        Descriptors,
+        "f = os.memfd_create('x')\nos.write(f, b'{word}')\nprint(os.pread(f, 9, 0))\nos.close(f)",
+    ),
     (Input, "print(sys.stdin.read())"),
-    (Input, "print(os.isatty(0), os.fstat(0).st_size if stat.S_ISREG(os.fstat(0).st_mode) else '-')"),
+    (
+        Input,
+        "print(os.isatty(0), os.fstat(0).st_size if stat.S_ISREG(os.fstat(0).st_mode) else '-')",
+    ),
     (Input, "print(os.read(fcntl.fcntl(0, fcntl.F_DUPFD, 30), 5))"),
     (Processes, "print(subprocess.run(['{exe}', '{word}'], stdout=-1, stderr=-1))"),
     (Processes, "print(subprocess.run('cat {file}; exit {n}', shell=True, stdout=-1, stderr=-1))"),
@@ -57,7 +88,10 @@ pub const ALL: &[(Feature, &str)] = &[
         Processes,
         "pid = os.fork()\nif pid == 0:\n    os._exit(7 if os.path.exists('{file}') else 8)\nprint(os.waitpid(pid, 0)[1])",
     ),
-    (Processes, "pid = os.posix_spawn('{exe}', ['{exe}', 'x'], os.environ)\nprint(os.waitpid(pid, 0)[1])"),
+    (
+        Processes,
+        "pid = os.posix_spawn('{exe}', ['{exe}', 'x'], os.environ)\nprint(os.waitpid(pid, 0)[1])",
+    ),
     (Processes, "p = subprocess.Popen(['sleep', '100'])\np.terminate()\nprint(p.wait())"),
     (Processes, "print(shutil.which('prog', path='bin'), shutil.which('cat') is not None)"),
     (
@@ -85,7 +119,10 @@ pub const ALL: &[(Feature, &str)] = &[
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\nsignal.pthread_kill(threading.get_ident(), signal.SIGUSR2)\nprint(signal.sigwait([signal.SIGUSR2]))",
     ),
     (Signals, "print(subprocess.run(['sh', '-c', 'kill -ABRT $$']).returncode)"),
-    (Pipes, "r, w = os.pipe()\nos.write(w, b'{word}')\nprint(os.read(r, 20))\nos.close(r)\nos.close(w)"),
+    (
+        Pipes,
+        "r, w = os.pipe()\nos.write(w, b'{word}')\nprint(os.read(r, 20))\nos.close(r)\nos.close(w)",
+    ),
     (
         Pipes,
         "os.mkfifo('{new}')\np = subprocess.Popen(['sh', '-c', 'echo {word} >{new}'])\nprint(open('{new}').read())\np.wait()\nos.unlink('{new}')",
@@ -98,7 +135,10 @@ pub const ALL: &[(Feature, &str)] = &[
         Sockets,
         "s = socket.socket(socket.AF_UNIX)\ns.bind('{new}')\ns.listen()\nc = socket.socket(socket.AF_UNIX)\nc.connect('{new}')\nprint(os.path.exists('{new}'))\nfor x in (c, s): x.close()\nos.unlink('{new}')",
     ),
-    (Sockets, "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0lab-{port}')\ns.close()\nprint('bound')"),
+    (
+        Sockets,
+        "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0lab-{port}')\ns.close()\nprint('bound')",
+    ),
     (
         Sockets,
         "s = socket.socket()\ns.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\nprint(s.connect_ex(('127.0.0.1', {port})))\ns.close()",
@@ -131,7 +171,10 @@ pub const ALL: &[(Feature, &str)] = &[
         Sanitizers,
         "print(subprocess.run(['{sanitized}', 'read', '{file}', ',', 'memory', 'x'], stdout=-1, stderr=-1).stdout)",
     ),
-    (Libcs, "print(subprocess.run(['{libc}', 'read', '{file}', ',', 'list', '{dir}'], stdout=-1).stdout)"),
+    (
+        Libcs,
+        "print(subprocess.run(['{libc}', 'read', '{file}', ',', 'list', '{dir}'], stdout=-1).stdout)",
+    ),
     (
         Privileges,
         "pid = os.fork()\nif pid == 0:\n    os.setgroups([])\n    os.setgid(65534)\n    os.setuid(65534)\n    os._exit(3 if os.access('{file}', os.R_OK) else 4)\nprint(os.waitpid(pid, 0)[1])",
@@ -141,10 +184,19 @@ pub const ALL: &[(Feature, &str)] = &[
         Sandboxes,
         "pid = os.fork()\nif pid == 0:\n    os.chroot('{dir}')\n    os._exit(len(os.listdir('/')))\nprint(os.waitpid(pid, 0)[1])",
     ),
-    (Locks, "f = open('{out}.lock', 'w')\nfcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\nprint('locked')"),
-    (Locks, "f = open('{out}.lock', 'w')\nfcntl.lockf(f, fcntl.LOCK_EX)\nf.write('{word}')\nprint('locked')"),
+    (
+        Locks,
+        "f = open('{out}.lock', 'w')\nfcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\nprint('locked')",
+    ),
+    (
+        Locks,
+        "f = open('{out}.lock', 'w')\nfcntl.lockf(f, fcntl.LOCK_EX)\nf.write('{word}')\nprint('locked')",
+    ),
     (Limits, "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"),
-    (Limits, "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nprint(subprocess.run(['{exe}'], stdout=-1).stdout)"),
+    (
+        Limits,
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\nprint(subprocess.run(['{exe}'], stdout=-1).stdout)",
+    ),
     (Traced, "print(subprocess.run(['{traced}', 'call', '{n}', ',', 'sort'], stdout=-1).stdout)"),
     (Traced, "print(subprocess.run(['bin/user'], stdout=-1).stdout)"),
 ];

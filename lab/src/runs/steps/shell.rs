@@ -104,7 +104,10 @@ pub const ALL: &[(Feature, &str)] = &[
     (Processes, "kill -0 $$ && echo alive"),
     (Signals, "trap 'echo got' USR1; kill -USR1 $$; trap - USR1; echo after"),
     (Signals, "trap '' TERM; kill -TERM $$; echo alive; trap - TERM"),
-    (Signals, "trap : CHLD; for i in 1 2 3 4 5 6; do (:) & [ -f in/a ] || echo missing $i; done; wait; trap - CHLD"),
+    (
+        Signals,
+        "trap : CHLD; for i in 1 2 3 4 5 6; do (:) & [ -f in/a ] || echo missing $i; done; wait; trap - CHLD",
+    ),
     (
         Signals,
         "for i in 1 2 3 4 5 6; do (echo $i >{out}.$i) & done; i=0; while [ $i -lt 40 ]; do [ -f in/keep ] || echo missing; i=$((i+1)); done; wait",
@@ -129,7 +132,10 @@ pub const ALL: &[(Feature, &str)] = &[
     (Sockets, "{tool} bind {port}"),
     (Sockets, "{tool} connect {port}"),
     (Sockets, "{tool} pass {file}"),
-    (Terminals, "script -qec 'echo inside; [ -t 1 ] && echo terminal' /dev/null </dev/null | tr -d '\\r'"),
+    (
+        Terminals,
+        "script -qec 'echo inside; [ -t 1 ] && echo terminal' /dev/null </dev/null | tr -d '\\r'",
+    ),
     (Terminals, "script -qec 'cat {file}' /dev/null </dev/null | tr -d '\\r'"),
     (Terminals, "[ -t 1 ] && echo terminal || echo none"),
     (Terminals, "{tool} tty"),
@@ -171,7 +177,10 @@ pub const ALL: &[(Feature, &str)] = &[
     (Locks, "exec 8>{out}.lock; flock 8; echo locked; flock -u 8; exec 8>&-"),
     (Locks, "flock {out}.lock cat {file} 2>&1"),
     (Locks, "mkdir {new}.lock && echo mine && rmdir {new}.lock"),
-    (Locks, "i=0; while [ -e {out}.busy ] && [ $i -lt 5 ]; do i=$((i+1)); sleep 0.002; done; echo waited $i"),
+    (
+        Locks,
+        "i=0; while [ -e {out}.busy ] && [ $i -lt 5 ]; do i=$((i+1)); sleep 0.002; done; echo waited $i",
+    ),
     (
         Locks,
         "touch {out}.wait; (sleep 0.01; rm -f {out}.wait) & (:) & i=0; while [ -e {out}.wait ] && [ $i -lt 3000000 ]; do i=$((i+1)); done; [ -e {out}.wait ] || echo free; wait",
@@ -210,7 +219,8 @@ pub const BASH: &[(Feature, &str)] = &[
     (Files, "source {file} >/dev/null 2>&1; echo $?"),
 ];
 
-/// For two tests at once in one folder: each has files of its own, and they share folders and inputs.
+/// For two tests at once in one folder: each has files of its own, and they share folders and
+/// inputs.
 pub const PARALLEL: &[&str] = &[
     "mkdir -p reports; cat {file} >reports/{own}.xml 2>&1",
     "mkdir -p reports/deep/er; echo {word} >reports/deep/er/{own}",

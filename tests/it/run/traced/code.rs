@@ -5,7 +5,8 @@ use crate::run::Bench;
 use crate::workshop::TASTING;
 use tasting::model::Step;
 
-/// The program jumps to what it has found, past the front, and has breakpoints of its own behind that, which it handles: it is not traced.
+/// The program jumps to what it has found, past the front, and has breakpoints of its own behind
+/// that, which it handles: it is not traced.
 #[test]
 fn functions_that_are_entered_in_the_middle() {
     let source = r#"
@@ -28,13 +29,16 @@ int main(int argc, char **argv) {
         let flags = ["-O2", "-fcf-protection=none", past];
         Edit { flags: &flags, ..edit(source, "x + 7", "x + 8") }.runs();
         Edit { flags: &flags, ..edit(source, "x * 1000", "x * 1001") }.runs();
-        let plain = source.replace("__asm__ volatile(\"int3\");", "").replace("signal(SIGTRAP, trapped);", "");
+        let plain = source
+            .replace("__asm__ volatile(\"int3\");", "")
+            .replace("signal(SIGTRAP, trapped);", "");
         Edit { flags: &flags, ..edit(&plain, "x + 7", "x + 8") }.runs();
         Edit { flags: &flags, ..edit(&plain, "x * 1000", "x * 1001") }.is_reused();
     }
 }
 
-/// Whatever a function is given, and whatever its caller keeps in registers meanwhile, is there when it starts.
+/// Whatever a function is given, and whatever its caller keeps in registers meanwhile, is there
+/// when it starts.
 #[test]
 fn functions_get_what_they_are_given() {
     let source = r#"
@@ -249,7 +253,8 @@ fn a_checksum_of_all_code_is_as_without() {
     }
 }
 
-/// Where a linker folds equal functions into one, the place of one is that of both: whichever is executed counts, and its place is covered.
+/// Where a linker folds equal functions into one, the place of one is that of both: whichever is
+/// executed counts, and its place is covered.
 #[test]
 #[ignore = "needs gold"]
 fn functions_that_are_folded_into_one() {
@@ -263,15 +268,21 @@ fn functions_that_are_folded_into_one() {
         bench.compile(&[&flags[..], &["-o", "t", "-"]].concat(), &source);
         let words = [&["./t"], arguments].concat();
         bench.settles(&words);
-        let cover = crate::workshop::Outcome::of(bench.command(TASTING).args(["cover", "--"]).args(&words));
+        let cover =
+            crate::workshop::Outcome::of(bench.command(TASTING).args(["cover", "--"]).args(&words));
         let modules: serde_json::Value = serde_json::from_slice(&cover.stdout).expect("JSON");
         let atoms = modules[0]["atoms"].as_array().expect("a list");
-        let twins: Vec<_> = atoms.iter().filter(|atom| atom[3] == "used" || atom[3] == "unused").collect();
-        assert!(!twins.is_empty() && twins.iter().all(|twin| twin[2] == true), "{executed}: {twins:?}");
+        let twins: Vec<_> =
+            atoms.iter().filter(|atom| atom[3] == "used" || atom[3] == "unused").collect();
+        assert!(
+            !twins.is_empty() && twins.iter().all(|twin| twin[2] == true),
+            "{executed}: {twins:?}"
+        );
     }
 }
 
-/// gold folds equal exception tables, though their functions differ: the table that is left is that of both.
+/// gold folds equal exception tables, though their functions differ: the table that is left is that
+/// of both.
 #[test]
 #[ignore = "needs gold"]
 fn exception_tables_that_are_folded_into_one() {
@@ -290,14 +301,27 @@ fn exception_tables_that_are_folded_into_one() {
         function("used", 2000)
     );
     let bench = Bench::new();
-    let flags = ["-O1", "-fno-pie", "-no-pie", "-x", "c++", "-fuse-ld=gold", "-Wl,--icf=all", "-Wl,--no-as-needed"];
+    let flags = [
+        "-O1",
+        "-fno-pie",
+        "-no-pie",
+        "-x",
+        "c++",
+        "-fuse-ld=gold",
+        "-Wl,--icf=all",
+        "-Wl,--no-as-needed",
+    ];
     bench.compile(&[&flags[..], &["-lstdc++", "-o", "t", "-"]].concat(), &source);
     assert_eq!(bench.settles(&["./t"]).text(), "left\ncaught\n");
     let cover = crate::workshop::Outcome::of(bench.command(TASTING).args(["cover", "--", "./t"]));
     let modules: serde_json::Value = serde_json::from_slice(&cover.stdout).expect("JSON");
     let atoms = modules[0]["atoms"].as_array().expect("a list");
-    let is_table = |atom: &&serde_json::Value| atom[3].as_str().is_some_and(|name| name.ends_with("used"));
-    let tables: Vec<_> =
-        atoms.iter().filter(is_table).filter(|atom| atom[3] != "used" && atom[3] != "unused").collect();
+    let is_table =
+        |atom: &&serde_json::Value| atom[3].as_str().is_some_and(|name| name.ends_with("used"));
+    let tables: Vec<_> = atoms
+        .iter()
+        .filter(is_table)
+        .filter(|atom| atom[3] != "used" && atom[3] != "unused")
+        .collect();
     assert!(tables.len() == 1 && tables[0][2] == true, "{tables:?}");
 }

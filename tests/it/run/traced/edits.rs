@@ -72,8 +72,12 @@ int main(int argc, char **argv) { printf("%d\n", order); return argc > 1 ? unuse
 fn constructors_and_destructors() {
     edit(CONSTRUCTORS, "* 10 + 1", "* 10 + 3").runs();
     edit(CONSTRUCTORS, "constructor(202)", "constructor(200)").runs();
-    edit(CONSTRUCTORS, "/* third */", "__attribute__((constructor(203))) static void third(void) { order *= 2; }")
-        .runs();
+    edit(
+        CONSTRUCTORS,
+        "/* third */",
+        "__attribute__((constructor(203))) static void third(void) { order *= 2; }",
+    )
+    .runs();
     edit(CONSTRUCTORS, "puts(\"last\")", "puts(\"least\")").runs();
     edit(CONSTRUCTORS, "return 4", "return 5").is_reused();
 }
@@ -138,10 +142,16 @@ fn signals_threads_children_jumps_and_callbacks() {
     for number in 1..=7 {
         let (from, to) = (format!("x + {number};"), format!("x + {number} + argc_free;"));
         let edited = ENDS.replace(&from, &to.replace("argc_free", "10"));
-        let executed = Edit { source: ENDS, edit: (ENDS, &edited), flags: &["-O1", "-pthread"], arguments: &[] };
+        let executed = Edit {
+            source: ENDS,
+            edit: (ENDS, &edited),
+            flags: &["-O1", "-pthread"],
+            arguments: &[],
+        };
         assert_eq!(executed.decide(), (Verdict::Executed, None), "{from}");
     }
-    // With all signals blocked, functions that cannot have a gate count as executed: short ones that others follow at once.
+    // With all signals blocked, functions that cannot have a gate count as executed: short ones
+    // that others follow at once.
     Edit { flags: &["-O2", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.is_reused();
     Edit { flags: &["-O1", "-pthread"], ..edit(ENDS, "x + 8;", "x + 18;") }.runs();
 }
@@ -165,7 +175,10 @@ int main(int argc, char **) { Base *b = make(argc); std::printf("%d %d\n", b->va
 "#;
 
 fn class_edit<'a>(from: &'a str, to: &'a str) -> Edit<'a> {
-    Edit { flags: &["-O1", "-x", "c++", "-Wl,--no-as-needed", "-lstdc++"], ..edit(CLASSES, from, to) }
+    Edit {
+        flags: &["-O1", "-x", "c++", "-Wl,--no-as-needed", "-lstdc++"],
+        ..edit(CLASSES, from, to)
+    }
 }
 
 #[test]
@@ -175,7 +188,11 @@ fn virtual_calls_and_exceptions() {
     class_edit("return 4", "return 40").is_reused();
     class_edit("return 2", "return 20").is_reused();
     class_edit("catch (Special &) { return 5; }", "catch (int) { return 5; }").runs();
-    class_edit("struct Derived : Base { int value() override { return 3; } }", "struct Derived : Base {}").runs();
+    class_edit(
+        "struct Derived : Base { int value() override { return 3; } }",
+        "struct Derived : Base {}",
+    )
+    .runs();
 }
 
 const COLD: &str = r#"
@@ -189,11 +206,13 @@ __attribute__((noinline)) int risky(int x) {
 int main(int argc, char **argv) { printf("%d\n", risky(argc > 1 ? 9 : 1)); return 0; }
 "#;
 
-/// The parts that compilers put aside are entered by jumps to any place. They count with their function, but what they call does not.
+/// The parts that compilers put aside are entered by jumps to any place. They count with their
+/// function, but what they call does not.
 #[test]
 fn cold_parts() {
     Edit { flags: &["-O2"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.is_reused();
     Edit { flags: &["-O2"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
-    Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "return x * 3", "return x * 4") }.runs();
+    Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "return x * 3", "return x * 4") }
+        .runs();
     Edit { flags: &["-O2"], arguments: &["x"], ..edit(COLD, "\"%s\\n\"", "\"<%s>\\n\"") }.runs();
 }

@@ -17,8 +17,8 @@ const READER: &str = r#"
 int main(void) { return getchar() == 'x'; }
 "#;
 
-/// A failure while functions are traced is doubted. But the second attempt would find what the first one left, or nothing where
-/// the first one read, and pass.
+/// A failure while functions are traced is doubted. But the second attempt would find what the
+/// first one left, or nothing where the first one read, and pass.
 #[test]
 fn a_failure_that_cannot_be_repeated_is_believed() {
     let bench = Bench::with(SNAPSHOT);
@@ -45,8 +45,8 @@ fn a_failure_is_printed_once() {
     assert_eq!((ran.outcome.code, ran.text().lines().count()), (Some(1), 1), "{ran:?}");
 }
 
-/// It finds breakpoints in a function that it has not called, and says so in the language of TAP, where a failure is not in the
-/// status.
+/// It finds breakpoints in a function that it has not called, and says so in the language of TAP,
+/// where a failure is not in the status.
 const SAYS_IT: &str = r#"
 #include <stdio.h>
 __attribute__((noinline, used)) static int idle(int x) { for (int i = 0; i < x; i++) x += i * x; return x; }

@@ -20,7 +20,8 @@ fn musl_programs_run_without_the_agent() {
     };
     for flags in [&[][..], &["-static"]] {
         build("t", BRANCHES, flags);
-        for words in [&["./t"][..], &["./t", "other"], &["sh", "-c", "./t"], &["env", "-i", "./t"]] {
+        for words in [&["./t"][..], &["./t", "other"], &["sh", "-c", "./t"], &["env", "-i", "./t"]]
+        {
             let plain = is_unnoticed(&bench, words);
             assert_eq!(plain.code, Some(0), "{plain:?}");
         }
@@ -35,7 +36,9 @@ fn a_loader_that_is_started_as_a_program() {
     let bench = Bench::new();
     bench.compile(&["-O1", "-o", "t", "-"], BRANCHES);
     let interpreter = crate::workshop::Outcome::of(
-        bench.command("sh").args(["-c", "readelf -p .interp t | sed -n 's/^.*  \\(\\/.*\\)$/\\1/p'"]),
+        bench
+            .command("sh")
+            .args(["-c", "readelf -p .interp t | sed -n 's/^.*  \\(\\/.*\\)$/\\1/p'"]),
     );
     let loader = interpreter.stdout_text().trim().to_owned();
     let plain = is_unnoticed(&bench, &[&loader, "./t"]);
@@ -45,8 +48,7 @@ fn a_loader_that_is_started_as_a_program() {
 }
 
 /// Where the C library has its code from, in a shell.
-const WHERE: &str =
-    "while read -r line; do case $line in *r-xp*/libc.so.6) echo \"${line##* }\";; esac; done < /proc/self/maps";
+const WHERE: &str = "while read -r line; do case $line in *r-xp*/libc.so.6) echo \"${line##* }\";; esac; done < /proc/self/maps";
 
 #[test]
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
@@ -55,11 +57,17 @@ fn the_c_library_has_its_jumps_from_a_copy() {
     // Who is told in its arguments to read the list is disturbed.
     bench.write("where", WHERE);
     let file = || PathBuf::from(bench.runs(&["sh", "where"]).text().trim());
-    let library = crate::workshop::Outcome::of(bench.command("sh").args(["-c", WHERE])).stdout_text();
+    let library =
+        crate::workshop::Outcome::of(bench.command("sh").args(["-c", WHERE])).stdout_text();
     let library = fs::read(library.trim()).unwrap();
     let has_room = Sites::of(&library).and_then(|sites| patched::room(&library, &sites)).is_some();
     let copy = file();
-    assert_eq!(copy.starts_with(fs::canonicalize(bench.store_path()).unwrap()), has_room, "{}", copy.display());
+    assert_eq!(
+        copy.starts_with(fs::canonicalize(bench.store_path()).unwrap()),
+        has_room,
+        "{}",
+        copy.display()
+    );
     if !has_room {
         return;
     }

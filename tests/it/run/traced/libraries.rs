@@ -7,8 +7,12 @@ use tasting::model::Step;
 #[test]
 fn another_definition_for_an_executed_symbol() {
     let bench = Bench::new();
-    let main = "#include <stdio.h>\nint value(void);\nint main(void) { printf(\"%d\\n\", value()); }";
-    let (one, two) = ("int value(void) { return 1; }", "int value(void) { return 2; }\nint more(void) { return 0; }");
+    let main =
+        "#include <stdio.h>\nint value(void);\nint main(void) { printf(\"%d\\n\", value()); }";
+    let (one, two) = (
+        "int value(void) { return 1; }",
+        "int value(void) { return 2; }\nint more(void) { return 0; }",
+    );
     bench.compile(&["-c", "-o", "main.o", "-"], main);
     bench.compile(&["-c", "-o", "one.o", "-"], one);
     bench.compile(&["-c", "-o", "two.o", "-"], two);
@@ -29,10 +33,15 @@ fn interposition() {
         "int inner(void) { return 1; }\nint value(void) { return inner(); }",
     );
     let main = |more: &str| {
-        format!("#include <stdio.h>\nint value(void);\n{more}\nint main(void) {{ printf(\"%d\\n\", value()); }}")
+        format!(
+            "#include <stdio.h>\nint value(void);\n{more}\nint main(void) {{ printf(\"%d\\n\", value()); }}"
+        )
     };
     let build = |more: &str| {
-        bench.compile(&["-rdynamic", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"], &main(more));
+        bench.compile(
+            &["-rdynamic", "-o", "t", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
+            &main(more),
+        );
     };
     build("");
     assert_eq!(bench.settles(&["./t"]).text(), "1\n");
@@ -42,13 +51,15 @@ fn interposition() {
     assert_eq!(bench.runs(&["./t"]).text(), "2\n");
 }
 
-/// The loader binds what a function refers to though it is never executed, and stops where there is nothing.
+/// The loader binds what a function refers to though it is never executed, and stops where there is
+/// nothing.
 #[test]
 fn a_symbol_that_a_library_has_no_more() {
     let both = "V1 { used; other; }; V2 { };";
-    for (before, after) in
-        [(("other", ""), ("renamed", "")), (("other", both), ("other", "V1 { used; }; V2 { other; };"))]
-    {
+    for (before, after) in [
+        (("other", ""), ("renamed", "")),
+        (("other", both), ("other", "V1 { used; }; V2 { other; };")),
+    ] {
         let bench = Bench::new();
         let library = |(name, versions): (&str, &str)| {
             let source = format!("int used(void) {{ return 1; }}\nvoid {name}(void) {{}}\n");
@@ -58,7 +69,10 @@ fn a_symbol_that_a_library_has_no_more() {
                 _ => vec![format!("-Wl,--version-script={}", script.display())],
             };
             let options: Vec<&str> = versions.iter().map(String::as_str).collect();
-            bench.compile(&[&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"][..], &options].concat(), &source);
+            bench.compile(
+                &[&["-O1", "-shared", "-fPIC", "-o", "libx.so", "-"][..], &options].concat(),
+                &source,
+            );
         };
         library(before);
         bench.compile(
@@ -173,7 +187,11 @@ fn plugins_are_traced_from_their_constructors_on() {
         ("return 10", "return 11", "32\nend 12\n"),
         ("count = 1", "count = 2", "32\nend 12\n"),
         ("\"end", "\"END", "31\nEND 11\n"),
-        ("int helper", "__attribute__((constructor)) static void more(void) { count++; }\nint helper", "32\nend 12\n"),
+        (
+            "int helper",
+            "__attribute__((constructor)) static void more(void) { count++; }\nint helper",
+            "32\nend 12\n",
+        ),
     ] {
         plugin(from, to);
         assert_eq!(bench.runs(&["./t"]).text(), expected.repeat(3), "{to}");
@@ -200,7 +218,8 @@ fn a_plugin_in_a_namespace_of_its_own_counts_by_all_that_it_can_reach() {
 #[test]
 fn plugins_with_the_same_names() {
     let bench = Bench::new();
-    let program = OPENS.replace("./plugin.so\", RTLD_NOW);\n        if", "./\" PLUGIN, RTLD_NOW);\n        if");
+    let program = OPENS
+        .replace("./plugin.so\", RTLD_NOW);\n        if", "./\" PLUGIN, RTLD_NOW);\n        if");
     let plugin = |name: &str, value: &str| {
         let source = PLUGIN.replace("return 20", &format!("return {value}"));
         bench.compile(&["-O1", "-shared", "-fPIC", "-o", name, "-"], &source);
@@ -230,7 +249,10 @@ fn constructors_that_run_before_everything_else() {
              __attribute__((constructor)) static void start(void) {{ value = a(); }}\n\
              int get(int x) {{ return x ? b() : value; }}"
         );
-        bench.compile(&["-O1", "-shared", "-fPIC", "-Wl,-z,initfirst", "-o", "libx.so", "-"], &source);
+        bench.compile(
+            &["-O1", "-shared", "-fPIC", "-Wl,-z,initfirst", "-o", "libx.so", "-"],
+            &source,
+        );
     };
     library("1", "2");
     bench.compile(

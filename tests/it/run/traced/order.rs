@@ -14,7 +14,8 @@ __attribute__((noinline)) static void read(void) { printf("%d %d\n", alpha, beta
 int main(int argc, char **argv) { (void)argv; if (argc > 1) read(); else compare(); return 0; }
 "#;
 
-const EXCHANGED: (&str, &str) = ("int alpha = 1, between_a, beta = 2;", "int beta = 2, between_a, alpha = 1;");
+const EXCHANGED: (&str, &str) =
+    ("int alpha = 1, between_a, beta = 2;", "int beta = 2, between_a, alpha = 1;");
 
 #[test]
 fn exchanged_variables_whose_addresses_are_compared() {

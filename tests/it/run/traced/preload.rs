@@ -1,4 +1,5 @@
-//! How the agent gets into programs: nobody sees it in the environment, and it is there for every user and below every root.
+//! How the agent gets into programs: nobody sees it in the environment, and it is there for every
+//! user and below every root.
 
 use super::{BRANCHES, is_unnoticed};
 use crate::run::Bench;
@@ -19,7 +20,8 @@ fn is_root() -> bool {
 #[test]
 fn the_environment_is_as_without() {
     let bench = bench();
-    let prints = "env; cat /proc/self/environ; printenv LD_PRELOAD; test -e /etc/ld.so.preload; echo $?";
+    let prints =
+        "env; cat /proc/self/environ; printenv LD_PRELOAD; test -e /etc/ld.so.preload; echo $?";
     let plain = Outcome::of(bench.command("sh").args(["-c", prints]));
     let watched = bench.run(&["sh", "-c", prints]).outcome;
     assert_eq!(watched.stdout_text(), plain.stdout_text());
@@ -40,7 +42,8 @@ fn programs_with_an_empty_environment_are_traced() {
 #[test]
 fn libraries_that_others_preload_come_first() {
     let bench = bench();
-    let library = "int puts(const char *text);\nint printf(const char *text, ...) { return puts(\"mine\"); }";
+    let library =
+        "int puts(const char *text);\nint printf(const char *text, ...) { return puts(\"mine\"); }";
     bench.compile(&["-shared", "-fPIC", "-fno-builtin", "-o", "mine.so", "-"], library);
     let plain = is_unnoticed(&bench, &["env", "LD_PRELOAD=./mine.so", "./t"]);
     assert_eq!(plain.stdout_text(), "mine\n");
@@ -74,7 +77,15 @@ fn dropped_privileges_do_not_disturb() {
     assert!(open.success(), "{open:?}");
     for words in [
         &["setpriv", "--reuid=65534", "--clear-groups", "./t"][..],
-        &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", "./t; ./t other"],
+        &[
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "sh",
+            "-c",
+            "./t; ./t other",
+        ],
         &["runuser", "-u", "nobody", "--", "./t"],
     ] {
         let plain = is_unnoticed(&bench, words);
@@ -94,10 +105,21 @@ fn other_roots_and_mounts_do_not_disturb() {
          mkdir -p root/$(dirname $file) && cp $file root/$file || exit; done\n",
     );
     assert!(Outcome::of(&mut bench.command("./root.sh")).success());
-    bench.script("hide.sh", "#!/bin/sh\ncp ./t /dev/shm/tasting-t && mount -t tmpfs none /tmp && /dev/shm/tasting-t\n");
-    for words in [&["chroot", "root", "/t"][..], &["unshare", "--mount", "./hide.sh"], &["unshare", "--user", "./t"]] {
+    bench.script(
+        "hide.sh",
+        "#!/bin/sh\ncp ./t /dev/shm/tasting-t && mount -t tmpfs none /tmp && /dev/shm/tasting-t\n",
+    );
+    for words in [
+        &["chroot", "root", "/t"][..],
+        &["unshare", "--mount", "./hide.sh"],
+        &["unshare", "--user", "./t"],
+    ] {
         let plain = is_unnoticed(&bench, words);
-        assert_eq!((plain.code, plain.stdout_text().as_str()), (Some(0), "11\n"), "{words:?}: {plain:?}");
+        assert_eq!(
+            (plain.code, plain.stdout_text().as_str()),
+            (Some(0), "11\n"),
+            "{words:?}: {plain:?}"
+        );
     }
     let _ = std::fs::remove_file("/dev/shm/tasting-t");
 }

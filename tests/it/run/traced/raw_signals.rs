@@ -1,4 +1,5 @@
-//! Programs that block, ignore, wait for or handle SIGTRAP by system calls of their own, which no library sees.
+//! Programs that block, ignore, wait for or handle SIGTRAP by system calls of their own, which no
+//! library sees.
 
 use super::signals::{END, is_undisturbed};
 
@@ -57,8 +58,7 @@ fn small_alternate_stack_by_a_system_call() {
     let body = "char *pages = mmap(0, 12288, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); mprotect(pages, 4096, PROT_NONE);\
         stack_t stack = { .ss_sp = pages + 4096, .ss_size = 5120 }; raw(SYS_sigaltstack, (long)&stack, 0, 0, 0);\
         setvbuf(stdout, 0, _IONBF, 0); act(SIGUSR1, quiet, 0x08000000); raise(SIGUSR1);";
-    let quiet =
-        "static volatile int sum; static void quiet(int number) { sum = late1(1) + late2(1) + late3(1) + rare(0); }";
+    let quiet = "static volatile int sum; static void quiet(int number) { sum = late1(1) + late2(1) + late3(1) + rare(0); }";
     is_undisturbed(&format!("{body} printf(\"%d\\n\", sum); {END}"), &format!("{RAW} {quiet}"));
 }
 

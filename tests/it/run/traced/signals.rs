@@ -1,10 +1,11 @@
-//! Programs that block, ignore, send, wait for or handle SIGTRAP themselves. Each enters functions that have no gate: parts that
-//! compilers put aside, and short ones that others follow at once.
+//! Programs that block, ignore, send, wait for or handle SIGTRAP themselves. Each enters functions
+//! that have no gate: parts that compilers put aside, and short ones that others follow at once.
 
 use super::is_unnoticed;
 use crate::run::Bench;
 
-/// Before `main` and behind it. `late` is short, and at -Os nothing is between it and the next one; `rare` has a cold part.
+/// Before `main` and behind it. `late` is short, and at -Os nothing is between it and the next one;
+/// `rare` has a cold part.
 const FRAME: (&str, &str) = (
     r#"
 #define _GNU_SOURCE
@@ -38,10 +39,12 @@ __attribute__((noipa)) int never(int x) { return x + 100; }
 /// The program with this body of `main`, with several alignments of its functions.
 #[track_caller]
 pub(super) fn is_undisturbed(body: &str, others: &str) {
-    let source = format!("{}{others}{}\nint main(int argc, char **argv) {{ {body} }}", FRAME.0, FRAME.1);
+    let source =
+        format!("{}{others}{}\nint main(int argc, char **argv) {{ {body} }}", FRAME.0, FRAME.1);
     for flags in [&["-O2"][..], &["-O0"], &["-Os"], &["-O2", "-no-pie"]] {
         let bench = Bench::new();
-        let build = |source: &str| bench.compile(&[flags, &["-pthread", "-o", "t", "-"]].concat(), source);
+        let build =
+            |source: &str| bench.compile(&[flags, &["-pthread", "-o", "t", "-"]].concat(), source);
         build(&source);
         for words in [&["./t"][..], &["sh", "-c", "./t; echo $?"]] {
             let plain = is_unnoticed(&bench, words);
@@ -84,7 +87,10 @@ fn signals_from_outside_without_a_handler() {
 fn ignored_signals_are_ignored() {
     is_undisturbed(&format!("signal(SIGTRAP, SIG_IGN); raise(SIGTRAP); {END}"), "");
     is_undisturbed(&format!("sigignore(SIGTRAP); raise(SIGTRAP); {END}"), "");
-    is_undisturbed(&format!("syscall(SYS_rt_sigaction, SIGTRAP, (long[4]){{1}}, 0, 8); raise(SIGTRAP); {END}"), "");
+    is_undisturbed(
+        &format!("syscall(SYS_rt_sigaction, SIGTRAP, (long[4]){{1}}, 0, 8); raise(SIGTRAP); {END}"),
+        "",
+    );
 }
 
 #[test]
@@ -133,8 +139,7 @@ fn threads_with_masks_of_their_own() {
 
 #[test]
 fn timers_that_notify_by_threads() {
-    let timer =
-        "static volatile int done; static void work(union sigval x) { printf(\"end %d\\n\", all(1)); done = 1; }";
+    let timer = "static volatile int done; static void work(union sigval x) { printf(\"end %d\\n\", all(1)); done = 1; }";
     let body = "struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = work }; timer_t timer;\
         struct itimerspec when = { .it_value.tv_nsec = 1000000 }; timer_create(CLOCK_MONOTONIC, &event, &timer);\
         timer_settime(timer, 0, &when, 0); while (!done) usleep(1000); return 0;";

@@ -1,5 +1,5 @@
-//! Programs with small stacks, programs that change their own code or get a debugger, and functions that are entered past their
-//! fronts.
+//! Programs with small stacks, programs that change their own code or get a debugger, and functions
+//! that are entered past their fronts.
 
 use super::is_unnoticed;
 use crate::run::Bench;
@@ -9,7 +9,9 @@ use crate::run::Bench;
 fn is_undisturbed(source: &str, edit: (&str, &str)) {
     for flags in [&["-O2"][..], &["-O0"], &["-Os"], &["-O2", "-no-pie"]] {
         let bench = Bench::new();
-        let build = |source: &str| bench.compile(&[flags, &["-fcf-protection=none", "-o", "t", "-"]].concat(), source);
+        let build = |source: &str| {
+            bench.compile(&[flags, &["-fcf-protection=none", "-o", "t", "-"]].concat(), source)
+        };
         build(source);
         for words in [&["./t"][..], &["sh", "-c", "./t; echo $?"]] {
             let plain = is_unnoticed(&bench, words);
