@@ -85,9 +85,12 @@ pub fn plain_environment(command: &mut Command) {
     let ours = |name: &OsStr| {
         let name = name.to_string_lossy();
         let of_make = ["MAKELEVEL", "MAKEFLAGS", "MFLAGS", "CFLAGS", "LDFLAGS"];
+        // cargo names folders of the build here, wherever the checkout lies.
+        let of_cargo = "LD_LIBRARY_PATH";
         name.starts_with("TASTING_")
             || name.starts_with("CCACHE_")
             || of_make.contains(&name.as_ref())
+            || name == of_cargo
     };
     for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
         command.env_remove(name);
