@@ -3,10 +3,10 @@
 //! somewhere uses addresses there.
 
 use crate::elf::addresses;
+use crate::elf::arch;
 use crate::elf::labels::labels;
-use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
+use crate::elf::object_file::{ObjectFile, Relocation, SymbolPlace};
 use crate::model::record::Usage;
-use object::elf;
 
 /// A target of an object's relocations, and how it is used.
 pub enum Used {
@@ -18,8 +18,8 @@ pub enum Used {
 
 /// All addresses that are used as values. `None`: of this machine that is not known.
 pub fn used(object: &ObjectFile) -> Option<Vec<Used>> {
-    let machine = elf::Machine(object.machine);
-    if machine != elf::EM_X86_64 && machine != elf::EM_AARCH64 {
+    let processor = arch::of(object.machine);
+    if !processor.tells_address_uses() {
         return None;
     }
     let labels = labels(object);
@@ -34,10 +34,9 @@ pub fn used(object: &ObjectFile) -> Option<Vec<Used>> {
                 add(object, relocation, usage, &mut used);
             }
         }
-        if section.is_code() && machine == elf::EM_X86_64 {
-            let places = without_relocation(section)
-                .map(|place| Used::SymbolPlace(index, place, Usage::Address));
-            used.extend(places);
+        if section.is_code() {
+            let places = processor.addresses_without_relocation(section).into_iter();
+            used.extend(places.map(|place| Used::SymbolPlace(index, place, Usage::Address)));
         }
     }
     Some(used)
@@ -58,15 +57,3 @@ fn add(object: &ObjectFile, relocation: &Relocation, usage: Usage, used: &mut Ve
     }
 }
 
-/// Where a `lea` leads that the assembler could complete by itself, since its target is in the same
-/// section. Every byte is looked at as if an instruction were there: some that are found are none.
-fn without_relocation(section: &Section) -> impl Iterator<Item = u64> {
-    const LEA: u8 = 0x8d;
-    const LENGTH: u64 = 6;
-    let bytes = section.data;
-    memchr::memchr_iter(LEA, bytes).filter_map(move |at| {
-        let [mod_rm, field @ ..]: [u8; 5] = bytes.get(at + 1..at + 6)?.try_into().ok()?;
-        let target = (at as u64 + LENGTH).checked_add_signed(i32::from_le_bytes(field).into())?;
-        (mod_rm & 0xc7 == 0x05 && target < section.size).then_some(target)
-    })
-}

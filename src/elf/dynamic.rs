@@ -1,7 +1,7 @@
 //! What a binary tells the dynamic loader: the libraries that it needs, where to look for them, the
 //! symbols that it offers and asks for.
 
-use super::{ElfError, NameBudget};
+use super::{ElfError, NameBudget, arch};
 use object::elf;
 use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym};
 use object::{Endianness, SymbolIndex};
@@ -143,7 +143,7 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<Bound, ElfError> {
     let mut symbols = vec![false; count];
     let mut copies = FxHashSet::default();
-    let copy = copy_relocation(machine);
+    let copy = arch::of(machine.0).copy_relocation();
     let mut mark = |symbol: u32, kind: u32, place: u64| {
         if let Some(bound) = symbols.get_mut(symbol as usize) {
             *bound = true;
@@ -175,12 +175,3 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     Ok(Bound { symbols, copies })
 }
 
-/// The relocation by which the loader copies a library's variable into the program.
-fn copy_relocation(machine: elf::Machine) -> Option<u32> {
-    match machine {
-        elf::EM_X86_64 => Some(elf::R_X86_64_COPY.0),
-        elf::EM_386 => Some(elf::R_386_COPY.0),
-        elf::EM_AARCH64 => Some(elf::R_AARCH64_COPY.0),
-        _ => None,
-    }
-}

@@ -16,10 +16,9 @@
 //! no instruction counts as an end that can be run past. So does the code of machines that are not
 //! known here.
 
+use super::arch::{self, Step};
 use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use crate::model::record::{Ending, Target};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
-use object::{Endianness, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -86,32 +85,14 @@ impl<'o, 'a> Endings<'o, 'a> {
             return UNKNOWN;
         };
         let mut scan = Scan::new(section, range.clone());
-        match elf::Machine(self.object.machine) {
-            elf::EM_X86_64 => {
-                scan.x86(Decoder::with_ip(64, code, range.start, DecoderOptions::NONE))
-            }
-            elf::EM_386 => scan.x86(Decoder::with_ip(32, code, range.start, DecoderOptions::NONE)),
-            elf::EM_AARCH64 if self.object.endian == Endianness::Little => scan.aarch64(code),
-            _ => return UNKNOWN,
+        let processor = arch::of(self.object.machine);
+        let mut take = |at, end, step| scan.step(at, end, step);
+        if !processor.read_steps(code, range.start, self.object.endian, &mut take) {
+            return UNKNOWN;
         }
         let jumps = self.jumps.get(&number).map(Vec::as_slice).unwrap_or_default();
         scan.end(jumps)
     }
-}
-
-/// What an instruction does to the flow of control.
-enum Step {
-    /// The next one follows.
-    On,
-    /// Nothing is done.
-    Padding,
-    Returns,
-    /// The program stops.
-    Stops,
-    Jumps(u64),
-    /// A conditional jump.
-    Branches(u64),
-    Calls,
 }
 
 /// A jump inside of a range.
@@ -139,7 +120,6 @@ struct Scan<'s> {
     tail: u64,
     last: Last<'s>,
     jumps: Vec<Jump<'s>>,
-    is_understood: bool,
     returns: bool,
 }
 
@@ -155,36 +135,15 @@ impl<'s> Scan<'s> {
             tail: range.start,
             last: Last::Falls,
             jumps: Vec::new(),
-            is_understood: true,
             returns: false,
             range,
         }
     }
 
-    fn x86(&mut self, mut decoder: Decoder) {
-        let mut instruction = Instruction::default();
-        while decoder.can_decode() {
-            decoder.decode_out(&mut instruction);
-            if instruction.is_invalid() {
-                self.is_understood = false;
-                return;
-            }
-            self.step(instruction.ip(), instruction.next_ip(), &x86_step(&instruction));
-        }
-    }
-
-    fn aarch64(&mut self, code: &[u8]) {
-        let (words, rest) = code.as_chunks();
-        self.is_understood = rest.is_empty();
-        for (at, word) in (self.range.start..).step_by(4).zip(words) {
-            self.step(at, at + 4, &aarch64_step(at, u32::from_le_bytes(*word)));
-        }
-    }
-
     /// Takes note of the instruction between two places.
-    fn step(&mut self, at: u64, end: u64, step: &Step) {
+    fn step(&mut self, at: u64, end: u64, step: Step) {
         let relocation = self.relocation(end);
-        let last = match *step {
+        let last = match step {
             Step::Padding => return,
             Step::On => Last::Falls,
             Step::Calls => relocation.map_or(Last::Falls, Last::Calls),
@@ -230,9 +189,6 @@ impl<'s> Scan<'s> {
 
     fn end(self, tables: &[u64]) -> CodeEnd<'s> {
         let is_behind = |place: &u64| (self.tail..=self.range.end).contains(place);
-        if !self.is_understood {
-            return UNKNOWN;
-        }
         let falls = CodeEnd { flow: EndFlow::Falls, returns: self.returns };
         if tables.iter().any(is_behind) {
             return falls;
@@ -265,54 +221,12 @@ impl<'s> Scan<'s> {
     }
 }
 
-fn x86_step(instruction: &Instruction) -> Step {
-    match instruction.flow_control() {
-        FlowControl::Return | FlowControl::IndirectBranch => Step::Returns,
-        FlowControl::UnconditionalBranch => Step::Jumps(instruction.near_branch_target()),
-        FlowControl::ConditionalBranch => Step::Branches(instruction.near_branch_target()),
-        FlowControl::XbeginXabortXend => Step::Branches(instruction.near_branch_target()),
-        FlowControl::Call => Step::Calls,
-        FlowControl::Exception => Step::Stops,
-        _ => match instruction.mnemonic() {
-            Mnemonic::Hlt => Step::Stops,
-            // Linkers and compilers fill gaps with either.
-            Mnemonic::Nop | Mnemonic::Int3 => Step::Padding,
-            _ => Step::On,
-        },
-    }
-}
-
-fn aarch64_step(at: u64, word: u32) -> Step {
-    let target = |shift: u32, bits: u32| {
-        let words = ((word >> shift << (32 - bits)).cast_signed()) >> (32 - bits);
-        at.wrapping_add_signed(i64::from(words) * 4)
-    };
-    match word {
-        0xd503_201f => Step::Padding,
-        _ if word >> 26 == 0b00_0101 => Step::Jumps(target(0, 26)),
-        _ if word >> 26 == 0b10_0101 => Step::Calls,
-        // b.cond; cbz, cbnz
-        _ if word >> 24 == 0b0101_0100 || word >> 25 & 0x3f == 0b01_1010 => {
-            Step::Branches(target(5, 19))
-        }
-        // tbz, tbnz
-        _ if word >> 25 & 0x3f == 0b01_1011 => Step::Branches(target(5, 14)),
-        // br, ret, eret, and those that authenticate; not blr
-        _ if word >> 25 == 0b110_1011 && word >> 21 & 0b11 != 0b01 => Step::Returns,
-        // brk, hlt; udf
-        _ if [0b110_1010_0001, 0b110_1010_0010].contains(&(word >> 21)) || word >> 16 == 0 => {
-            Step::Stops
-        }
-        _ => Step::On,
-    }
-}
-
 /// The places in code that tables lead to, by section, other than the fronts of functions. An entry
 /// of a position-independent table is a distance from the table's start, and its addend counts from
 /// the entry instead. Where a table starts is known from the code that refers to it.
 fn jumps(object: &ObjectFile) -> FxHashMap<usize, Vec<u64>> {
     let mut jumps: FxHashMap<usize, Vec<u64>> = FxHashMap::default();
-    let distances = [elf::R_X86_64_PC32.0, elf::R_AARCH64_PREL32.0];
+    let distance = arch::of(object.machine).table_distance();
     let is_table =
         |section: &Section| section.is_allocated() && !section.is_code() && !section.is_unwind();
     let (mut starts, mut fronts) = (None, None);
@@ -325,7 +239,7 @@ fn jumps(object: &ObjectFile) -> FxHashMap<usize, Vec<u64>> {
             else {
                 continue;
             };
-            if distances.contains(&relocation.kind) {
+            if distance == Some(relocation.kind) {
                 let starts = starts.get_or_insert_with(|| table_starts(object));
                 let start = starts.range((table, 0)..=(table, relocation.offset)).next_back();
                 let distance = relocation.offset - start.map_or(0, |start| start.1);
@@ -348,7 +262,7 @@ fn place(object: &ObjectFile, relocation: &Relocation) -> Option<(usize, u64)> {
 /// The places in data that code refers to.
 fn table_starts(object: &ObjectFile) -> BTreeSet<(usize, u64)> {
     // A field of an instruction counts from its end, which is where most instructions end too.
-    let bias = if object.machine == elf::EM_X86_64.0 { 4 } else { 0 };
+    let bias = arch::of(object.machine).bias_of_tables();
     let code = object.sections.iter().filter(|section| section.is_code());
     let places = code
         .flat_map(|section| &section.relocations)
@@ -384,8 +298,10 @@ mod tests {
         let section =
             Section { data: code, size: code.len() as u64, relocations, ..Section::default() };
         let mut scan = Scan::new(&section, 0..section.size);
-        scan.x86(Decoder::with_ip(64, code, 0, DecoderOptions::NONE));
-        let end = scan.end(jumps);
+        let mut take = |at, end, step| scan.step(at, end, step);
+        let processor = arch::of(object::elf::EM_X86_64.0);
+        let is_understood = processor.read_steps(code, 0, object::Endianness::Little, &mut take);
+        let end = if is_understood { scan.end(jumps) } else { UNKNOWN };
         let flow = match end.flow {
             EndFlow::Leaves => "leaves",
             EndFlow::Calls(_) => "calls",
@@ -446,20 +362,5 @@ mod tests {
             ("falls", true),
             "not at once"
         );
-    }
-
-    #[test]
-    fn instructions_of_aarch64_are_told_apart() {
-        let is = |word: u32, wanted: fn(&Step) -> bool| wanted(&aarch64_step(0x100, word));
-        assert!(is(0xd65f_03c0, |step| matches!(step, Step::Returns)), "ret");
-        assert!(is(0xd61f_0200, |step| matches!(step, Step::Returns)), "br x16");
-        assert!(is(0xd63f_0000, |step| matches!(step, Step::On)), "blr x0");
-        assert!(is(0x17ff_ffff, |step| matches!(step, Step::Jumps(0xfc))), "b .-4");
-        assert!(is(0x5400_0040, |step| matches!(step, Step::Branches(0x108))), "b.eq .+8");
-        assert!(is(0xb400_0040, |step| matches!(step, Step::Branches(0x108))), "cbz x0, .+8");
-        assert!(is(0x3600_0040, |step| matches!(step, Step::Branches(0x108))), "tbz w0, #0, .+8");
-        assert!(is(0x9400_0000, |step| matches!(step, Step::Calls)), "bl");
-        assert!(is(0xd420_7d00, |step| matches!(step, Step::Stops)), "brk #1000");
-        assert!(is(0xd503_201f, |step| matches!(step, Step::Padding)), "nop");
     }
 }

@@ -1,6 +1,7 @@
 //! What the symbols, relocations and groups of an object say about its sections: what each is
 //! called, whether it can be entered only at its front, whether anything refers to it.
 
+use super::arch;
 use super::object_file::{ObjectFile, Relocation, SymbolPlace};
 use object::elf;
 
@@ -79,12 +80,9 @@ fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
     }
 }
 
-/// The relocation means the first byte of its section. On x86-64 a pc-relative field ends 4 bytes
-/// after its start.
+/// The relocation means the first byte of its section.
 fn is_front(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let biased = object.machine == elf::EM_X86_64.0
-        && [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation.kind);
-    relocation.addend == if biased { -4 } else { 0 }
+    relocation.addend == arch::of(object.machine).addend_of_front(relocation.kind)
 }
 
 /// Where the symbols of each section that have a size start, and that size: relocations can ask for
@@ -128,13 +126,9 @@ pub fn groups(object: &ObjectFile) -> Vec<u32> {
     group_of
 }
 
-/// A relocation stands for the size of a symbol.
+/// Whether a relocation stands for the size of a symbol, or may do so.
 fn asks_for_sizes(object: &ObjectFile) -> bool {
-    let of_size = [elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
+    let Some(of_size) = arch::of(object.machine).size_relocations() else { return true };
     let mut relocations = object.sections.iter().flat_map(|section| &section.relocations);
-    // Other machines have no such relocations, or other numbers for them.
-    object.machine != elf::EM_X86_64.0 && object.machine != elf::EM_AARCH64.0
-        || relocations.any(|relocation| {
-            of_size.contains(&relocation.kind) && object.machine == elf::EM_X86_64.0
-        })
+    relocations.any(|relocation| of_size.contains(&relocation.kind))
 }

@@ -3,8 +3,8 @@
 
 pub mod addresses;
 pub mod append;
+pub mod arch;
 pub mod archive;
-pub mod arguments;
 pub mod atoms;
 pub mod binary;
 pub mod bitcode;
@@ -18,7 +18,6 @@ pub mod lines;
 pub mod literals;
 pub mod noreturn;
 pub mod object_file;
-pub mod operands;
 pub mod pieces;
 pub mod pools;
 pub mod sanitizers;

@@ -6,6 +6,7 @@
 //! literal may contain NULs, may be addressed in its middle, may be addressed by its end, and may
 //! be a row of constants.
 
+use super::arch;
 use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 use object::elf;
 
@@ -109,10 +110,8 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
 /// symbolic, and whoever does not gets no division. (Clang's tables of relative pointers do name
 /// their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
-    let absolute = [elf::R_X86_64_64, elf::R_X86_64_32, elf::R_X86_64_32S];
-    let has_bias = object.machine == elf::EM_X86_64.0
-        && section.is_code()
-        && !absolute.iter().any(|kind| kind.0 == relocation.kind);
+    let has_bias =
+        section.is_code() && arch::of(object.machine).is_biased_in_code(relocation.kind);
     !section.addends_in_place && !has_bias
 }
 

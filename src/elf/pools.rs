@@ -37,14 +37,9 @@
 //! that were written (`"FOO=1\0"` in a list that ends with an empty string), so they are hashed.
 
 use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
-use super::operands::{self, IMMEDIATES, Operand};
+use super::arch::{self, IMMEDIATES, Operand, Processor};
 use super::pieces::Pieces;
 use object::elf;
-
-/// How an unoptimised function sets up its frame: `push %rbp; mov %rsp, %rbp`.
-const FRAME: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
-/// What may stand before that: `endbr64`.
-const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// Strings of this length are aligned.
 const LONG_STRING: usize = 30;
@@ -60,8 +55,8 @@ pub struct Meaning {
 /// Divides the pools of an object that was compiled without optimisation. `pieces` has an entry for
 /// each section.
 pub fn divide(object: &ObjectFile, pieces: &mut [Option<Pieces>]) {
-    let is_x86_64 = object.machine == elf::EM_X86_64.0 && object.is_64;
-    if !is_x86_64 || object.sections.iter().any(is_mergeable) {
+    let has_pools = arch::of(object.machine).has_constant_pools() && object.is_64;
+    if !has_pools || object.sections.iter().any(is_mergeable) {
         return;
     }
     let mut pools: Vec<Option<Pool>> =
@@ -200,7 +195,7 @@ fn is_entry_label(symbol: &Symbol) -> bool {
 
 /// Notes every reference into a pool.
 fn count_uses(object: &ObjectFile, pools: &mut [Option<Pool>]) {
-    let functions = functions(object);
+    let (functions, processor) = (functions(object), arch::of(object.machine));
     for (index, section) in
         object.sections.iter().enumerate().filter(|(_, section)| section.is_allocated())
     {
@@ -210,10 +205,10 @@ fn count_uses(object: &ObjectFile, pools: &mut [Option<Pool>]) {
             let Some(slot) = pools.get_mut(target) else { continue };
             let Some(pool) = slot else { continue };
             let is_trusted =
-                !section.is_code() || sets_up_frame(section, index, relocation, &functions);
+                !section.is_code() || sets_up_frame(processor, section, index, relocation, &functions);
             let noted = match is_trusted {
                 true if symbol.is_section() => {
-                    operands::read(section, relocation).and_then(|operand| pool.note(operand))
+                    processor.operand(section, relocation).and_then(|operand| pool.note(operand))
                 }
                 // Its name tells the entry, whatever the addend.
                 true => pool.note(Operand::Access(symbol.value as i64)),
@@ -240,6 +235,7 @@ fn functions(object: &ObjectFile) -> Vec<(usize, u64)> {
 
 /// The function that a relocation is in starts like an unoptimised one.
 fn sets_up_frame(
+    processor: &dyn Processor,
     section: &Section,
     index: usize,
     relocation: &Relocation,
@@ -251,7 +247,7 @@ fn sets_up_frame(
     };
     let code =
         usize::try_from(start).ok().and_then(|start| section.data.get(start..)).unwrap_or_default();
-    owner == index && code.strip_prefix(&LANDING).unwrap_or(code).starts_with(&FRAME)
+    owner == index && processor.sets_up_frame(code)
 }
 
 /// What a reference into a divided pool may mean.
@@ -268,7 +264,7 @@ pub fn meanings(
             addend: relocation.addend,
         }];
     }
-    let found = match operands::read(section, relocation) {
+    let found = match arch::of(object.machine).operand(section, relocation) {
         Some(Operand::Address(at)) => meant_by_address(pieces, at),
         Some(Operand::Access(at)) => vec![pieces.locate(at).0],
         Some(Operand::AccessNear(at)) => {

@@ -3,47 +3,16 @@
 //! finished binary. In: the binary, the sites of one reference. Out: the address that the
 //! reference's symbol has.
 
+use super::arch::{self, AddressField, offset_in_page, page_address};
 use super::binary::Binary;
 use crate::model::record::Site;
-use object::elf::{self, Machine};
+use object::elf;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
 
-/// How a field holds the address of its target.
-enum Field {
-    /// As a number of so many bytes.
-    Absolute(usize),
-    /// As a distance from the field, in so many bytes.
-    Relative(usize),
-    /// The number of its page, as a distance from that of the instruction (AArch64's `adrp`).
-    Page,
-    /// Its place in the page (AArch64's `add`).
-    InPage,
-}
-
-fn field(machine: u16, kind: u32) -> Option<Field> {
-    let field = match (Machine(machine), kind) {
-        (elf::EM_X86_64, kind) if kind == elf::R_X86_64_64.0 => Field::Absolute(8),
-        (elf::EM_X86_64, kind) if [elf::R_X86_64_32.0, elf::R_X86_64_32S.0].contains(&kind) => {
-            Field::Absolute(4)
-        }
-        (elf::EM_X86_64, kind) if [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&kind) => {
-            Field::Relative(4)
-        }
-        (elf::EM_X86_64, kind) if kind == elf::R_X86_64_PC64.0 => Field::Relative(8),
-        (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_ABS64.0 => Field::Absolute(8),
-        (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_PREL32.0 => Field::Relative(4),
-        (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_PREL64.0 => Field::Relative(8),
-        (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_ADR_PREL_PG_HI21.0 => Field::Page,
-        (elf::EM_AARCH64, kind) if kind == elf::R_AARCH64_ADD_ABS_LO12_NC.0 => Field::InPage,
-        _ => return None,
-    };
-    Some(field)
-}
-
 /// Whether the address can be read from a field of this kind, be it with another one.
 pub fn is_readable(machine: u16, kind: u32) -> bool {
-    field(machine, kind).is_some()
+    arch::of(machine).address_field(kind).is_some()
 }
 
 /// Reads addresses in a finished binary.
@@ -66,21 +35,21 @@ impl<'b, 'a> Sites<'b, 'a> {
         for site in sites {
             let place = start.checked_add(site.offset)?;
             let less_addend = |value: u64| value.wrapping_sub(site.addend as u64);
-            match field(self.binary.machine, site.kind)? {
-                Field::Absolute(size) => {
+            match arch::of(self.binary.machine).address_field(site.kind)? {
+                AddressField::Absolute(size) => {
                     let relocated =
                         self.relocated.get_or_init(|| relocated(self.binary)).get(&place).copied();
                     // Zero: nobody has written it yet.
                     let written = || self.number(place, size).filter(|found| *found != 0);
                     return relocated.or_else(written).map(less_addend);
                 }
-                Field::Relative(size) => {
+                AddressField::Relative(size) => {
                     return self
                         .number(place, size)
                         .map(|distance| less_addend(place.wrapping_add(distance)));
                 }
-                Field::Page => page = Some(less_addend(page_of(self.number(place, 4)?, place))),
-                Field::InPage => in_page = Some((self.number(place, 4)? >> 10) & 0xfff),
+                AddressField::Page => page = Some(less_addend(page_address(self.number(place, 4)?, place))),
+                AddressField::InPage => in_page = Some(offset_in_page(self.number(place, 4)?)),
             }
         }
         Some(page?.wrapping_add(in_page?))
@@ -98,20 +67,10 @@ impl<'b, 'a> Sites<'b, 'a> {
     }
 }
 
-/// The page that `adrp` at this place computes.
-fn page_of(instruction: u64, place: u64) -> u64 {
-    let low = (instruction >> 29) & 3;
-    let high = (instruction >> 5) & 0x7ffff;
-    let pages = (((high << 2 | low) << 43) as i64 >> 43) as u64;
-    (place & !0xfff).wrapping_add(pages << 12)
-}
-
 /// The values of the loader's relocations that depend on nothing but where the binary is loaded.
 fn relocated(binary: &Binary) -> FxHashMap<u64, u64> {
-    let relative = match Machine(binary.machine) {
-        elf::EM_X86_64 => elf::R_X86_64_RELATIVE.0,
-        elf::EM_AARCH64 => elf::R_AARCH64_RELATIVE.0,
-        _ => return FxHashMap::default(),
+    let Some(relative) = arch::of(binary.machine).relative_relocation() else {
+        return FxHashMap::default();
     };
     let tables = binary.sections.iter().filter(|section| section.kind == elf::SHT_RELA.0);
     let entries = tables.flat_map(|table| table.data.as_chunks::<8>().0.as_chunks::<3>().0);
@@ -127,6 +86,7 @@ mod tests {
     use super::*;
     use crate::elf::binary::Section;
     use crate::elf::dynamic::Dynamic;
+    use object::elf::Machine;
 
     fn binary<'a>(machine: Machine, sections: Vec<Section<'a>>) -> Binary<'a> {
         Binary {

@@ -13,6 +13,7 @@
 //! assembly.
 
 use super::append::{ELF64, Patch, section_table};
+use super::arch;
 use object::elf::{self, FileHeader64, Rela64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, pod};
@@ -33,7 +34,7 @@ pub fn tidy(object: &[u8]) -> Option<Vec<u8>> {
     let header = FileHeader64::<Endianness>::parse(object).ok()?;
     let usual = header.endian().ok()? == LITTLE
         && header.e_type(LITTLE) == elf::ET_REL
-        && header.e_machine(LITTLE) == elf::EM_X86_64
+        && arch::of(header.e_machine(LITTLE).0).has_constant_pools()
         && header.e_phnum(LITTLE) == 0
         && header.e_shnum(LITTLE) != 0;
     let sections = header.section_headers(LITTLE, object).ok()?;

@@ -6,8 +6,7 @@
 //! but instructions that set up other arguments. Behind a call, registers of arguments hold nothing
 //! that compilers count on.
 
-use super::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
-use object::elf;
+use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
 
 /// Functions of the C and C++ libraries that read texts and keep no pointer to them, nor return
 /// one.
@@ -29,10 +28,7 @@ const ARGUMENTS: [u8; 6] = [1, 2, 6, 7, 8, 9];
 /// Whether the relocation at `number` is that of a literal which is only read by the function that
 /// is called next.
 pub fn is_only_read(object: &ObjectFile, section: &Section, number: usize) -> bool {
-    let is_x86_64 = object.machine == elf::EM_X86_64.0;
-    let Some(relocation) = section.relocations.get(number).filter(|_| is_x86_64) else {
-        return false;
-    };
+    let Some(relocation) = section.relocations.get(number) else { return false };
     let Some((register, after)) = loaded(section.data, relocation) else { return false };
     let Some(call) = call_behind(section.data, register, after) else { return false };
     let mut behind = section.relocations[number + 1..].iter().take(ARGUMENTS.len());
@@ -94,6 +90,7 @@ fn throws(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use object::elf;
 
     const LEA_RDI: [u8; 7] = [0x48, 0x8d, 0x3d, 0, 0, 0, 0];
 

@@ -7,22 +7,9 @@
 //! `target = addend + 4 + size of the immediate behind the field`. The relocation does not tell the
 //! immediate's size (0, 1, 2 or 4); the opcode does.
 
-use super::object_file::{Relocation, Section};
+use crate::elf::arch::Operand;
+use crate::elf::object_file::{Relocation, Section};
 use object::elf;
-
-/// How a reference by section symbol uses its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// The address is taken: of a thing's first byte, of a byte within it, or of its end.
-    Address(i64),
-    /// Memory is read or written just there: the byte meant is part of the thing meant.
-    Access(i64),
-    /// The same, at this offset or at one that lies [`IMMEDIATES`] behind it.
-    AccessNear(i64),
-}
-
-/// How many bytes an immediate behind the field may have.
-pub const IMMEDIATES: [i64; 4] = [0, 1, 2, 4];
 
 /// What the relocation of `section` means. `None`: it is not one that we understand.
 pub fn read(section: &Section, relocation: &Relocation) -> Option<Operand> {
