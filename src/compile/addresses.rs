@@ -56,4 +56,3 @@ fn add(object: &ObjectFile, relocation: &Relocation, usage: Usage, used: &mut Ve
         used.extend(place.map(|place| Used::SymbolPlace(section, place, usage)));
     }
 }
-

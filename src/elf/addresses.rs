@@ -70,7 +70,8 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize)
         return Usage::Access;
     }
     if section.is_code() {
-        let is_read = is_merged(object, symbol) && processor.is_argument_only_read(object, section, number);
+        let is_read =
+            is_merged(object, symbol) && processor.is_argument_only_read(object, section, number);
         return if is_read { Usage::Access } else { usage };
     }
     let source = labels[from].name.map_or(section.name, |(_, name)| name);
@@ -120,4 +121,3 @@ fn is_name_compared_by_address(object: &ObjectFile, symbol: &Symbol, target: &st
 fn is_merged(object: &ObjectFile, symbol: &Symbol) -> bool {
     section_of(object, symbol).is_some_and(|section| section.flags & elf::SHF_MERGE.0 != 0)
 }
-

@@ -174,4 +174,3 @@ fn bound_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
     }
     Ok(Bound { symbols, copies })
 }
-

@@ -110,8 +110,7 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
 /// symbolic, and whoever does not gets no division. (Clang's tables of relative pointers do name
 /// their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
-    let has_bias =
-        section.is_code() && arch::of(object.machine).is_biased_in_code(relocation.kind);
+    let has_bias = section.is_code() && arch::of(object.machine).is_biased_in_code(relocation.kind);
     !section.addends_in_place && !has_bias
 }
 

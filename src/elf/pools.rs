@@ -36,8 +36,8 @@
 //! A piece reaches to the next label. The zeros that align what follows cannot be told from zeros
 //! that were written (`"FOO=1\0"` in a list that ends with an empty string), so they are hashed.
 
-use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use super::arch::{self, IMMEDIATES, Operand, Processor};
+use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
 use super::pieces::Pieces;
 use object::elf;
 
@@ -204,8 +204,8 @@ fn count_uses(object: &ObjectFile, pools: &mut [Option<Pool>]) {
             let SymbolPlace::Section(target) = symbol.place else { continue };
             let Some(slot) = pools.get_mut(target) else { continue };
             let Some(pool) = slot else { continue };
-            let is_trusted =
-                !section.is_code() || sets_up_frame(processor, section, index, relocation, &functions);
+            let is_trusted = !section.is_code()
+                || sets_up_frame(processor, section, index, relocation, &functions);
             let noted = match is_trusted {
                 true if symbol.is_section() => {
                     processor.operand(section, relocation).and_then(|operand| pool.note(operand))

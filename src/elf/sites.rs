@@ -48,7 +48,9 @@ impl<'b, 'a> Sites<'b, 'a> {
                         .number(place, size)
                         .map(|distance| less_addend(place.wrapping_add(distance)));
                 }
-                AddressField::Page => page = Some(less_addend(page_address(self.number(place, 4)?, place))),
+                AddressField::Page => {
+                    page = Some(less_addend(page_address(self.number(place, 4)?, place)))
+                }
                 AddressField::InPage => in_page = Some(offset_in_page(self.number(place, 4)?)),
             }
         }

@@ -132,14 +132,15 @@ const PROCESSORS: [Processor; 3] = [
     ("x86-64-v2", || is_x86_feature_detected!("sse4.2") && is_x86_feature_detected!("popcnt")),
 ];
 /// glibc knows none for others.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
 const PROCESSORS: [Processor; 0] = [];
 
 /// The folders of a search path, with `$ORIGIN` and `$LIB` put in; an empty one is the current
 /// folder. `None` where something else is to be put in.
 fn folders(text: &[u8], origin: &Path) -> Option<Vec<PathBuf>> {
-    let library_folder =
-        if Path::new("/lib/x86_64-linux-gnu").exists() { "lib/x86_64-linux-gnu" } else { "lib64" };
+    let of_debian = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    let is_debian = Path::new("/").join(&of_debian).exists();
+    let library_folder = if is_debian { of_debian.as_str() } else { "lib64" };
     let expand = |folder: &[u8]| -> Option<PathBuf> {
         let mut path = folder.to_vec();
         for (token, value) in

@@ -2,169 +2,11 @@
 //! what, and when it need not be looked at. Calls that are not here cannot tell a program anything
 //! about files, programs or other machines that it has not learnt by one of these.
 //!
-//! Numbers are those of the architecture that the crate is built for (x86-64, AArch64).
+//! Calls that only one processor has are in `arch/`.
 
-use When::{Always, AnyForeign, Foreign, HasBits, IsAny, IsNot, NotNull};
-
-/// What a call does, and where its arguments are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// `open` and its kin; `folder` is the argument with the folder's descriptor.
-    Open {
-        folder: Option<usize>,
-        path: usize,
-        flags: usize,
-    },
-    Create {
-        path: usize,
-    },
-    /// `openat2`: the flags are in memory.
-    OpenHow,
-    /// Asks for a file's attributes; `flags` is the argument with AT_SYMLINK_NOFOLLOW and
-    /// AT_EMPTY_PATH.
-    Ask {
-        folder: Option<usize>,
-        path: usize,
-        follow: bool,
-        flags: Option<usize>,
-    },
-    /// Asks for extended attributes; by a path, or by the descriptor in argument 0.
-    AskExtended {
-        folder: Option<usize>,
-        path: usize,
-        follow: bool,
-        flags: Option<usize>,
-    },
-    AskExtendedOf,
-    ReadLink {
-        folder: Option<usize>,
-        path: usize,
-    },
-    Execute {
-        folder: Option<usize>,
-        path: usize,
-        flags: Option<usize>,
-    },
-    ChangeFolder {
-        path: usize,
-    },
-    /// Changes to the folder of a descriptor.
-    EnterFolder,
-    /// Reads a folder's entries.
-    List,
-    Rename {
-        from: Option<usize>,
-        old: usize,
-        to: Option<usize>,
-        new: usize,
-        flags: Option<usize>,
-    },
-    HardLink {
-        from: Option<usize>,
-        old: usize,
-        to: Option<usize>,
-        new: usize,
-        flags: Option<usize>,
-    },
-    /// Makes something that must not be there before: a symbolic link, a node.
-    Make {
-        folder: Option<usize>,
-        path: usize,
-    },
-    MakeFolder {
-        folder: Option<usize>,
-        path: usize,
-    },
-    Remove {
-        folder: Option<usize>,
-        path: usize,
-        flags: Option<usize>,
-    },
-    RemoveFolder {
-        path: usize,
-    },
-    /// Changes content or attributes of what is there.
-    Change {
-        folder: Option<usize>,
-        path: usize,
-        follow: bool,
-        flags: Option<usize>,
-    },
-    Socket,
-    Connect,
-    Bind,
-    Listen,
-    /// Sends to the address in arguments 4 and 5.
-    SendTo,
-    /// Sends to the address in a header in memory; or in many.
-    SendMessage {
-        many: bool,
-    },
-    /// A key of System V IPC, listed in this file of `/proc/sysvipc`.
-    Key(&'static str),
-    Queue,
-    RemoveQueue,
-    /// `clone3`: the flags are in memory.
-    CloneHow,
-    /// A process gets a debugger.
-    Debug,
-    /// Sends a signal, or has the kernel send one later (`interrupts.rs`).
-    Signals,
-    /// Looks into the process of this argument, or asks whether it is there.
-    LookInto {
-        process: usize,
-    },
-    /// Asks for the priority of a process, a group or a user, or changes it: argument 0 says which,
-    /// argument 1 whose. `process` is the value of argument 0 that means a process.
-    Priority {
-        process: u32,
-    },
-    /// Waits for connections to the socket in argument 0.
-    Accept,
-    /// Installs a filter of its own; the flags, or `None` for prctl.
-    Filter {
-        flags: Option<usize>,
-    },
-    /// Becomes another user; so many arguments.
-    Become {
-        group: bool,
-        count: usize,
-    },
-    /// Installs a signal handler.
-    Handler,
-    /// Asks a device for something, or changes it: `CONTROLS`.
-    Control,
-    /// Uses an inherited descriptor: only with `When::Foreign` and `When::AnyForeign`.
-    Inherited,
-    /// Cannot be watched.
-    Refuse(&'static str),
-}
-
-/// When a call is looked at; any one of a row's conditions is enough.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    Always,
-    /// The argument is not a null pointer.
-    NotNull(usize),
-    HasBits(usize, u32),
-    /// The argument, under the mask, is one of these.
-    IsAny(usize, u32, &'static [u32]),
-    /// The argument, under the mask, is none of these.
-    IsNot(usize, u32, &'static [u32]),
-    /// The argument is a descriptor that the test inherited from outside.
-    Foreign(usize),
-    /// The test inherited any descriptor from outside: the call names descriptors in memory.
-    AnyForeign,
-}
-
-/// One watched call.
-pub type Row = (i64, Act, &'static [When]);
-
-const AT: Option<usize> = Some(0);
-const CWD: Option<usize> = None;
-const ALWAYS: &[When] = &[Always];
-const READS: &[When] = &[Foreign(0)];
-const WAITS: &[When] = &[AnyForeign];
+use super::act::When::{Always, Foreign, HasBits, IsAny, IsNot, NotNull};
+use super::act::{ALWAYS, AT, Act, CWD, READS, Row, WAITS, When};
+use super::arch;
 
 /// Of `prctl` and `seccomp`.
 const PROCESS_CONTROLS: &[u32] =
@@ -396,61 +238,12 @@ const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_GETATTR: i64 = 468;
 const SYS_FILE_SETATTR: i64 = 469;
 
-/// Calls of before there were folder descriptors, which AArch64 has never had.
-#[cfg(target_arch = "x86_64")]
-#[rustfmt::skip]
-pub const OLD_CALLS: &[Row] = &[
-    (libc::SYS_dup2,      Act::Inherited, READS),
-    (libc::SYS_poll,      Act::Inherited, WAITS),
-    (libc::SYS_select,    Act::Inherited, WAITS),
-    (libc::SYS_alarm,     Act::Signals, ALWAYS),
-    (libc::SYS_open,      Act::Open { folder: CWD, path: 0, flags: 1 }, ALWAYS),
-    (libc::SYS_creat,     Act::Create { path: 0 }, ALWAYS),
-    (libc::SYS_stat,      Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_lstat,     Act::Ask { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
-    (libc::SYS_access,    Act::Ask { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_readlink,  Act::ReadLink { folder: CWD, path: 0 }, ALWAYS),
-    (libc::SYS_getdents,  Act::List, ALWAYS),
-    (libc::SYS_rename,    Act::Rename { from: CWD, old: 0, to: CWD, new: 1, flags: None }, ALWAYS),
-    (libc::SYS_renameat,  Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS),
-    (libc::SYS_link,      Act::HardLink { from: CWD, old: 0, to: CWD, new: 1, flags: None }, ALWAYS),
-    (libc::SYS_symlink,   Act::Make { folder: CWD, path: 1 }, ALWAYS),
-    (libc::SYS_mknod,     Act::Make { folder: CWD, path: 0 }, ALWAYS),
-    (libc::SYS_mkdir,     Act::MakeFolder { folder: CWD, path: 0 }, ALWAYS),
-    (libc::SYS_unlink,    Act::Remove { folder: CWD, path: 0, flags: None }, ALWAYS),
-    (libc::SYS_rmdir,     Act::RemoveFolder { path: 0 }, ALWAYS),
-    (libc::SYS_chmod,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_chown,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_lchown,    Act::Change { folder: CWD, path: 0, follow: false, flags: None }, ALWAYS),
-    (libc::SYS_utime,     Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_utimes,    Act::Change { folder: CWD, path: 0, follow: true, flags: None }, ALWAYS),
-    (libc::SYS_futimesat, Act::Change { folder: AT, path: 1, follow: true, flags: None }, ALWAYS),
-];
-
-/// `renameat` is a call of its own here too; the others are not.
-#[cfg(target_arch = "aarch64")]
-pub const OLD_CALLS: &[Row] =
-    &[(38, Act::Rename { from: AT, old: 1, to: Some(2), new: 3, flags: None }, ALWAYS)];
-
 /// The highest number of a call that was known when the tables were written (Linux 6.18). What
 /// newer calls do, nobody knows.
 pub const HIGHEST: i64 = SYS_FILE_SETATTR;
 
 /// Numbers from here on belong to the x32 interface of x86-64.
 pub const X32: i64 = 0x4000_0000;
-
-/// AUDIT_ARCH_* of the architecture whose numbers these are.
-#[cfg(target_arch = "x86_64")]
-pub const ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-pub const ARCHITECTURE: u32 = 0xc000_00b7;
-
-/// Calls of the same processor's 32-bit programs that no such program does without: open, execve,
-/// socketcall, openat. One of them is enough to know that there is one.
-#[cfg(target_arch = "x86_64")]
-pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 102, 295];
-#[cfg(target_arch = "aarch64")]
-pub const CALLS_OF_32_BITS: &[u32] = &[5, 11, 281, 322];
 
 /// Calls that are led although they are not always looked at. By themselves they are never
 /// interrupted.
@@ -461,10 +254,7 @@ const ALSO_LED: &[i64] = &[
     libc::SYS_mq_notify,
     libc::SYS_prctl,
     libc::SYS_dup,
-    libc::SYS_dup3,
     libc::SYS_fcntl,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_dup2,
     libc::SYS_ptrace,
     libc::SYS_socket,
     libc::SYS_shmget,
@@ -477,12 +267,13 @@ const ALSO_LED: &[i64] = &[
 /// Whether agents lead a call past the filter.
 pub fn is_led(number: i64) -> bool {
     let is_always = row(number).is_some_and(|row| row.2.contains(&Always));
-    cfg!(target_arch = "x86_64") && (is_always || ALSO_LED.contains(&number))
+    let is_also_led = || ALSO_LED.iter().chain(arch::DUPLICATE).any(|led| *led == number);
+    arch::LEADS_CALLS && (is_always || is_also_led())
 }
 
 /// The row of a call.
 pub fn row(number: i64) -> Option<&'static Row> {
-    OLD_CALLS.iter().chain(CALLS).find(|row| row.0 == number)
+    arch::OLD_CALLS.iter().chain(CALLS).find(|row| row.0 == number)
 }
 
 #[cfg(test)]
@@ -491,7 +282,7 @@ mod tests {
 
     #[test]
     fn no_call_has_two_rows() {
-        let mut numbers: Vec<i64> = OLD_CALLS.iter().chain(CALLS).map(|row| row.0).collect();
+        let mut numbers: Vec<i64> = arch::OLD_CALLS.iter().chain(CALLS).map(|row| row.0).collect();
         let count = numbers.len();
         numbers.sort_unstable();
         numbers.dedup();

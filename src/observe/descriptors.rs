@@ -5,6 +5,7 @@
 //! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is
 //! asked for its size.
 
+use super::arch;
 use super::call::Call;
 use super::content::device_and_inode;
 use super::facts::Fact;
@@ -37,9 +38,7 @@ impl Supervisor {
     /// something has come.
     pub(super) fn waits_for_descriptors(&mut self, call: &Call) -> io::Result<()> {
         let numbers = match call.notification.number {
-            libc::SYS_pselect6 => selected(call)?,
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_select => selected(call)?,
+            number if arch::SELECT.contains(&number) => selected(call)?,
             _ => polled(call)?,
         };
         numbers.into_iter().for_each(|number| self.uses_number(call, number));
@@ -76,9 +75,7 @@ impl Supervisor {
                 !foreign.is_regular
             }
             libc::SYS_ioctl => self.is_question_of_size(call, foreign),
-            libc::SYS_dup3 => call.int(1) == foreign.number,
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_dup2 => call.int(1) == foreign.number,
+            number if arch::DUPLICATE.contains(&number) => call.int(1) == foreign.number,
             _ => false,
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
 
+use super::act::Act;
 use super::call::Call;
-use super::calls::Act;
 use super::content::same_file;
 use super::entries::Sight;
 use super::known::Effect;

@@ -4,7 +4,9 @@
 //!
 //! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
 
-use super::calls::{ARCHITECTURE, CALLS, CALLS_OF_32_BITS, HIGHEST, OLD_CALLS, Row, When, is_led};
+use super::act::{Row, When};
+use super::arch::{ARCHITECTURE, CALLS_OF_32_BITS, OLD_CALLS};
+use super::calls::{CALLS, HIGHEST, is_led};
 use super::instructions::{
     ANY_BIT, ARGUMENTS, AT_LEAST, EQUAL, JUMP, LOAD, MACHINE, MASK, NUMBER, RETURN, step,
 };

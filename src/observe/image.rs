@@ -6,6 +6,7 @@
 //! In: a binary and where its functions lie. Out: the image, written to shared memory; what the
 //! agent has to know of it.
 
+use super::arch;
 use crate::model::{Code, Function};
 use crate::process::sys::Memory;
 use std::fs::File;
@@ -49,7 +50,7 @@ const NOP: u8 = 0x90;
 pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Result<Image> {
     /// As much as the processor's cache holds.
     const CHUNK: u64 = 1 << 17;
-    let has_gates = cfg!(target_arch = "x86_64");
+    let has_gates = arch::HAS_GATES;
     let (front, distance) = if is_placed_when_loaded(file)? { BELOW } else { ABOVE };
     let sample_at = |number: usize| ((code.length - 8) * number as u64 / (SAMPLES as u64 - 1)) & !7;
     let mut samples = Vec::with_capacity(SAMPLES);

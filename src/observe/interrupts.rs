@@ -7,6 +7,7 @@
 //! In: handlers that are installed, programs that are started, calls that send signals. Out:
 //! whether a thread's calls can be interrupted.
 
+use super::arch;
 use super::call::Call;
 use super::calls::{FIOASYNC, FIOSETOWN, SIOCSPGRP};
 use super::kernel;
@@ -107,8 +108,7 @@ impl Interrupts {
             | libc::SYS_rt_sigqueueinfo
             | libc::SYS_pidfd_send_signal => only(call.int(1)),
             libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => only(call.int(2)),
-            #[cfg(target_arch = "x86_64")]
-            libc::SYS_alarm => only(libc::SIGALRM),
+            number if arch::ALARM == Some(number) => only(libc::SIGALRM),
             libc::SYS_setitimer => match call.int(0) {
                 libc::ITIMER_REAL => only(libc::SIGALRM),
                 libc::ITIMER_VIRTUAL => only(libc::SIGVTALRM),

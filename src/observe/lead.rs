@@ -3,6 +3,7 @@
 //! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the
 //! call page is, and where in the libraries the sites are.
 
+use super::arch;
 use super::known::{KnownLooks, SHARED};
 use super::passes::Passes;
 use super::patched::Room;
@@ -159,7 +160,7 @@ impl Lead {
     fn write(&mut self, name: &[u8], sites: &Sites, room: Option<Room>) -> io::Result<()> {
         let Sites { start, length, .. } = *sites;
         let is_loader = is_loader(name);
-        let is_used = |site: &&(u32, u32)| !is_loader || OPENING_LIBRARIES.contains(&site.1);
+        let is_used = |site: &&(u32, u32)| !is_loader || arch::OPENING_LIBRARIES.contains(&site.1);
         let used: Vec<(u32, u32)> = sites.sites.iter().filter(is_used).copied().collect();
         let (count, is_loader) = (used.len() as u32, u32::from(is_loader));
         let Room { file, pointer, build, id } =
@@ -189,25 +190,6 @@ impl Lead {
 }
 
 const C_LIBRARY: &[u8] = b"libc.so.6";
-
-/// What the loader opens libraries by once programs run: operands of its sites, AT_FDCWD where the
-/// folder is set last. The rest of its calls belong to starting programs and to profiling them.
-/// Each page with a site costs every process a copy of it.
-#[cfg(target_arch = "x86_64")]
-const OPENING_LIBRARIES: [u32; 9] = [
-    libc::AT_FDCWD as u32,
-    libc::SYS_open as u32,
-    libc::SYS_openat as u32,
-    libc::SYS_stat as u32,
-    libc::SYS_lstat as u32,
-    libc::SYS_newfstatat as u32,
-    libc::SYS_statx as u32,
-    libc::SYS_readlink as u32,
-    libc::SYS_readlinkat as u32,
-];
-/// Calls are led on x86-64 alone.
-#[cfg(not(target_arch = "x86_64"))]
-const OPENING_LIBRARIES: [u32; 0] = [];
 
 /// The C library, which used to have a second part for threads, and its loader.
 fn is_led(name: &[u8]) -> bool {

@@ -6,10 +6,14 @@
 //! `others` → `resolve` (what the path means) → `ledger` (what was met first, what is the test's
 //! own; `policy`, `content`) → `closing` → uses and refusals.
 
+/// What a row of the table of system calls says.
+pub mod act;
 /// Whom socket addresses mean.
 mod addresses;
 /// The library that is preloaded into tests.
 pub mod agent;
+/// What differs between processors.
+pub mod arch;
 /// A call that the filter has stopped.
 mod call;
 /// The table of watched system calls.

@@ -2,8 +2,8 @@
 //!
 //! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
 
+use super::act::Act;
 use super::call::Call;
-use super::calls::Act;
 use super::entries::Sight;
 use super::files::has;
 use super::resolve::{Found, Place};

@@ -3,9 +3,10 @@
 //!
 //! In: stopped calls. Out: refusals, and notes of what is the test's own.
 
+use super::act::Act;
 use super::addresses::{Partner, partner, port};
 use super::call::Call;
-use super::calls::{Act, MOUNTS, NEW_NAMESPACES, PTRACE_TRACEME};
+use super::calls::{MOUNTS, NEW_NAMESPACES, PTRACE_TRACEME};
 use super::content::same_file;
 use super::entries::Sight;
 use super::facts::Fact;

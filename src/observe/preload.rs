@@ -7,8 +7,8 @@
 //!
 //! In: calls of loaders. Out: answers to them, for programs into which the agent may be loaded.
 
+use super::act::Act;
 use super::call::Call;
-use super::calls::Act;
 use super::content::Identity;
 use super::kernel;
 use super::lead::Lead;

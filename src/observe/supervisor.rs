@@ -8,8 +8,10 @@
 //!
 //! In: notifications. Out: the ledger, complete when nobody is left to make calls.
 
+use super::act::{Act, When};
+use super::arch;
 use super::call::Call;
-use super::calls::{self, Act, When};
+use super::calls;
 use super::content::{Identity, same_file};
 use super::entries::Sight;
 use super::inherited::Foreign;
@@ -199,7 +201,7 @@ impl Supervisor {
     fn note(&mut self, call: &Call) -> io::Result<()> {
         self.processes.saw(call.thread());
         self.sockets.goes_on(call.thread());
-        if call.notification.architecture != calls::ARCHITECTURE {
+        if call.notification.architecture != arch::ARCHITECTURE {
             let why =
                 (codes::FOREIGN_PROGRAM, "is of another architecture, whose calls are not watched");
             self.ledger.refuse("a program", why);

@@ -297,6 +297,7 @@ impl Region {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::arch;
 
     const LENGTH: usize = 3 << 16;
     /// The last one goes across the chunks in which it is written.
@@ -393,7 +394,7 @@ mod tests {
         let mut content = region.memory.content().unwrap().to_vec();
         content[HEAD + FUNCTIONS.len() * 8 + 1] = 1;
         region.memory.write_at(&content, 0).unwrap();
-        let unwatched = if cfg!(target_arch = "x86_64") { &[16, 72][..] } else { &[] };
+        let unwatched = if arch::HAS_GATES { &[16, 72][..] } else { &[] };
         let mut expected = [unwatched, &[64]].concat();
         expected.sort_unstable();
         assert_eq!(region.executed(), Some(expected));

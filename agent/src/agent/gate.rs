@@ -15,8 +15,8 @@
 //! and needs 64 bytes of stack. Then the function starts anew, with its own code. The shorter way
 //! out by `ret` would be fit for nothing but the return address that the call left.
 
+use super::arch::{call, syscall};
 use super::modules::Module;
-use super::processor::{call, syscall};
 use super::release::release_module;
 use super::signals::{SIGTRAP, die};
 use super::system::unmap;

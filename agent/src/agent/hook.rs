@@ -2,9 +2,9 @@
 //! changes: a jump, which takes no signal. The function does nothing. The loader knows that it
 //! leaves all registers alone.
 
+use super::arch::{NOTHING, call, syscall};
 use super::loader::{CONSISTENT, debug};
 use super::modules::meet;
-use super::processor::{NOTHING, call, syscall};
 use crate::protocol::PAGE;
 use core::arch::global_asm;
 

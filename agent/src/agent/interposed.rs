@@ -78,7 +78,7 @@ interpose! {
 /// next function of that name.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn before_syscall(words: &[usize; 6]) -> usize {
-    use super::processor::call;
+    use super::arch::call;
     static FOUND: AtomicUsize = AtomicUsize::new(0);
     match words[0] {
         call::SIGACTION => handles(words[1] as c_int),

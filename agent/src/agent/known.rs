@@ -2,7 +2,7 @@
 //! since. It says so in a table that all processes of a run share (`src/observe/known.rs` argues
 //! why that is sound).
 
-use super::processor::{call, syscall};
+use super::arch::{call, syscall};
 use crate::looks::{
     self, BUCKET, FINISHED, FOUND, GENERATION, HEAD, MODE, MOVED, OFF, SECRET, Start, TABLE,
 };

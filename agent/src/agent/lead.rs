@@ -7,9 +7,9 @@
 //! whose calls the filter lets through. What is not led (other libraries, static programs) is
 //! stopped as ever.
 
+use super::arch::{call, syscall};
 use super::known;
 use super::loader::{LinkMap, debug};
-use super::processor::{call, syscall};
 use super::region::{self, Given};
 use super::system::unmap;
 use crate::looks::SHARED;

@@ -1,6 +1,6 @@
 //! What the dynamic loader shows to debuggers.
 
-use super::processor::hook_loader;
+use super::arch::hook_loader;
 use core::arch::{asm, global_asm};
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::addr_of;

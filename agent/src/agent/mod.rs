@@ -20,6 +20,7 @@
 //! Built by `build.rs` into a shared library without dependencies, not even on the C library. It is
 //! initialised before all other modules (`-z initfirst`), so that constructors are seen too.
 
+mod arch;
 #[cfg(target_arch = "x86_64")]
 mod gate;
 #[cfg(target_arch = "x86_64")]
@@ -33,9 +34,6 @@ mod loader;
 #[cfg(target_arch = "aarch64")]
 mod masks;
 mod modules;
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod processor;
 mod region;
 mod release;
 mod signals;
@@ -43,9 +41,9 @@ mod symbols;
 mod system;
 
 use crate::protocol::Head;
+use arch::is_possible;
 use loader::{debug, watch_the_loader};
 use modules::{add, meet};
-use processor::is_possible;
 use signals::{handle_traps, stop_handling};
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +53,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {
         // SAFETY: it ends the process.
-        unsafe { processor::syscall(processor::call::EXIT_GROUP, [134, 0, 0, 0, 0, 0]) };
+        unsafe { arch::syscall(arch::call::EXIT_GROUP, [134, 0, 0, 0, 0, 0]) };
     }
 }
 
@@ -74,7 +72,7 @@ extern "C" fn start() {
         }
         #[cfg(target_arch = "x86_64")]
         let Some(given) = lead::lead() else { return };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
         let given = region::request(core::ptr::null());
         let program = (*debug()).modules;
         if given.region.is_null() {

@@ -1,8 +1,8 @@
 //! The modules of the process: those that the loader lists.
 
 use super::IS_ARMED;
+use super::arch::{call, land, syscall, take_off};
 use super::loader::{LinkMap, debug};
-use super::processor::{call, land, syscall, take_off};
 use super::region::{Given, request};
 use super::system::unmap;
 use crate::protocol::Head;

@@ -1,6 +1,6 @@
 //! The regions of memory that are shared with the watcher, one for each module.
 
-use super::processor::{call, syscall};
+use super::arch::{call, syscall};
 use super::system::unmap;
 use crate::protocol::{Head, PAGE, REGION_MAGIC, REGION_REQUEST, RegionAnswer};
 use core::ffi::c_char;

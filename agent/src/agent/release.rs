@@ -5,8 +5,8 @@
 //! module, where the program changes its code, or for all, where a debugger comes.
 
 use super::IS_ARMED;
+use super::arch::{area, call, changed, put_back, syscall, unhook_loader};
 use super::modules::{MODULE_COUNT, MODULES, Module};
-use super::processor::{area, call, changed, put_back, syscall, unhook_loader};
 use super::signals::stop_handling;
 use super::system::unmap;
 use crate::protocol::Head;

@@ -1,11 +1,11 @@
 //! SIGTRAP: the handler that notes functions which are entered past their gates, or have none
 //! (AArch64). SIGILL is handled where the fronts of functions end with an illegal instruction.
 
-use super::loader::{CHANGES, CONSISTENT, debug};
-use super::modules::{MODULE_COUNT, MODULES, Module, meet};
-use super::processor::{
+use super::arch::{
     COUNTER, Code, NEEDS_SIGNALS, PASSED, call, changed, leave, put_back, syscall, unwatched,
 };
+use super::loader::{CHANGES, CONSISTENT, debug};
+use super::modules::{MODULE_COUNT, MODULES, Module, meet};
 use super::region::find;
 use super::release::{release_module, release_to_debugger};
 use crate::protocol::{BREAKPOINT, FRONT_ABOVE, Head, SHOW_CODE};

@@ -1,6 +1,6 @@
 //! System calls that several have use for.
 
-use super::processor::{call, syscall};
+use super::arch::{call, syscall};
 
 pub unsafe fn unmap(at: usize, size: usize) {
     // SAFETY: as the caller promises: the range is ours, and not used any more.

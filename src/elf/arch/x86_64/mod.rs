@@ -14,8 +14,7 @@ const FRAME: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
 /// What may stand before that: `endbr64`.
 const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-const NO_USES: [u32; 3] =
-    [elf::R_X86_64_NONE.0, elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
+const NO_USES: [u32; 3] = [elf::R_X86_64_NONE.0, elf::R_X86_64_SIZE32.0, elf::R_X86_64_SIZE64.0];
 
 pub struct X86_64;
 
@@ -69,7 +68,8 @@ impl Processor for X86_64 {
         let bytes = section.data;
         let target = |at: usize| {
             let [mod_rm, field @ ..]: [u8; 5] = bytes.get(at + 1..at + 6)?.try_into().ok()?;
-            let target = (at as u64 + LENGTH).checked_add_signed(i32::from_le_bytes(field).into())?;
+            let target =
+                (at as u64 + LENGTH).checked_add_signed(i32::from_le_bytes(field).into())?;
             (mod_rm & 0xc7 == 0x05 && target < section.size).then_some(target)
         };
         memchr::memchr_iter(LEA, bytes).filter_map(target).collect()

@@ -19,9 +19,9 @@ const STACK: usize = 160;
 /// The function that the loader calls for debuggers does nothing: `ret`, with or without `endbr64`.
 pub const NOTHING: [&[u8]; 3] = [&[0xc3], &[0xf3, 0x0f, 0x1e, 0xfa, 0xc3], &[0xf3, 0xc3]];
 
-pub use super::gate::{area, is_possible, land, put_back, take_off};
-pub use super::hook::hook_loader;
-pub use super::lead::unwatched;
+pub use crate::agent::gate::{area, is_possible, land, put_back, take_off};
+pub use crate::agent::hook::hook_loader;
+pub use crate::agent::lead::unwatched;
 
 /// Processors of this kind see changed code by themselves.
 pub unsafe fn changed(_at: usize, _size: usize) {}

@@ -5,8 +5,8 @@ use core::arch::{asm, global_asm};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::loader::CHANGES;
-use super::modules::Module;
+use crate::agent::loader::CHANGES;
+use crate::agent::modules::Module;
 use crate::protocol::PAGE;
 
 pub type Code = u32;
