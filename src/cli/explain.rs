@@ -275,6 +275,7 @@ mod tests {
             reason: String::new(),
             sort: String::new(),
             exit_code: 0,
+            told_failure: false,
             duration_ms: 0,
             saved_ms: 0,
             audit: None,

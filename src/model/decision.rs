@@ -21,6 +21,9 @@ pub struct Decision {
     pub sort: String,
     /// As a shell would show it: 128 + the signal where there was one.
     pub exit_code: i32,
+    /// Its output told of failures, in the Test Anything Protocol.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub told_failure: bool,
     pub duration_ms: u64,
     pub saved_ms: u64,
     /// What running it all the same showed, where that was done.
@@ -39,8 +42,12 @@ pub struct Decision {
     pub shadow: Option<Shadow>,
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// What would have been done about a test that ran all the same, at each granularity of change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shadow {
     #[serde(flatten)]
     pub granularities: Granularities<Verdict>,
@@ -56,6 +63,9 @@ pub struct Shadow {
     /// in the store.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Hash>,
+    /// Other files that changed since then: paths for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// One value for each granularity of change.
@@ -283,6 +293,7 @@ mod tests {
             reason: "r".into(),
             sort: sort.into(),
             exit_code: 0,
+            told_failure: false,
             duration_ms: 3,
             saved_ms: 5,
             audit: None,
@@ -325,13 +336,7 @@ mod tests {
     fn shadow_runs_count_apart_from_reuses() {
         let mut stats = Stats::default();
         let granularities = Granularities { executed: Verdict::Reused, ..Granularities::default() };
-        let shadow = Shadow {
-            granularities,
-            identity: None,
-            saved_ms: 7,
-            reused_from: None,
-            programs: Vec::new(),
-        };
+        let shadow = Shadow { granularities, saved_ms: 7, ..Shadow::default() };
         for audit in [Audit::Same, Audit::Missed] {
             let ran = decision(Verdict::Executed, None, "shadow");
             stats.count(&Decision { shadow: Some(shadow.clone()), audit: Some(audit), ..ran });

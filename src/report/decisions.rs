@@ -27,6 +27,7 @@ pub fn write(out: &mut impl Write, decisions: &[Decision], colour: bool) -> io::
 fn shown_command(decision: &Decision) -> String {
     let command = command(&decision.argv);
     match decision.exit_code {
+        0 if decision.told_failure => format!("{command} (tells of failures)"),
         0 => command,
         code => format!("{command} (exit {code})"),
     }
@@ -74,6 +75,7 @@ mod tests {
             reason: "because\n".into(),
             sort: "s".into(),
             exit_code: code,
+            told_failure: false,
             duration_ms: 3,
             saved_ms: 1500,
             audit: None,

@@ -74,6 +74,7 @@ mod tests {
             reason: "r".into(),
             sort: "new".into(),
             exit_code: 0,
+            told_failure: false,
             duration_ms: end - start,
             saved_ms: 0,
             audit: None,

@@ -2,11 +2,13 @@
 //! test whose result is another one is put into quarantine.
 
 use super::choice;
+use super::harness::{ToldFailure, failures_told};
 use super::reason::Reason;
 use super::shadow::Foreseen;
 use super::{Options, Session, execute, executed, now, repeat};
 use crate::model::{Audit, Exit, Mark};
 use crate::store::{Quarantine, Results};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 
 /// How a test in quarantine gets out, unless the project says otherwise.
@@ -22,6 +24,19 @@ pub(super) const AUDIT: [&str; 2] =
 pub(super) const SHADOW: [&str; 2] =
     ["shadow", "its result would have been reused; it ran because of shadow mode"];
 
+/// How a test ended, as whoever judges it sees it. What else it prints may differ from run to run.
+#[derive(PartialEq, Eq)]
+struct End {
+    exit: Exit,
+    told: BTreeSet<ToldFailure>,
+}
+
+impl End {
+    fn of(exit: Exit, output: &[u8]) -> End {
+        End { exit, told: failures_told(output) }
+    }
+}
+
 impl Session {
     /// Runs a test although its result could be reused, and compares.
     pub(super) fn audit(
@@ -34,13 +49,17 @@ impl Session {
         let reason = Reason::new(sort, why);
         let mut decision =
             executed(self.test.argv(), &self.project.working, &reason, ran.exit, ran.duration);
+        let end = End::of(ran.exit, &ran.captured.texts[0]);
+        decision.told_failure = !end.told.is_empty();
+        let is_other = |_| {
+            let (exit, output) = execute::silently(&self.test.words);
+            End::of(exit, &output) != end
+        };
         let audit = match () {
             () if ran.was_interrupted() => None,
-            () if ran.exit == hit.outcome.exit => Some(Audit::Same),
+            () if end == End::of(hit.outcome.exit, &hit.outcome.stdout) => Some(Audit::Same),
             // It gives this and that without anything having changed.
-            () if (0..REPEATS).any(|_| execute::silently(&self.test.words) != ran.exit) => {
-                Some(Audit::Unstable)
-            }
+            () if (0..REPEATS).any(is_other) => Some(Audit::Unstable),
             () => Some(Audit::Missed),
         };
         decision.audit = audit;

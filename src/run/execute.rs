@@ -11,10 +11,11 @@ use crate::observe::tracing::{Executed, Tracing};
 use crate::observe::{self, CannotWatch, Input, Use, Watch, Watched};
 use crate::process::spawn;
 use crate::process::sys;
-use rustix::fs::{FileType, SeekFrom, fstat};
+use rustix::fs::{FileType, MemfdFlags, SeekFrom, fstat, memfd_create};
 use rustix::termios::isatty;
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -88,11 +89,21 @@ fn to_the_end(mut command: Command) -> io::Result<ExitStatus> {
     sys::wait_while_signals_are_passed_on(&mut child)
 }
 
-/// Runs a test that nobody hears.
-pub fn silently(words: &[OsString]) -> Exit {
+/// Runs a test that nobody hears. Gives what it printed to standard output, where that can be kept: in a file, whose end need
+/// not be waited for.
+pub fn silently(words: &[OsString]) -> (Exit, Vec<u8>) {
     let mut command = command(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().map_or(Exit::Code(spawn::CANNOT_RUN), exit)
+    let file = memfd_create("output", MemfdFlags::CLOEXEC).map(File::from);
+    if let Some(output) = file.as_ref().ok().and_then(|file| file.try_clone().ok()) {
+        command.stdout(output);
+    }
+    let exit = command.status().map_or(Exit::Code(spawn::CANNOT_RUN), exit);
+    let mut text = Vec::new();
+    if let Ok(mut file) = file {
+        let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
+    }
+    (exit, text)
 }
 
 /// One run of a test under watch.

@@ -5,6 +5,7 @@
 //! output. Out: what to do otherwise.
 
 use memchr::memmem;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// What CTest takes out of a test's output and shows as a measurement.
@@ -67,22 +68,51 @@ pub fn is_discovery(words: &[OsString]) -> bool {
 /// Whether output in the Test Anything Protocol tells of a failure. Such tests end well all the
 /// same.
 pub fn tells_of_failure(output: &[u8]) -> bool {
+    !failures_told(output).is_empty()
+}
+
+/// A failure that output in the Test Anything Protocol tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToldFailure {
+    BailOut,
+    /// The number of a test point.
+    NotOk(u64),
+}
+
+/// The failures that output in the Test Anything Protocol tells of. What it says about them (times, addresses) does not count.
+pub fn failures_told(output: &[u8]) -> BTreeSet<ToldFailure> {
     let suspect = |word: &str| memmem::find(output, word.as_bytes()).is_some();
     if !suspect("1..") || !(suspect("not ok") || suspect("Bail out!")) {
-        return false;
+        return BTreeSet::new();
     }
     let text = String::from_utf8_lossy(output);
     let is_plan = |line: &str| {
         line.strip_prefix("1..").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
-    let is_excused = |line: &str| {
-        let directive = line.split_once('#').map_or("", |(_, directive)| directive.trim_start());
-        ["todo", "skip"].iter().any(|word| directive.to_ascii_lowercase().starts_with(word))
+    if !text.lines().any(is_plan) {
+        return BTreeSet::new();
+    }
+    let mut point = 0;
+    text.lines().filter_map(|line| failure_of_line(line, &mut point)).collect()
+}
+
+/// `point`: the number of the latest test point. One without a number is the next.
+fn failure_of_line(line: &str, point: &mut u64) -> Option<ToldFailure> {
+    if line.starts_with("Bail out!") {
+        return Some(ToldFailure::BailOut);
+    }
+    let (fails, rest) = match line.strip_prefix("not ok") {
+        Some(rest) => (true, rest),
+        None => (false, line.strip_prefix("ok")?),
     };
-    let fails = |line: &str| {
-        line.starts_with("Bail out!") || (line.starts_with("not ok") && !is_excused(line))
-    };
-    text.lines().any(is_plan) && text.lines().any(fails)
+    let given = rest.split_whitespace().next().and_then(|word| word.parse().ok());
+    *point = given.unwrap_or(point.saturating_add(1));
+    let directive = line
+        .split_once('#')
+        .map_or("", |(_, directive)| directive.trim_start())
+        .to_ascii_lowercase();
+    let is_excused = ["todo", "skip"].iter().any(|word| directive.starts_with(word));
+    (fails && !is_excused).then_some(ToldFailure::NotOk(*point))
 }
 
 #[cfg(test)]
@@ -103,6 +133,17 @@ mod tests {
                 && !tells("not ok\n")
         );
         assert!(!tells("lines 1..3 are not ok\n") && !tells("1..1\nok 1 - not ok\n"));
+    }
+
+    #[test]
+    fn failures_in_tap_have_numbers() {
+        let told = |text: &str| failures_told(text.as_bytes()).into_iter().collect::<Vec<_>>();
+        let (bail_out, not_ok) = (ToldFailure::BailOut, ToldFailure::NotOk);
+        assert_eq!(
+            told("1..4\nok\nnot ok - 7 ms\nnot ok 3 # TODO\nnot ok\nBail out!"),
+            [bail_out, not_ok(2), not_ok(4)]
+        );
+        assert_eq!(told("not ok 9 - x\nnot ok\n1..2\n"), [not_ok(9), not_ok(10)]);
     }
 
     #[test]

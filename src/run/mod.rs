@@ -165,6 +165,7 @@ fn executed(
         reason: reason.text.clone(),
         sort: reason.sort.to_owned(),
         exit_code: exit_code(exit),
+        told_failure: false,
         duration_ms: duration.as_millis() as u64,
         saved_ms: 0,
         audit: None,
@@ -275,6 +276,7 @@ impl Session {
         let mut decision =
             executed(self.test.argv(), &self.project.working, &run.reason, ran.exit, ran.duration);
         decision.disturbed.clone_from(&ran.disturbed);
+        decision.told_failure = harness::tells_of_failure(&ran.captured.texts[0]);
         let recorded = quiet::attempt(&self.settings, "remembering", || {
             record::record(self, &ran, &run, declared)
         });

@@ -3,7 +3,7 @@
 use super::choice::Hit;
 use super::execute::read_on_from;
 use super::harness::{HarnessHints, MEASUREMENT};
-use super::{Session, capture, exit_code, leftovers, now};
+use super::{Session, capture, exit_code, harness, leftovers, now};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
 use crate::store::Results;
 use std::io;
@@ -39,6 +39,7 @@ pub fn decision(session: &Session, hit: &Hit, duration: Duration) -> Decision {
         reason: format!("{} has changed since it ran {}", what(hit.step), origin(outcome)),
         sort: "unchanged".to_owned(),
         exit_code: exit_code(outcome.exit),
+        told_failure: harness::tells_of_failure(&outcome.stdout),
         duration_ms: duration.as_millis() as u64,
         saved_ms: outcome.duration.saturating_sub(duration).as_millis() as u64,
         audit: None,

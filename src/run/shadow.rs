@@ -28,23 +28,16 @@ impl Foreseen {
 pub fn foresee(session: &Session, choice: &Choice) -> Option<Foreseen> {
     let (shadow, foreseen) = quiet::attempt(&session.settings, "foreseeing", || match choice {
         Choice::Reuse(hit) => would_reuse(session, hit),
-        Choice::Run(_) => (would_run(session, programs(session)), None),
-        Choice::Plain(_) => (would_run(session, Vec::new()), None),
+        Choice::Run(_) => (would_run(session, changed(session)), None),
+        Choice::Plain(_) => (would_run(session, Changed::default()), None),
     })?;
     // It is set once.
     let _ = session.shadow.set(shadow);
     foreseen
 }
 
-fn would_run(session: &Session, programs: Vec<Hash>) -> Shadow {
-    let identity = Some(session.test.identity);
-    Shadow {
-        granularities: Granularities::default(),
-        identity,
-        saved_ms: 0,
-        reused_from: None,
-        programs,
-    }
+fn would_run(session: &Session, Changed { programs, files }: Changed) -> Shadow {
+    Shadow { identity: Some(session.test.identity), programs, files, ..Shadow::default() }
 }
 
 fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
@@ -67,21 +60,42 @@ fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
     let saved_ms = hit.outcome.duration.as_millis() as u64;
     let reused_from = hit.outcome.origin.commit.clone();
     let identity = Some(session.test.identity);
-    (
-        Shadow { granularities, identity, saved_ms, reused_from, programs: Vec::new() },
-        Some(foreseen),
-    )
+    (Shadow { granularities, identity, saved_ms, reused_from, ..Shadow::default() }, Some(foreseen))
 }
 
-/// The programs that have changed since the latest execution, for whoever wants to know what in
-/// them.
-fn programs(session: &Session) -> Vec<Hash> {
-    let Some(trace) = choice::trace(session) else { return Vec::new() };
+/// What has changed since the latest execution.
+#[derive(Default)]
+struct Changed {
+    /// Names of both builds of a program, for whoever wants to know what in it.
+    programs: Vec<Hash>,
+    files: Vec<String>,
+}
+
+/// More changed files of one test are not named.
+const MOST_FILES: usize = 8;
+
+fn changed(session: &Session) -> Changed {
+    let Some(trace) = choice::trace(session) else { return Changed::default() };
     let mut values = choice::values(session);
     let differences = difference::of_dependencies(&session.project, &trace, &mut values);
-    let changed = differences.iter().filter_map(|difference| trace.used.get(difference.used?));
-    let programs = changed.filter(|used| used.dependency.kind == DependencyKind::Program);
-    programs.filter_map(|used| rebuilt(session, used, &mut values)).collect()
+    let mut changed = Changed::default();
+    for difference in differences {
+        let Some(used) = difference.used.and_then(|number| trace.used.get(number)) else {
+            continue;
+        };
+        match used.dependency.kind {
+            DependencyKind::Program => changed.programs.extend(rebuilt(session, used, &mut values)),
+            DependencyKind::Library
+            | DependencyKind::File
+            | DependencyKind::Absent
+            | DependencyKind::Folder
+            | DependencyKind::Link
+            | DependencyKind::Declared => changed.files.push(difference.subject),
+            _ => {}
+        }
+    }
+    changed.files.truncate(MOST_FILES);
+    changed
 }
 
 /// Keeps both builds of a program. Gives the name under which they are found.

@@ -14,6 +14,7 @@ fn decision(time: u64) -> Decision {
         reason: "because".into(),
         sort: "sort".into(),
         exit_code: 0,
+        told_failure: false,
         duration_ms: 1,
         saved_ms: 2,
         audit: None,

@@ -66,6 +66,7 @@ fn decision_of(entry: u64) -> Decision {
         reason: "it is new".into(),
         sort: "new".into(),
         exit_code: 0,
+        told_failure: false,
         duration_ms: 1,
         saved_ms: 0,
         audit: None,

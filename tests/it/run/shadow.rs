@@ -107,6 +107,33 @@ fn a_missed_dependency_is_a_miss() {
     assert!(shown.contains("1 would have been wrong"), "{shown}");
 }
 
+/// A test that speaks TAP may fail and end with 0.
+#[test]
+fn another_failure_in_tap_is_a_miss() {
+    let script = "echo 1..3; echo ok 1 - took $$ ms; echo \"$HOLE\"";
+    let audits = |told: [&str; 3]| {
+        let bench = Bench::new();
+        bench.write(
+            "tasting.toml",
+            "shadow = true\nreuse-failures = true\n[environment]\nignore = ['HOLE']\n",
+        );
+        let runs =
+            told.map(|told| bench.finish(bench.tasting(&["sh", "-c", script]).env("HOLE", told)));
+        assert!(runs.iter().all(|ran| ran.outcome.code == Some(0)), "{runs:?}");
+        runs.map(|ran| (ran.decision.audit, ran.decision.told_failure))
+    };
+    let (same, missed) = (Some(Audit::Same), Some(Audit::Missed));
+    assert_eq!(
+        audits(["ok 2", "ok 2 - again", "not ok 2"]),
+        [(None, false), (same, false), (missed, true)]
+    );
+    // Failures are compared one by one, what they say is not.
+    assert_eq!(
+        audits(["not ok 2 - a", "not ok 2 - b", "not ok 3"]),
+        [(None, true), (same, true), (missed, true)]
+    );
+}
+
 #[test]
 fn an_unstable_test_is_no_miss() {
     let bench = Bench::new();
