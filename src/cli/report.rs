@@ -59,7 +59,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let mut out = BufWriter::new(io::stdout().lock());
     match () {
         () if arguments.json => json::write_line(&mut out, &shown)?,
-        () if arguments.markdown => history::write_markdown(&mut out, &shown)?,
+        () if arguments.markdown && arguments.history.is_some() => {
+            history::write_markdown(&mut out, &shown)?
+        }
+        () if arguments.markdown => history::write_decisions_markdown(&mut out, &shown)?,
         () => {}
     }
     out.flush()?;
@@ -134,6 +137,7 @@ fn test(decision: &Decision, root: &Path) -> Test {
         name: Text::from(&*names::of(&decision.argv, &decision.cwd, root)),
         decision: granularities,
         exit_code: decision.exit_code,
+        failed: decision.told_failure.then_some(true),
         reason: Text::from(&*decision.reason),
         sort: Text::from(&*decision.sort),
         duration_ms,

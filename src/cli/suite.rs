@@ -150,6 +150,7 @@ fn history(suite: &ShownSuite, subject: &str) -> History {
             name: Text::from(&*test.name),
             decision: Granularities { executed: verdict, ..Granularities::default() },
             exit_code: test.exit_code.unwrap_or_default(),
+            failed: test.end.map(|end| end == "failed"),
             reason: Text::from(&*test.reason),
             sort: Text::from(test.sort),
             // What was reused took as long as the run that it comes from.

@@ -4,8 +4,10 @@
 //! Markdown.
 
 pub mod changes;
+mod markdown;
 mod summary;
 
+pub use markdown::{write_decisions_markdown, write_markdown};
 pub use summary::{AstSums, Miss, Overhead, Row, Summary, Times};
 
 use super::style::Style;
@@ -100,6 +102,9 @@ pub struct Test {
     /// What would have been done.
     pub decision: Granularities<Verdict>,
     pub exit_code: i32,
+    /// Whether it failed, where that is known by something else than the exit code: its output, or its harness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<bool>,
     pub reason: Text,
     /// The sort of reason.
     #[serde(default = "no_text")]
@@ -142,6 +147,28 @@ pub struct Changed {
     /// The names that lead to it, from where the program starts.
     #[serde(default)]
     pub chain: Vec<Text>,
+}
+
+/// What is said of a changed file that is no part of a program.
+const FILE_CHANGED: &str = "changed, which the test reads";
+
+impl Changed {
+    /// A file that a test reads, or looks for.
+    pub fn file(path: &str) -> Self {
+        Changed { what: FILE_CHANGED.into(), name: path.into(), source: None, chain: Vec::new() }
+    }
+
+    /// Whether it is such a file, and no function or datum.
+    pub fn is_file(&self) -> bool {
+        &*self.what == FILE_CHANGED
+    }
+}
+
+impl Test {
+    /// Whether whoever counts tests counts it as failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed.unwrap_or(self.exit_code != 0)
+    }
 }
 
 impl History {
@@ -187,14 +214,8 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
         writeln!(out, "{name:<10} {ran:>9} {saved:>11} {left:>14}")?;
     }
     writeln!(out)?;
-    if let Some(Overhead { plain_build_ms, build_ms, plain_test_ms, test_ms }) = sums.overhead {
-        let with = |with, without| format!("{} instead of {}", duration(with), duration(without));
-        writeln!(
-            out,
-            "building takes {}, watching all tests {}",
-            with(build_ms, plain_build_ms),
-            with(test_ms, plain_test_ms)
-        )?;
+    if let Some(overhead) = &sums.overhead {
+        writeln!(out, "{}", overhead.sentence())?;
     }
     if let Some(times) = &sums.times {
         writeln!(out, "{}", times.sentence())?;
@@ -210,36 +231,6 @@ pub fn write(out: &mut impl Write, shown: &History, colour: bool) -> io::Result<
             out,
             "{} by unstable tests, which end this way and that by themselves",
             counted(sums.unstable, "surprise")
-        )?;
-    }
-    Ok(())
-}
-
-/// Writes the sums as Markdown, for the pages of CI jobs.
-pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
-    let sums = &shown.summary;
-    writeln!(out, "### Tasting: {}\n", counted(sums.commits, "commit"))?;
-    writeln!(out, "| granularity | would run | time saved | time left |\n|---|---:|---:|---:|")?;
-    for Row { name, ran, saved, left, .. } in sums.rows() {
-        writeln!(out, "| {name} | {ran} | {saved} | {left} |")?;
-    }
-    writeln!(
-        out,
-        "\n{} in {}; **{} would have been missed**; {} not built.",
-        counted(sums.executions, "execution"),
-        duration(sums.total_ms),
-        counted(sums.missed, "failure"),
-        counted(sums.not_built, "commit"),
-    )?;
-    if let Some(times) = &sums.times {
-        writeln!(out, "\n{}.", times.sentence())?;
-    }
-    for Miss { sha, name, exit_code, .. } in &sums.misses {
-        writeln!(
-            out,
-            "- missed at {}: `{}` (exit {exit_code})",
-            short(sha),
-            visible(name).replace('`', "'")
         )?;
     }
     Ok(())
@@ -261,6 +252,7 @@ mod tests {
             name: name.into(),
             decision: Granularities { whole, file, reachable, executed },
             exit_code,
+            failed: None,
             reason: "r".into(),
             sort: "s".into(),
             duration_ms: 100,

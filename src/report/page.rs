@@ -285,11 +285,11 @@ fn changes(history: &History) -> Markup {
         }
     };
     html! {
-        @if !functions.is_empty() {
+        @if !functions.is_empty() || !files.is_empty() {
             section aria-label="Changes by cost" {
                 h2 { "Changes by cost" }
                 p.hint { "Functions and files whose changes made tests run, and the share of all tests that they made run at once." }
-                div.columns { (table("function", &functions)) @if !files.is_empty() { (table("file", &files)) } }
+                div.columns { @if !functions.is_empty() { (table("function", &functions)) } @if !files.is_empty() { (table("file", &files)) } }
             }
         }
     }

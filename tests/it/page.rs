@@ -25,6 +25,8 @@ fn history() -> Value {
             "name": name, "exit_code": if fails { 3 } else { 0 }, "sort": if fails { "program-changed" } else { "audit" },
             "decision": decide(if commit == 1 && !fails { "reused" } else { "executed" }), "duration_ms": 40 * (commit + 1),
             "reason": format!("because of <b>{name}</b>"), "changed": if fails { vec![change.clone()] } else { vec![] },
+            // Told by its output.
+            "failed": (commit == 1 && name.starts_with("long")).then_some(true),
             "disturbed": if name == "plain" { Some("<i>it</i>") } else { None },
         })
     };
@@ -119,6 +121,9 @@ fn a_suite_has_its_page_and_its_trace() {
     assert_eq!(shown["commits"][0]["tests"].as_array().map(Vec::len), Some(1), "{shown:#}");
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("Reused results") && page.contains("the latest run of tests"), "{page}");
+    let markdown =
+        Outcome::of(bench.command(TASTING).args(["report", "--suite", "--markdown"])).stdout_text();
+    assert!(markdown.starts_with("### Tasting: 1 of 1 test reused\n"), "{markdown}");
     let trace: Value =
         serde_json::from_slice(&fs::read(bench.path("trace.json")).unwrap()).unwrap();
     let sorts = [0, 1].map(|number| trace["traceEvents"][number]["cat"].as_str());

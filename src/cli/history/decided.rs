@@ -69,7 +69,10 @@ impl Decided {
         let granularities = shadow.map(|shadow| shadow.granularities).unwrap_or_default();
         let programs = shadow.map(|shadow| shadow.programs.as_slice()).unwrap_or_default();
         let is_reused = granularities.executed == Verdict::Reused;
-        let changed: Vec<Changed> = programs.iter().flat_map(|name| self.changed(*name)).collect();
+        let files = shadow.map(|shadow| shadow.files.as_slice()).unwrap_or_default();
+        let changed = programs.iter().flat_map(|name| self.changed(*name));
+        let changed: Vec<Changed> =
+            changed.chain(files.iter().map(|path| Changed::file(path))).collect();
         let reason = match (is_reused, decision.audit) {
             (true, Some(Audit::Same)) => {
                 let from = shadow
@@ -83,6 +86,7 @@ impl Decided {
             name: Text::from(name),
             decision: granularities,
             exit_code: decision.exit_code,
+            failed: decision.told_failure.then_some(true),
             reason: Text::from(&*reason),
             sort: Text::from(&*decision.sort),
             duration_ms: decision.duration_ms,

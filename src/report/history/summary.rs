@@ -103,7 +103,7 @@ impl Summary {
 
     fn count(&mut self, sha: &str, test: &Test) {
         self.executions += 1;
-        self.failures += u64::from(test.exit_code != 0);
+        self.failures += u64::from(test.has_failed());
         self.total_ms += test.duration_ms;
         self.unstable += u64::from(test.audit == Some(Audit::Unstable));
         self.count_miss(sha, test, test.exit_code, test.audit, None);
@@ -178,6 +178,19 @@ impl AstSums {
         self.reused += u64::from(is_reused);
         self.total_ms += duration_ms;
         self.saved_ms += if is_reused { duration_ms } else { 0 };
+    }
+}
+
+impl Overhead {
+    /// For people, without the full stop.
+    pub fn sentence(&self) -> String {
+        let with = |with, without| format!("{} instead of {}", duration(with), duration(without));
+        let Overhead { plain_build_ms, build_ms, plain_test_ms, test_ms } = *self;
+        format!(
+            "building takes {}, watching all tests {}",
+            with(build_ms, plain_build_ms),
+            with(test_ms, plain_test_ms)
+        )
     }
 }
 

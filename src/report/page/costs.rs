@@ -3,7 +3,7 @@
 //! In: a history. Out: tests, functions and files, the dearest first.
 
 use crate::model::Verdict;
-use crate::report::history::{History, Test};
+use crate::report::history::{Changed, History, Test};
 use std::collections::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,23 +48,29 @@ pub struct Caused {
 /// Functions and data, the dearest first.
 pub fn of_functions(history: &History) -> Vec<(String, Caused)> {
     caused(history, |test| {
-        let named = test.changed.iter().map(|changed| match &changed.source {
-            Some(source) => {
-                format!("{} ({})", &*changed.name, source.rsplit('/').next().unwrap_or(source))
-            }
-            None => changed.name.to_string(),
-        });
+        let named =
+            test.changed.iter().filter(|changed| !changed.is_file()).map(|changed| match &changed
+                .source
+            {
+                Some(source) => {
+                    format!("{} ({})", &*changed.name, source.rsplit('/').next().unwrap_or(source))
+                }
+                None => changed.name.to_string(),
+            });
         named.collect()
     })
 }
 
-/// Source files, the dearest first.
+/// Source files of functions, and files that tests read, the dearest first.
 pub fn of_files(history: &History) -> Vec<(String, Caused)> {
     caused(history, |test| {
-        let sources = test.changed.iter().filter_map(|changed| changed.source.as_deref());
-        sources
-            .map(|source| source.rsplit_once(':').map_or(source, |(file, _)| file).to_owned())
-            .collect()
+        let source =
+            |source: &str| source.rsplit_once(':').map_or(source, |(file, _)| file).to_owned();
+        let file = |changed: &Changed| match changed.is_file() {
+            true => Some(changed.name.to_string()),
+            false => changed.source.as_deref().map(source),
+        };
+        test.changed.iter().filter_map(file).collect()
     })
 }
 

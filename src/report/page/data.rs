@@ -126,7 +126,7 @@ fn letter(test: &Test) -> char {
     let state = match test.audit {
         Some(Audit::Missed) => 4,
         Some(Audit::Unstable) => 3,
-        _ if test.exit_code != 0 => 2,
+        _ if test.has_failed() => 2,
         _ if &*test.sort == "new" => 1,
         _ => 0,
     };
@@ -154,6 +154,7 @@ mod tests {
             name: name.into(),
             decision: Default::default(),
             exit_code: 1,
+            failed: None,
             reason: reason.into(),
             sort: "new".into(),
             duration_ms: 1,

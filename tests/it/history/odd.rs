@@ -124,6 +124,25 @@ fn submodules_are_at_the_commits_that_belong_to_it() {
     assert!(before == contents(&folder), "the checkout or its repository has changed");
 }
 
+/// The exit status of such a test says nothing.
+#[test]
+fn a_failure_told_in_tap_is_one() {
+    let bench = Bench::new();
+    let folder = bench.path("project");
+    repository(&bench, &folder, &[], &[]);
+    let tap = ENDS.replace("exit \\$(cat end)", "echo 1..1; echo \\$(cat end) 1");
+    fs::write(folder.join("tasting.toml"), tap).unwrap();
+    ["ok", "not ok"].iter().for_each(|end| commit(&bench, &folder, end));
+    let shown = history(&bench, &folder, &["-n", "2"]);
+    assert_eq!(ends(&shown), [[0], [0]], "{shown:#}");
+    let test = &shown["commits"][1]["tests"][0];
+    assert_eq!((&shown["summary"]["failures"], &test["failed"]), (&1.into(), &true.into()));
+    assert_eq!(
+        test["changed"][0]["name"], "end",
+        "files that tests read have costs as well: {test:#}"
+    );
+}
+
 #[test]
 fn what_was_built_gives_way_to_files_of_commits() {
     let bench = Bench::new();

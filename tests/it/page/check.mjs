@@ -37,6 +37,11 @@ try {
   // Cells by colour: reused, ran, failed.
   const light = [await colour_at(1, 0), await colour_at(0, 1), await colour_at(1, 1)];
   assert.equal(new Set(light).size, 3, light.join(" "));
+  assert.equal(await colour_at(1, 3), light[2], "a failure that only the output tells of");
+
+  // The mouse over a cell.
+  await page.locator("#viewport").hover({ position: { x: 280 + 16 + 5, y: 74 + 16 + 5 } });
+  assert.match(await page.locator("#matrix").getAttribute("title"), /^plain\nbbbb1 <u>S<\/u>$/);
 
   // The keyboard.
   await page.locator("#viewport").focus();
