@@ -70,8 +70,8 @@ uninstall: ## what `make install` put there
 deb: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a package for Debian, in target/packages
 	@BUILT='$(BUILT)' scripts/package.sh deb $(TARGET)/packages
 
-tarball: $(if $(filter $(TARGET)/release,$(BUILT)),build) ## a folder that works anywhere, with install.sh, in target/packages
-	@BUILT='$(BUILT)' scripts/package.sh tarball $(TARGET)/packages
+tarball: ## static programs for any Linux, with install.sh, in target/packages (needs musl-tools, and rustup or its musl target)
+	@CARGO='$(CARGO)' BUILT='$(filter-out $(TARGET)/release,$(BUILT))' scripts/package.sh tarball $(TARGET)/packages
 
 packages-test: deb tarball ## each package in a minimal Debian (as root): installed, used, removed, nothing left
 	@FILES='$(abspath $(TARGET))/packages' scripts/fresh.sh 'scripts/packages-try.sh /root/files'

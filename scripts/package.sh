@@ -3,16 +3,23 @@
 #
 # deb      for Debian 12 and newer, and what is made of it. The names of compilers in /usr/lib/tasting are made when it is
 #          installed, for the compilers that the machine has, and again when others come.
-# tarball  a folder that works wherever it is unpacked, with install.sh for those who have no root. Linked to the C library of
-#          the machine that builds it, or a newer one.
+# tarball  a folder that works wherever it is unpacked, with install.sh for those who have no root. Its programs are linked
+#          statically, with musl: without $BUILT, they are built so first. Programs in $BUILT are taken as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-built=${BUILT:-target/release}
+target=${CARGO_TARGET_DIR:-target}
+built=${BUILT:-$target/release}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # The newest version of the C library that the programs ask for.
 libc_version() {
     objdump -T "$built"/tasting "$built"/tasting-{cc,cxx,ld} | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | cut -d_ -f2
+}
+
+# What the programs need of Debian: the C library, and unwinding where that is not linked into them.
+dependencies() {
+    echo -n "libc6 (>= $(libc_version))"
+    if objdump -p "$built"/tasting "$built"/tasting-{cc,cxx,ld} | grep -q 'NEEDED.*libgcc_s'; then echo -n ', libgcc-s1'; fi
 }
 
 deb() {
@@ -37,7 +44,7 @@ Version: $version
 Architecture: $architecture
 Maintainer: The developers of Tasting <tasting@localhost>
 Installed-Size: $(du -sk --apparent-size "$root/usr" | cut -f1)
-Depends: libc6 (>= $(libc_version)), libgcc-s1
+Depends: $(dependencies)
 Suggests: gcc | clang
 Section: devel
 Priority: optional
@@ -65,9 +72,26 @@ END
     echo "$file"
 }
 
+# Rust's own half of the C library comes with rustup, the headers with Debian's musl-tools.
+build_static() {
+    local musl
+    musl=$(uname -m)-unknown-linux-musl
+    if ! [ -d "$(rustc --print sysroot)/lib/rustlib/$musl" ] && ! rustup target add "$musl"; then
+        echo "package.sh: Rust has no target $musl here: static programs cannot be built" >&2 && exit 1
+    fi
+    command -v musl-gcc >/dev/null || { echo 'package.sh: install musl-tools first' >&2; exit 1; }
+    "${CARGO:-cargo}" build --release --locked --bins --target "$musl" >&2
+    built=$target/$musl/release
+}
+
+# The C library that a program needs: none, or that of the machine it was built on.
+library_of() { if readelf -lW "$1" | grep -q INTERP; then echo gnu; else echo musl; fi; }
+
 tarball() {
     local name
-    name=tasting-$version-$(uname -m)-linux-gnu
+    [ -n "${BUILT-}" ] || build_static
+    name=tasting-$version-$(uname -m)-linux-$(library_of "$built/tasting")
+    rm -f "$1/tasting-$version-$(uname -m)-linux-"*.tar.gz
     root=$(mktemp -d)
     trap 'rm -rf "$root"' EXIT
     BUILT=$built DESTDIR=$root PART=files scripts/install.sh "/$name" >/dev/null

@@ -132,6 +132,121 @@ fn install_and_uninstall() {
     assert_eq!(listing(&shop.path("root")), BTreeSet::new());
 }
 
+const PROGRAMS: [&str; 4] = ["tasting", "tasting-cc", "tasting-cxx", "tasting-ld"];
+
+/// A project is built and tested twice with the programs of a folder: the second time its test is reused.
+#[track_caller]
+fn reuses_with(shop: &Workshop, programs: &Path) {
+    let demo = shop.path("demo");
+    succeed(shop.command("cp").arg("-r").arg(source("fixtures/demo")).arg(&demo)).unwrap();
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        [programs.to_owned()].into_iter().chain(std::env::split_paths(&given)),
+    )
+    .unwrap();
+    let command = |program: &str| {
+        let mut command = shop.command(program);
+        command
+            .current_dir(&demo)
+            .env("PATH", &path)
+            .env("HOME", shop.path("home"))
+            .env("TASTING_ROOT", &demo);
+        command
+    };
+    for goal in ["till", "check", "check"] {
+        succeed(command("make").args(["CC=tasting-cc", "RUNNER=tasting run --", goal])).unwrap();
+    }
+    let log = succeed(command("tasting").args(["log", "--json", "-n", "1"])).unwrap().stdout_text();
+    assert!(log.contains("\"decision\":\"reused\""), "{log}");
+}
+
+/// `cargo install` brings the programs, and nothing else.
+#[test]
+fn programs_alone_become_a_working_tool() {
+    let shop = Workshop::new();
+    let programs = shop.path("home/.cargo/bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    for name in PROGRAMS {
+        std::fs::copy(Path::new(TASTING).with_file_name(name), programs.join(name)).unwrap();
+    }
+    succeed(shop.command(programs.join("tasting")).arg("setup").env("HOME", shop.path("home")))
+        .unwrap();
+    shop.write("sample/CMakeLists.txt", "");
+    let mut init = shop.command(programs.join("tasting"));
+    let shown = succeed(init.current_dir(shop.path("sample")).args(["init", "--json"]))
+        .unwrap()
+        .stdout_text();
+    let file = shop.path("home/.cargo/share/tasting/cmake/tasting.cmake");
+    assert!(file.exists() && shown.contains(file.to_str().unwrap()), "{shown}");
+    assert!(shop.path("home/.cargo/lib/tasting/gcc").exists());
+    reuses_with(&shop, &programs);
+}
+
+/// The archive of `make tarball`, for those who have no root; and its name is the one that `cargo binstall` looks for.
+#[test]
+fn the_archive_works_where_it_is_unpacked() {
+    let shop = Workshop::new();
+    let mut package = shop.command(source("scripts/package.sh"));
+    package
+        .args(["tarball", shop.path("").to_str().unwrap()])
+        .env("BUILT", Path::new(TASTING).parent().unwrap());
+    let archive = PathBuf::from(succeed(&mut package).unwrap().stdout_text().trim_end());
+    let manifest: toml::Table = read("Cargo.toml").parse().unwrap();
+    let said = |name: &str| {
+        let text = manifest["package"]["metadata"]["binstall"][name].as_str().unwrap().to_owned();
+        let version = manifest["package"]["version"].as_str().unwrap();
+        text.replace("{ version }", version).replace("{ target-arch }", std::env::consts::ARCH)
+    };
+    // Programs in $BUILT are not linked statically.
+    let name = archive.file_name().unwrap().to_str().unwrap().replace("-gnu.", "-musl.");
+    assert!(said("pkg-url").ends_with(&format!("/{name}")), "{name}");
+    succeed(shop.command("tar").arg("-xf").arg(&archive)).unwrap();
+    let folder =
+        shop.path(archive.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz"));
+    assert_eq!(
+        said("bin-dir").replace("-musl/", "-gnu/"),
+        format!("{}/bin/{{ bin }}", folder.file_name().unwrap().to_str().unwrap())
+    );
+    let home = shop.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let install = |words: &[&str]| {
+        succeed(shop.command(folder.join("install.sh")).args(words).env("HOME", &home))
+            .unwrap_or_else(|error| panic!("{error}"));
+    };
+    install(&[]);
+    reuses_with(&shop, &home.join(".local/bin"));
+    install(&["--remove"]);
+    let left: Vec<_> = listing(&home.join(".local")).into_iter().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+#[ignore = "needs dpkg-deb"]
+fn the_package_depends_on_the_c_library_only() {
+    let shop = Workshop::new();
+    let mut package = shop.command(source("scripts/package.sh"));
+    package
+        .args(["deb", shop.path("").to_str().unwrap()])
+        .env("BUILT", Path::new(TASTING).parent().unwrap());
+    let package = succeed(&mut package).unwrap().stdout_text();
+    let ask = |words: &[&str]| succeed(shop.command("dpkg-deb").args(words)).unwrap().stdout_text();
+    let depends = ask(&["-f", package.trim_end(), "Depends"]);
+    assert!(depends.starts_with("libc6 (>= 2.") && !depends.contains(','), "{depends}");
+    let files = ask(&["-c", package.trim_end()]);
+    for name in [
+        "/usr/bin/tasting-cc",
+        "/usr/bin/tasting-c++ -> tasting-cxx",
+        "/usr/share/man/man1/tasting-run.1.gz",
+        "/usr/share/man/man5/tasting.toml.5.gz",
+        "/usr/share/bash-completion/completions/tasting",
+        "/usr/share/tasting/cmake/tasting.cmake",
+        "/usr/share/tasting/meson/tasting.ini",
+        "/usr/share/doc/tasting/copyright",
+    ] {
+        assert!(files.contains(&format!(".{name}\n")), "{name} is not in {files}");
+    }
+}
+
 #[test]
 fn help_knows_commands_files_and_codes() {
     let shop = Workshop::new();
