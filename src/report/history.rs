@@ -102,7 +102,8 @@ pub struct Test {
     /// What would have been done.
     pub decision: Granularities<Verdict>,
     pub exit_code: i32,
-    /// Whether it failed, where that is known by something else than the exit code: its output, or its harness.
+    /// Whether it failed, where that is known by something else than the exit code: its output,
+    /// or its harness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<bool>,
     pub reason: Text,

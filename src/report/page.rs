@@ -289,7 +289,10 @@ fn changes(history: &History) -> Markup {
             section aria-label="Changes by cost" {
                 h2 { "Changes by cost" }
                 p.hint { "Functions and files whose changes made tests run, and the share of all tests that they made run at once." }
-                div.columns { @if !functions.is_empty() { (table("function", &functions)) } @if !files.is_empty() { (table("file", &files)) } }
+                div.columns {
+                    @if !functions.is_empty() { (table("function", &functions)) }
+                    @if !files.is_empty() { (table("file", &files)) }
+                }
             }
         }
     }

@@ -89,8 +89,8 @@ fn to_the_end(mut command: Command) -> io::Result<ExitStatus> {
     sys::wait_while_signals_are_passed_on(&mut child)
 }
 
-/// Runs a test that nobody hears. Gives what it printed to standard output, where that can be kept: in a file, whose end need
-/// not be waited for.
+/// Runs a test that nobody hears. Gives what it printed to standard output, where that can be kept:
+/// in a file, whose end need not be waited for.
 pub fn silently(words: &[OsString]) -> (Exit, Vec<u8>) {
     let mut command = command(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

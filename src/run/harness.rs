@@ -79,7 +79,8 @@ pub enum ToldFailure {
     NotOk(u64),
 }
 
-/// The failures that output in the Test Anything Protocol tells of. What it says about them (times, addresses) does not count.
+/// The failures that output in the Test Anything Protocol tells of. What it says about them (times,
+/// addresses) does not count.
 pub fn failures_told(output: &[u8]) -> BTreeSet<ToldFailure> {
     let suspect = |word: &str| memmem::find(output, word.as_bytes()).is_some();
     if !suspect("1..") || !(suspect("not ok") || suspect("Bail out!")) {

@@ -38,7 +38,8 @@ pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what was decided about tests, each of which is there once: the sums, and the tests that ran, the slowest first.
+/// Writes what was decided about tests, each of which is there once: the sums, and the tests that
+/// ran, the slowest first.
 pub fn write_decisions_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
     let sums = &shown.summary;
     let tests = counted(sums.executions, "test");
@@ -102,7 +103,8 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,
-            "### Tasting: 1 of 3 tests reused\n\n30 ms saved of 100 ms; 1 failure.\n\n| ran | took | why |\n|---|---:|---|\n\
+            "### Tasting: 1 of 3 tests reused\n\n30 ms saved of 100 ms; 1 failure.\n\n\
+             | ran | took | why |\n|---|---:|---|\n\
              | `slow` **failed** | 60 ms | because \\| &lt;b> |\n| `quick\\|'` | 10 ms | because \\| &lt;b> |\n"
         );
     }

@@ -134,7 +134,8 @@ fn install_and_uninstall() {
 
 const PROGRAMS: [&str; 4] = ["tasting", "tasting-cc", "tasting-cxx", "tasting-ld"];
 
-/// A project is built and tested twice with the programs of a folder: the second time its test is reused.
+/// A project is built and tested twice with the programs of a folder: the second time its test is
+/// reused.
 #[track_caller]
 fn reuses_with(shop: &Workshop, programs: &Path) {
     let demo = shop.path("demo");
@@ -182,7 +183,8 @@ fn programs_alone_become_a_working_tool() {
     reuses_with(&shop, &programs);
 }
 
-/// The archive of `make tarball`, for those who have no root; and its name is the one that `cargo binstall` looks for.
+/// The archive of `make tarball`, for those who have no root; and its name is the one that `cargo
+/// binstall` looks for.
 #[test]
 fn the_archive_works_where_it_is_unpacked() {
     let shop = Workshop::new();
