@@ -110,6 +110,7 @@ fn hit(store: &FileStore, number: u64) -> Result<(), StoreError> {
         reason: "nothing has changed".into(),
         sort: "same".into(),
         exit_code: 0,
+        told_failure: false,
         duration_ms: 1,
         saved_ms: 40,
         audit: None,
