@@ -67,7 +67,7 @@ fn page(content: &Content) -> io::Result<Markup> {
                     (matrix(content))
                     @if content.compares { (granularities(content.history)) (over_commits(content.history)) }
                     @if !content.compares { (sources(content.history)) }
-                    (by_cost(content.history))
+                    (by_cost(content))
                     (changes(content.history))
                     (troubles(content.history))
                 }
@@ -229,12 +229,20 @@ fn over_commits(history: &History) -> Markup {
     }
 }
 
-fn by_cost(history: &History) -> Markup {
-    let tests = costs::of_tests(history);
+fn by_cost(content: &Content) -> Markup {
+    let tests = costs::of_tests(content.history);
+    let (title, hint) = match content.compares {
+        true => (
+            "Tests by cost",
+            "What the runs cost that would still have been made. Tests at the top that run often are \
+             worth splitting.",
+        ),
+        false => ("Slowest tests", "Those that ran, then those whose result was reused."),
+    };
     html! {
-        section aria-label="Tests by cost" {
-            h2 { "Tests by cost" }
-            p.hint { "What the runs cost that would still have been made. Tests at the top that run often are worth splitting." }
+        section aria-label=(title) {
+            h2 { (title) }
+            p.hint { (hint) }
             table {
                 thead { tr { th { "test" } th.number { "still spent" } th.number { "ran" } th.number { "of" } th.number { "one run" } } }
                 tbody { @for (name, cost) in tests.iter().take(MOST_ROWS) {
@@ -352,7 +360,7 @@ fn advice(kind: &str) -> &'static str {
         "unstable" => "make it end the same way each time: it depends on time, chance or order",
         "quarantine" => "it is trusted again when it has passed often enough",
         "disturbed" => "nothing: it runs without tracing; TASTING_NOTRACE=1 shows the same",
-        _ => "docs/troubleshooting.md lists refusals and what to do about each",
+        _ => "`tasting help CODE`, with the code in brackets, says what to do",
     }
 }
 

@@ -120,6 +120,7 @@ fn a_suite_has_its_page_and_its_trace() {
     let shown: Value = serde_json::from_slice(&ran.stdout).unwrap();
     assert_eq!(shown["commits"][0]["tests"].as_array().map(Vec::len), Some(1), "{shown:#}");
     let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("Slowest tests") && !page.contains("would still have been made"));
     assert!(page.contains("Reused results") && page.contains("the latest run of tests"), "{page}");
     let markdown =
         Outcome::of(bench.command(TASTING).args(["report", "--suite", "--markdown"])).stdout_text();

@@ -30,8 +30,9 @@ pub fn of_tests(history: &History) -> Vec<(&str, Cost)> {
         }
     }
     let mut costs: Vec<(&str, Cost)> = costs.into_iter().collect();
+    let cost = |cost: &Cost| (cost.spent_ms, cost.total_ms);
     costs.sort_by(|(name, one), (other_name, other)| {
-        (other.spent_ms, name).cmp(&(one.spent_ms, other_name))
+        (cost(other), name).cmp(&(cost(one), other_name))
     });
     costs
 }

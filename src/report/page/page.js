@@ -134,7 +134,7 @@
     const state = stateOf(column, cell), exit = lookups[column].exits.get(cell) || 0, level = levelOf(column, cell);
     const end = exit ? ", ended with exit code " + exit : "";
     add(details, "p", state + end + ", took " + commit.times[cell] + " ms: " + data.reasons[commit.reasons[cell]], "reason");
-    add(details, "p", GRANULARITIES.map((name, at) => name + ": " + (isReused(level, at) ? "reused" : "runs")).join(" · "), "chain");
+    if (select) add(details, "p", GRANULARITIES.map((name, at) => name + ": " + (isReused(level, at) ? "reused" : "runs")).join(" · "), "chain");
     const changes = lookups[column].changes.get(cell);
     if (changes) {
       const list = add(details, "ul", "");
