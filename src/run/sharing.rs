@@ -17,15 +17,24 @@ use std::process::{Command, Stdio};
 const ASKED_FOR: &str = "the attribute read-only asks for it";
 const OF_STORE: &str = "TASTING_READONLY asks for it";
 
+/// It is read and written as a whole.
+const NO_ARCHIVE: &str = "the attribute archive is for what `tasting push` and `tasting pull` name, \
+     not for a store that each test asks";
+
 /// Where the remote store is; none if nobody names one. The variable goes before `tasting.toml`.
 pub fn location(settings: &Settings, config: &Config) -> Result<Option<Location>, String> {
-    match (&settings.remote, &config.remote) {
-        (Some(text), _) if location::is_none(&text.0) => Ok(None),
+    let location = match (&settings.remote, &config.remote) {
+        (Some(text), _) if location::is_none(&text.0) => None,
         (Some(text), _) => {
-            Location::parse(&text.0).map(Some).map_err(|error| format!("TASTING_REMOTE: {error}"))
+            let parsed = Location::parse(&text.0);
+            Some(parsed.map_err(|error| format!("TASTING_REMOTE: {error}"))?)
         }
-        (None, Some(remote)) => Ok(Some(remote.0.clone())),
-        (None, None) => Ok(None),
+        (None, Some(remote)) => Some(remote.0.clone()),
+        (None, None) => None,
+    };
+    match location {
+        Some(location) if location.attributes.archive => Err(NO_ARCHIVE.to_owned()),
+        location => Ok(location),
     }
 }
 

@@ -1,8 +1,9 @@
-//! A remote store in one file, for places where a request for each test is too much, such as the
-//! cache of GitHub's actions: filled by `tasting push FILE`, read by `tasting pull FILE`.
+//! A remote store in one piece, for places where a request for each test is too much, such as the
+//! cache of GitHub's actions, or S3: written by `tasting push`, read by `tasting pull`. The piece is
+//! a file, or one value on a server (the attribute `archive`).
 
 use super::{Backend, Fetched, Listed, Name, ValueKind};
-use crate::model::Hash;
+use crate::model::{Hash, Hasher};
 use crate::store::store_file::TemporaryFile;
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,31 +18,50 @@ const LONGEST_START: usize = 256;
 /// ValueKind (1), hash (16), length (4).
 const HEADER: usize = 21;
 
-/// A file that is larger is not read.
-const LARGEST: u64 = 4 << 30;
+/// An archive that is larger is not read.
+pub const LARGEST: usize = 4 << 30;
 
 pub struct Archive {
-    path: PathBuf,
+    place: ArchivePlace,
     namespace: String,
     values: BTreeMap<Name, Vec<u8>>,
     is_changed: bool,
 }
 
+/// Where an archive is.
+enum ArchivePlace {
+    File(PathBuf),
+    Server(Box<dyn Backend>),
+}
+
 impl Archive {
-    /// Reads an archive; a file that is not there is an empty one. One of another namespace is
-    /// none.
+    /// Reads an archive; a file that is not there is an empty one. One of another namespace is none.
     pub fn open(path: PathBuf, namespace: &str) -> Result<Archive, String> {
-        let namespace = namespace.to_owned();
-        match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Archive { path, namespace, values: BTreeMap::new(), is_changed: true });
-            }
-            Ok(found) if found.len() > LARGEST => {
+        let bytes = match fs::metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Ok(found) if found.len() > LARGEST as u64 => {
                 return Err("it is too large for an archive".to_owned());
             }
-            _ => {}
-        }
-        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+            _ => Some(fs::read(&path).map_err(|error| error.to_string())?),
+        };
+        Archive::of(ArchivePlace::File(path), bytes, namespace)
+    }
+
+    /// The archive that a server has; one that is not there is empty.
+    pub(super) fn on(mut server: Box<dyn Backend>, namespace: &str) -> Result<Archive, String> {
+        let bytes = match server.get(&[name_on_server()], false)?.pop() {
+            Some(Fetched::Value(bytes)) => Some(bytes),
+            Some(Fetched::Bad(reason)) => return Err(reason),
+            Some(Fetched::Missing) | None => None,
+        };
+        Archive::of(ArchivePlace::Server(server), bytes, namespace)
+    }
+
+    fn of(place: ArchivePlace, bytes: Option<Vec<u8>>, namespace: &str) -> Result<Archive, String> {
+        let namespace = namespace.to_owned();
+        let Some(bytes) = bytes else {
+            return Ok(Archive { place, namespace, values: BTreeMap::new(), is_changed: true });
+        };
         let (found, values) =
             values(&bytes).ok_or("it is no archive of Tasting's, or was cut short")?;
         if found != namespace {
@@ -49,8 +69,13 @@ impl Archive {
                 "it has results for {found:?}, and this is {namespace:?} (sharing.processors in tasting.toml)"
             ));
         }
-        Ok(Archive { path, namespace, values, is_changed: false })
+        Ok(Archive { place, namespace, values, is_changed: false })
     }
+}
+
+/// As an object, it is no result of a test, and nobody takes it for one.
+fn name_on_server() -> Name {
+    Name::object(Hasher::new("archive of results").finish())
 }
 
 /// The namespace and the values in an archive's bytes; `None` if it is none.
@@ -120,14 +145,15 @@ impl Backend for Archive {
             );
             bytes.extend_from_slice(value);
         }
-        let folder = self
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let written =
-            TemporaryFile::write_public(folder, &bytes).and_then(|file| file.replace(&self.path));
-        written.map_err(|error| error.to_string())
+        match &mut self.place {
+            ArchivePlace::Server(server) => server.put(&[(name_on_server(), bytes)], true),
+            ArchivePlace::File(path) => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new("."));
+                let written = TemporaryFile::write_public(folder, &bytes);
+                written.and_then(|file| file.replace(path)).map_err(|error| error.to_string())
+            }
+        }
     }
 }
 

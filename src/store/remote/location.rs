@@ -58,6 +58,8 @@ pub struct Attributes {
     pub expire: Option<Duration>,
     /// Larger values are neither read nor written.
     pub largest: usize,
+    /// All results are one value, for `tasting push` and `tasting pull`.
+    pub archive: bool,
     pub umask: Option<u32>,
     pub ca_file: Option<PathBuf>,
     pub user: Option<String>,
@@ -119,6 +121,7 @@ impl Default for Attributes {
             retry: Duration::from_secs(300),
             expire: None,
             largest: 64 << 20,
+            archive: false,
             umask: None,
             ca_file: None,
             user: None,
@@ -197,6 +200,8 @@ impl Location {
             ("ca-file", ca_file.is_some() && is_folder),
             ("expire", expire.is_some() && (is_http || is_s3)),
             ("expire-objects", expire_objects.is_some() && (is_http || is_s3)),
+            ("archive", self.attributes.archive && !(is_http || is_s3)),
+            ("objects", objects.is_some() && self.attributes.archive),
             ("objects", objects.is_some() && matches!(self.endpoint, Endpoint::Archive(_))),
         ];
         match wrong.iter().find(|(_, is_wrong)| *is_wrong) {
@@ -255,6 +260,7 @@ impl Attributes {
             "retry" => self.retry = duration(name, &text()?, "s")?,
             "expire" => self.expire = Some(duration(name, &text()?, "s")?),
             "max-value" => self.largest = size(name, &text()?)?,
+            "archive" => self.archive = value.map_or(Ok(true), |value| truth(name, value))?,
             "umask" => self.umask = Some(umask(&text()?)?),
             "ca-file" => self.ca_file = Some(path()?),
             "user" => self.user = Some(text()?),

@@ -317,8 +317,11 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
         connect: patience.map_or(location.attributes.connect_timeout, |patience| patience / 3),
         operation: patience.unwrap_or(location.attributes.operation_timeout),
     };
-    let location = location.clone();
-    Ok(match location.endpoint.clone() {
+    let mut location = location.clone();
+    if location.attributes.archive {
+        location.attributes.largest = archive::LARGEST;
+    }
+    let server: Box<dyn Backend> = match location.endpoint.clone() {
         Endpoint::Folder(path) => Box::new(folder::Folder::new(path, &location.attributes)),
         Endpoint::Redis(url) => Box::new(cluster::Cluster::new(
             redis::Server::at(&url),
@@ -339,6 +342,10 @@ fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Ba
         Endpoint::Archive(path) => {
             Box::new(archive::Archive::open(path, &location.attributes.namespace)?)
         }
+    };
+    Ok(match location.attributes.archive {
+        true => Box::new(archive::Archive::on(server, &location.attributes.namespace)?),
+        false => server,
     })
 }
 

@@ -37,6 +37,60 @@ fn one_archive_for_a_job() {
     );
 }
 
+/// Servers limit how often they may be asked.
+#[test]
+#[ignore = "needs moto"]
+fn many_results_cost_one_request() {
+    let (server, key, secret) = servers::s3();
+    let place = format!(
+        "s3://results/packed archive endpoint=http://127.0.0.1:{} user={key} password={secret}",
+        server.port
+    );
+    let with = |command: &'static str| -> Vec<&str> {
+        [command].into_iter().chain(place.split(' ')).collect()
+    };
+    let requests = || {
+        let log = std::fs::read_to_string(server.path("log")).expect("moto writes a log");
+        log.lines().filter(|line| line.contains("/results/packed")).count()
+    };
+    let alice = Machine::new("alice", "");
+    (0..20).for_each(|test| _ = alice.runs(&["./t", &test.to_string()]));
+    let told = alice.does(&with("push"));
+    assert!(told.starts_with("sent 20 results and 20 tests"), "{told}");
+    assert_eq!(requests(), 2, "what is there is read, and written anew");
+    let bob = Machine::new("bob", "");
+    let told = bob.does(&with("pull"));
+    assert!(told.starts_with("fetched 20 results and 20 tests"), "{told}");
+    assert_eq!(requests(), 3);
+    bob.reuses(&["./t", "7"]);
+    bob.runs(&["./t", "more"]);
+    bob.does(&with("push"));
+    let carol = Machine::new("carol", &place);
+    carol.does(&with("pull"));
+    carol.reuses(&["./t", "more"]);
+    let before = requests();
+    carol.runs(&["./t", "unknown"]);
+    let refused = carol.tasting(&["push"]).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("the attribute archive"),
+        "{refused:?}"
+    );
+    assert_eq!(requests(), before, "tests do not ask for all results");
+}
+
+#[test]
+#[ignore = "needs nginx"]
+fn an_archive_behind_http_can_be_pulled() {
+    let server = servers::nginx(None, None);
+    let place = format!("http://127.0.0.1:{}/packed", server.port);
+    let alice = Machine::new("alice", "");
+    alice.runs(&["./t", "one"]);
+    alice.does(&["push", &place, "archive"]);
+    let bob = Machine::new("bob", "");
+    assert!(bob.does(&["pull", &place, "archive"]).starts_with("fetched 1 result and 1 test"));
+    bob.reuses(&["./t", "one"]);
+}
+
 #[test]
 #[ignore = "needs redis"]
 fn a_nightly_job_fills_a_store() {
