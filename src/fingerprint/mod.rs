@@ -7,6 +7,7 @@ pub mod execution;
 mod graphs;
 pub mod libraries;
 mod module_cache;
+mod module_graph;
 pub mod modules;
 pub mod walk;
 

@@ -3,7 +3,7 @@
 //! or content.
 
 use super::libraries::{self, Search, Seeker};
-use super::walk::{self, Fingerprint, Guide, Module, NodeSet, Start};
+use super::walk::{self, Fingerprint, Guide, Module, ModuleGraph, NodeSet, Start};
 use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::Dynamic;
@@ -182,7 +182,7 @@ pub(super) enum Part {
     Whole,
 }
 
-type Modules<'m> = Vec<Module<'m, 'm>>;
+type Modules<'m> = ModuleGraph<'m, 'm>;
 
 self_cell! {
     /// The modules of a program, read, in the order of the loader.
@@ -207,9 +207,9 @@ impl Loaded {
                 program.borrow_owner().manifest(program.binary())?;
             }
             let counted = modules.iter().zip(parts);
-            Ok(counted
-                .map(|(module, (part, by_name))| module.counted(part, by_name, digest))
-                .collect())
+            let counted =
+                counted.map(|(module, (part, by_name))| module.counted(part, by_name, digest));
+            Ok(ModuleGraph::new(counted.collect()))
         })
         .map(Loaded)
     }
@@ -225,7 +225,7 @@ impl Loaded {
         guide: Guide,
     ) -> Result<(Fingerprint, NodeSet), FingerprintError> {
         let start = entry.map_or(Start::Program, Start::Entry);
-        walk::narrowed(self.0.borrow_dependent(), start, guide).ok_or_else(|| {
+        walk::through(self.0.borrow_dependent(), start, guide).ok_or_else(|| {
             FingerprintError::NoEntry {
                 path: self.paths().next().map(Path::to_owned).unwrap_or_default(),
                 entry: entry.unwrap_or_default().to_owned(),
@@ -239,7 +239,7 @@ impl Loaded {
         entry: Option<&str>,
         guide: Guide,
     ) -> Vec<Option<Vec<(&Node<'_>, bool)>>> {
-        let modules = self.0.borrow_dependent();
+        let modules = &self.0.borrow_dependent().modules;
         let entered = walk::entered(modules, entry.map_or(Start::Program, Start::Entry), guide);
         let nodes = modules.iter().zip(entered).map(|(module, entered)| match module {
             Module::Known(manifest) | Module::Late(manifest) => {
@@ -252,7 +252,7 @@ impl Loaded {
 
     /// The loaded bytes of each module, as a hash.
     pub fn digests(&self) -> impl Iterator<Item = Hash> {
-        self.0.borrow_dependent().iter().map(|module| match module {
+        self.0.borrow_dependent().modules.iter().map(|module| match module {
             Module::Known(manifest) | Module::Late(manifest) => manifest.digest,
             Module::Foreign { content, .. } => *content,
         })

@@ -12,27 +12,14 @@
 //!
 //! A symbol that the dynamic loader binds leads on into the first module that offers it.
 
-use crate::elf::dynamic::DynamicSymbol;
+pub use super::module_graph::{Module, ModuleGraph};
+
+use super::module_graph::{IMPORT, Numbers, Place};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash, Hasher};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// The finished fingerprint of a binary, or of one entry of it.
 pub type Fingerprint = Hash;
-
-/// A module of a running program, in the order in which the dynamic loader searches them.
-pub enum Module<'m, 'a> {
-    /// Built with Tasting: the walk goes through it.
-    Known(&'m Manifest<'a>),
-    /// The same, opened while the program ran: by whom, and in whose sight, is not known. All that
-    /// any module exports counts.
-    Late(&'m Manifest<'a>),
-    /// Anything else counts by its content. `symbols` are those that it defines or imports; it may
-    /// also look symbols up by names that it computes.
-    Foreign { content: Hash, symbols: &'m [DynamicSymbol<'a>], finds_by_name: bool },
-}
 
 /// The functions by which a program can find any exported symbol by name, or the name of any
 /// exported symbol.
@@ -70,10 +57,16 @@ pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
 /// The same, as far as a guide leads; with the set that leads another walk the same way. `None` too
 /// where nothing can be left out.
 pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
-    let mut walk = Walk::new(modules, guide);
-    if !matches!(walk.guide, Guide::Everything) && modules.iter().any(has_resolvers) {
+    through(&ModuleGraph::new(modules.to_vec()), start, guide)
+}
+
+/// The same for one of many walks through the same modules.
+pub fn through(graph: &ModuleGraph, start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
+    // Resolvers run, with all that they call, before anybody can see what is executed.
+    if !matches!(guide, Guide::Everything) && graph.has_resolvers {
         return None;
     }
+    let mut walk = Walk::new(graph, guide);
     walk.frames();
     walk.missing();
     match start {
@@ -82,12 +75,14 @@ pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Finge
     }
     walk.order();
     walk.images();
+    graph.give_back(walk.numbers, &walk.numbered);
     Some((walk.hasher.finish(), walk.entered))
 }
 
 /// Which nodes of each module a walk went into.
 pub fn entered(modules: &[Module], start: Start, guide: Guide) -> Vec<Vec<bool>> {
-    let mut walk = Walk::new(modules, guide);
+    let graph = ModuleGraph::new(modules.to_vec());
+    let mut walk = Walk::new(&graph, guide);
     match start {
         Start::Program => walk.program(),
         Start::Entry(name) => _ = walk.entry(name),
@@ -136,57 +131,36 @@ impl NodeSet {
     }
 }
 
-/// The mark of an import that was not met yet.
-const IMPORT: u32 = u32::MAX;
-
 /// In the number of a node: the walk has not gone into it.
 const CLOSED: u32 = 1 << 31;
 
-/// A node in its module.
-type Place = (u32, u32);
-
-struct Walk<'m, 'a> {
-    modules: &'m [Module<'m, 'a>],
-    /// For each known module: where each node's edges start.
-    starts: Vec<Vec<u32>>,
+struct Walk<'w, 'm, 'a> {
+    graph: &'w ModuleGraph<'m, 'a>,
     /// For each known module: the number that each node was given, 0 for none. Imports have a mark
     /// of their own.
-    numbers: Vec<Vec<u32>>,
-    /// Which module offers a symbol first, and where.
-    offers: FxHashMap<&'m [u8], (u32, Range<usize>)>,
+    numbers: Numbers,
+    /// The nodes that have a number, for whoever uses the numbers next.
+    numbered: Vec<Place>,
     next_number: u32,
     pending: Vec<Place>,
     finds_by_name: bool,
     finds_images: bool,
-    guide: Guide<'m>,
+    guide: Guide<'w>,
     entered: NodeSet,
     /// The nodes whose addresses are used as values.
     taken: Vec<Place>,
     hasher: Hasher,
 }
 
-impl<'m, 'a> Walk<'m, 'a> {
-    fn new(modules: &'m [Module<'m, 'a>], guide: Guide<'m>) -> Self {
-        let manifests = || {
-            modules.iter().map(|module| match module {
-                Module::Known(manifest) | Module::Late(manifest) => Some(manifest),
-                Module::Foreign { .. } => None,
-            })
-        };
+impl<'w, 'm, 'a> Walk<'w, 'm, 'a> {
+    fn new(graph: &'w ModuleGraph<'m, 'a>, guide: Guide<'w>) -> Self {
         Walk {
-            modules,
-            starts: manifests()
-                .map(|manifest| manifest.map(|manifest| manifest.edge_starts()).unwrap_or_default())
-                .collect(),
-            numbers: manifests()
-                .map(|manifest| manifest.map(unnumbered).unwrap_or_default())
-                .collect(),
-            offers: offers(modules),
+            graph,
+            numbers: graph.numbers(),
+            numbered: Vec::new(),
             next_number: 0,
             pending: Vec::new(),
-            finds_by_name: modules.iter().any(|module| {
-                matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })
-            }),
+            finds_by_name: graph.finds_by_name,
             finds_images: false,
             guide,
             entered: NodeSet::default(),
@@ -196,15 +170,12 @@ impl<'m, 'a> Walk<'m, 'a> {
     }
 
     fn known(&self, module: u32) -> Option<&'m Manifest<'a>> {
-        match self.modules.get(module as usize) {
-            Some(Module::Known(manifest) | Module::Late(manifest)) => Some(manifest),
-            _ => None,
-        }
+        self.graph.known(module)
     }
 
     /// What holds for each module as a whole.
     fn frames(&mut self) {
-        for module in self.modules {
+        for module in &self.graph.modules {
             match module {
                 Module::Known(manifest) | Module::Late(manifest) => {
                     self.hasher.number(1).hash(manifest.frame)
@@ -220,8 +191,9 @@ impl<'m, 'a> Walk<'m, 'a> {
         // A program's exports (all its functions, with -rdynamic) count where another module asks
         // for them, which the walk sees when all modules are known: by their imports, by
         // `foreign_uses`, or because symbols are found by name.
-        if let Some(manifest) =
-            self.known(0).filter(|manifest| manifest.shared_library || self.modules.len() == 1)
+        if let Some(manifest) = self
+            .known(0)
+            .filter(|manifest| manifest.shared_library || self.graph.modules.len() == 1)
         {
             manifest.exports.iter().for_each(|export| self.visit_export(0, export));
         }
@@ -252,7 +224,7 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// The roots of all modules, less the first `skip` of the first one.
     fn roots(&mut self, skip: usize) {
-        for index in 0..self.modules.len() as u32 {
+        for index in 0..self.graph.modules.len() as u32 {
             let Some(manifest) = self.known(index) else { continue };
             self.hasher.number(3);
             let skip = if index == 0 { skip } else { 0 };
@@ -264,7 +236,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn found_by_others(&mut self) {
         self.foreign_uses();
         if self.finds_by_name {
-            for index in 0..self.modules.len() as u32 {
+            for index in 0..self.graph.modules.len() as u32 {
                 let exports =
                     self.known(index).map(|manifest| &manifest.exports[..]).unwrap_or_default();
                 for export in exports {
@@ -282,65 +254,19 @@ impl<'m, 'a> Walk<'m, 'a> {
 
     /// Symbols that a module wants and none has, or perhaps not in the version that it wants. The
     /// loader binds what functions refer to whether or not they are ever executed, and does not
-    /// start a program for which that fails. (A module by itself wants all that its libraries
-    /// bring.)
+    /// start a program for which that fails.
     fn missing(&mut self) {
-        if self.modules.len() == 1 {
-            return;
-        }
-        let mut missing: FxHashSet<&[u8]> = FxHashSet::default();
-        let mut versions: BTreeSet<(&str, &str)> = BTreeSet::new();
-        for index in 0..self.modules.len() as u32 {
-            let nodes = self.known(index).map(|manifest| &manifest.nodes[..]).unwrap_or_default();
-            let imports = nodes
-                .iter()
-                .filter(|node| node.kind == AtomKind::Import)
-                .map(|node| node.name.as_bytes());
-            for name in imports {
-                match self.offers.get(name) {
-                    None => _ = missing.insert(name),
-                    Some((module, exports)) => {
-                        let manifest = self.known(*module);
-                        let offered =
-                            manifest.and_then(|manifest| manifest.exports.get(exports.clone()));
-                        let offered = offered
-                            .unwrap_or_default()
-                            .iter()
-                            .map(|export| (export.name, export.version));
-                        versions.extend(offered.filter(|(_, version)| !version.is_empty()));
-                    }
-                }
-            }
-        }
-        for module in self.modules {
-            let Module::Foreign { symbols, .. } = module else { continue };
-            symbols.iter().for_each(|symbol| _ = missing.remove(symbol.name));
-        }
-        let mut missing: Vec<&[u8]> = missing.into_iter().collect();
-        missing.sort_unstable();
-        for name in missing {
+        for name in &self.graph.missing {
             self.hasher.number(7).bytes(name);
         }
-        for (name, version) in versions {
+        for (name, version) in &self.graph.versions {
             self.hasher.number(8).bytes(name.as_bytes()).bytes(version.as_bytes());
         }
     }
 
     /// Symbols that modules without a manifest take from modules with one.
     fn foreign_uses(&mut self) {
-        let mut used: Vec<&[u8]> = Vec::new();
-        for module in self.modules {
-            let Module::Foreign { symbols, .. } = module else { continue };
-            used.extend(
-                symbols
-                    .iter()
-                    .map(|symbol| symbol.name)
-                    .filter(|name| self.offers.contains_key(name)),
-            );
-        }
-        used.sort_unstable();
-        used.dedup();
-        for name in used {
+        for name in &self.graph.foreign_uses {
             self.hasher.number(5).bytes(name);
             self.offered(name, Edge { takes_address: true, ..Edge::default() });
             self.walk_pending();
@@ -363,7 +289,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     fn node(&mut self, module: u32, index: u32) {
         let Some(manifest) = self.known(module) else { return };
         let Some(node) = manifest.nodes.get(index as usize) else { return };
-        let starts = &self.starts[module as usize];
+        let starts = &self.graph.starts[module as usize];
         let range = starts[index as usize] as usize..starts[index as usize + 1] as usize;
         self.hasher.hash(node.hash).number(range.len() as u64);
         let first = self.pending.len();
@@ -392,7 +318,7 @@ impl<'m, 'a> Walk<'m, 'a> {
         };
         self.finds_by_name |= SYMBOL_FINDERS.contains(&&*node.name);
         self.finds_images |= IMAGE_FINDERS.contains(&&*node.name);
-        let is_offered = self.offers.contains_key(node.name.as_bytes());
+        let is_offered = self.graph.offers.contains_key(node.name.as_bytes());
         if is_offered {
             // A reference that the loader binds is not the same as one that was bound when the
             // module was linked.
@@ -406,7 +332,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// Hashes what the known modules offer under a name: every version of it that the first of them
     /// has.
     fn offered(&mut self, name: &[u8], edge: Edge) {
-        let Some((module, exports)) = self.offers.get(name).cloned() else { return };
+        let Some((module, exports)) = self.graph.offers.get(name).cloned() else { return };
         let Some(manifest) = self.known(module) else { return };
         for export in manifest.exports.get(exports).unwrap_or_default() {
             self.hasher.bytes(export.version.as_bytes());
@@ -423,11 +349,11 @@ impl<'m, 'a> Walk<'m, 'a> {
     }
 
     /// Hashes the order in memory of all that has its address used as a value: programs compare
-    /// such values, sort by them, and go through maps that have them as keys. The order within a
-    /// module is the same in each run, wherever the module is loaded; that of two modules is the
-    /// loader's. Only the order of what the walk has met counts, so that something else may come to
-    /// lie between. Things at one address (folded by the linker) are told from things at two, and
-    /// so is a literal that is the end of another one.
+    /// such values, sort by them, and go through maps that have them as keys. The order within
+    /// a module is the same in each run, wherever the module is loaded; that of two modules is
+    /// the loader's. Only the order of what the walk has met counts, so that something else may
+    /// come to lie between. Things at one address (folded by the linker) are told from things at
+    /// two, and so is a literal that is the end of another one.
     fn order(&mut self) {
         let mut taken = std::mem::take(&mut self.taken);
         taken.sort_unstable();
@@ -466,7 +392,7 @@ impl<'m, 'a> Walk<'m, 'a> {
     /// All that is loaded, if the program can find out where that is. Modules without a manifest
     /// count by content anyway.
     fn images(&mut self) {
-        for index in (0..self.modules.len() as u32).filter(|_| self.finds_images) {
+        for index in (0..self.graph.modules.len() as u32).filter(|_| self.finds_images) {
             let digest = self.known(index).map(|manifest| manifest.digest);
             self.hasher.number(10).hash(digest.unwrap_or_default());
         }
@@ -477,6 +403,9 @@ impl<'m, 'a> Walk<'m, 'a> {
         self.take(module, edge);
         let mut number = self.numbers[module as usize][edge.node as usize];
         if number == 0 || number == IMPORT {
+            if !matches!(self.guide, Guide::Everything) {
+                self.numbered.push((module, edge.node));
+            }
             self.next_number += 1;
             number = self.next_number | CLOSED;
         }
@@ -510,38 +439,6 @@ impl<'m, 'a> Walk<'m, 'a> {
             },
         }
     }
-}
-
-/// Resolvers run, with all that they call, before anybody can see what is executed.
-fn has_resolvers(module: &Module) -> bool {
-    matches!(module, Module::Known(manifest) | Module::Late(manifest) if manifest.nodes.iter().any(|node| node.kind == AtomKind::Resolver))
-}
-
-/// No node of a module has a number yet.
-fn unnumbered(manifest: &&Manifest) -> Vec<u32> {
-    manifest
-        .nodes
-        .iter()
-        .map(|node| if node.kind == AtomKind::Import { IMPORT } else { 0 })
-        .collect()
-}
-
-/// Which symbols the known modules offer: the first of them in order wins, as it does for the
-/// dynamic loader. A foreign module before it may win in truth; its content counts anyway.
-fn offers<'m>(modules: &'m [Module]) -> FxHashMap<&'m [u8], (u32, Range<usize>)> {
-    let mut offers: FxHashMap<&[u8], (u32, Range<usize>)> = FxHashMap::default();
-    for (index, module) in modules.iter().enumerate() {
-        let (Module::Known(manifest) | Module::Late(manifest)) = module else { continue };
-        for (at, export) in manifest.exports.iter().enumerate() {
-            let (module, exports) =
-                offers.entry(export.name.as_bytes()).or_insert((index as u32, at..at));
-            // The exports are sorted by name, so that the versions of one stand together.
-            if *module == index as u32 && exports.end == at {
-                exports.end = at + 1;
-            }
-        }
-    }
-    offers
 }
 
 /// A node that a symbol of its own name defines.

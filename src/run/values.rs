@@ -10,13 +10,13 @@ mod programs;
 mod stamp;
 
 use self::hashes::{file_value, input_value, listing_value, program_value, what_value};
+pub use self::programs::OpenedPrograms;
 use self::programs::Program;
 pub use self::stamp::Stamp;
 use super::config::SystemLibraries;
 use super::mentions;
 use super::project::Project;
 use crate::fingerprint::ModuleCache;
-use crate::fingerprint::execution;
 use crate::fingerprint::libraries;
 use crate::model::keys::{self, KeyOf, PlainState};
 use crate::model::{
@@ -34,7 +34,6 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Looks up values; each thing is looked at once, whatever number of executions used it.
 pub struct Values<'a> {
@@ -51,8 +50,7 @@ pub struct Values<'a> {
     programs: FxHashMap<Dependency, Result<Program, String>>,
     /// The names under which libraries were opened, by their files.
     library_names: FxHashMap<PathBuf, PathBuf>,
-    /// Programs that were read, with their libraries: many executions have the same.
-    opened: FxHashMap<(PathBuf, Vec<PathBuf>), Result<Arc<execution::Program>, String>>,
+    opened: OpenedPrograms,
     /// Stamps are taken: it is about one test. What many tests have in common is faster looked up
     /// once.
     has_stamps: bool,
@@ -98,6 +96,11 @@ impl<'a> Values<'a> {
             opened,
             has_stamps,
         }
+    }
+
+    /// With programs that others read too.
+    pub fn with_opened(self, opened: OpenedPrograms) -> Self {
+        Values { opened, ..self }
     }
 
     /// For one test.

@@ -3,7 +3,7 @@
 
 use super::super::config::SystemLibraries;
 use super::{NO_MANIFEST, Values, is_of_system};
-use crate::fingerprint::execution::{self, Coarse, Execution, Extent, Placed};
+use crate::fingerprint::execution::{Coarse, Execution, Extent, Placed, Program as ReadProgram};
 use crate::fingerprint::walk::NodeSet;
 use crate::model::keys::KeyOf;
 use crate::model::{Dependency, DependencyKind, DependencySet, FileIdentity, Hash, Hasher, Place};
@@ -11,11 +11,36 @@ use crate::observe::tracing::Executed;
 use crate::observe::used::is_executable;
 use crate::process::manifest_file;
 use crate::store::Store;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A program with its libraries, read; or why it cannot be.
+type Opened = Result<Arc<ReadProgram>, String>;
+
+/// Programs that are read, each once: many tests, and many executions of one, have the same.
+#[derive(Clone, Default)]
+pub struct OpenedPrograms(Arc<Mutex<FxHashMap<Named, Arc<OnceLock<Opened>>>>>);
+
+/// All that decides how a program is read.
+#[derive(PartialEq, Eq, Hash)]
+struct Named {
+    /// The binaries and their manifests. One that has changed since is another one.
+    files: Vec<(Option<FileIdentity>, PathBuf)>,
+    /// Libraries of the system count by their names.
+    by_name: bool,
+}
+
+impl OpenedPrograms {
+    fn get(&self, name: Named, open: impl FnOnce() -> Opened) -> Opened {
+        let place =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
+        place.get_or_init(open).clone()
+    }
+}
 
 /// A program with a fingerprint.
 #[derive(Clone, Debug)]
@@ -112,11 +137,7 @@ impl Values<'_> {
     }
 
     /// A program with its libraries, read.
-    fn opened(
-        &mut self,
-        path: &Path,
-        libraries: &[PathBuf],
-    ) -> Result<Arc<execution::Program>, String> {
+    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Opened {
         let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
         // Libraries of the system are large, and change seldom.
@@ -131,17 +152,23 @@ impl Values<'_> {
             })
         };
         let open = || {
-            execution::Program::open(
+            let opened = ReadProgram::open(
                 path,
                 libraries,
                 self.modules,
                 self.settings,
                 &counts_by_name,
                 &digest,
-            )
+            );
+            opened.map(Arc::new).map_err(|error| error.to_string())
         };
-        let known = self.opened.entry((path.to_owned(), libraries.to_vec()));
-        known.or_insert_with(|| open().map(Arc::new).map_err(|error| error.to_string())).clone()
+        let files = std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path));
+        let files =
+            files.flat_map(|file| [file.to_owned(), manifest_file::find(self.settings, file)]);
+        let identity =
+            |file: &PathBuf| fs::metadata(file).ok().map(|found| FileIdentity::of(&found));
+        let files = files.map(|file| (identity(&file), file)).collect();
+        self.opened.get(Named { files, by_name }, open)
     }
 
     /// What can be reached from a program, and where it has the loader look for libraries: which
