@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What Tasting costs, as ratios to the plain tools in the same run on the same machine.
 
-    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build ast link pass memory hash graph observe run trace remote
+    BUILT=target/release scripts/bench.py [--rounds N] [PART…]       parts: build ast link pass memory hash graph observe run trace suite remote
 
 Each round measures every variant once, one after the other; a ratio is the median of the rounds' ratios, so that
 what else the machine does meets all variants alike. Needs what scripts/install-test-tools.sh installs.
@@ -29,7 +29,7 @@ LINKERS = ["bfd", "gold", "lld", "mold"]
 
 def main():
     parts = {"build": bench_build, "ast": bench_ast, "link": bench_link, "pass": bench_pass_through, "memory": bench_memory,
-             "hash": bench_hash, "record": bench_record, "graph": bench_graph, "observe": bench_observe, "run": bench_run, "trace": bench_trace, "remote": bench_remote}
+             "hash": bench_hash, "record": bench_record, "graph": bench_graph, "observe": bench_observe, "run": bench_run, "trace": bench_trace, "suite": bench_suite, "remote": bench_remote}
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=5, help="of builds; links get four times as many")
     arguments.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
@@ -508,6 +508,138 @@ def bench_trace(rounds):
         per_case = (stored_bytes(folder / "store") - before) / cases
         print(f"\nA case that executes {executed:,} of {FUNCTIONS:,} functions, chosen at random, takes {per_case:,.0f} bytes in the store: "
               f"10,000 of them {per_case / 100:.1f} MB.")
+
+
+CASES, ATOMS, SEEING, FILES = 1000, 30_000, 7, 30
+LONGER, MANY_TESTS = 100, 10_000
+
+
+def suite_project(folder, atoms=ATOMS, cases=CASES, bodies=10):
+    """A program of many functions in which GoogleTest has many cases of some milliseconds; each function `seen` is called by a few of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    per_file = atoms // FILES
+    for file in range(FILES):
+        functions = []
+        for number in range(file * per_file, (file + 1) * per_file):
+            is_last = number % per_file == per_file - 1 or number % 7 == 0
+            body = "".join(f" x = x * {31 + step} + {number}; x ^= x >> {step % 13 + 3};" for step in range(bodies))
+            follow = "" if is_last else f" + f{number + 1}(x)"
+            functions.append(("" if is_last else f"unsigned f{number + 1}(unsigned);\n")
+                             + f"__attribute__((noinline)) unsigned f{number}(unsigned x) {{{body} return x{follow}; }}\n")
+        (folder / f"part{file}.c").write_text("".join(functions))
+    step = atoms // cases
+    lines = ["#include <gtest/gtest.h>", "#include <cstdlib>", 'extern "C" {']
+    lines += [f"unsigned f{case * step}(unsigned);" for case in range(cases)]
+    lines += [f"unsigned seen{number}(unsigned);" for number in range(cases // SEEING + 1)]
+    lines += ["}", 'static void spin() { const char *n = getenv("SPIN"); for (volatile long i = n ? atol(n) : 0; i > 0; i--); }']
+    lines += [f"TEST(Suite{case // 100}, Case{case}) {{ spin(); EXPECT_NE(f{case * step}({case}) | 1u, seen{case // SEEING}({case}) & ~1u); }}"
+              for case in range(cases)]
+    (folder / "cases.cc").write_text("\n".join(lines))
+    write_seen(folder, cases, 0)
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(suite C CXX)\nenable_testing()\nfind_package(GTest REQUIRED)\n"
+        "file(GLOB parts part*.c)\nadd_executable(t cases.cc seen.c ${parts})\ntarget_link_libraries(t GTest::gtest_main)\n"
+        "include(GoogleTest)\ngtest_discover_tests(t DISCOVERY_TIMEOUT 300)\n")
+    (folder / "tasting.toml").write_text("")
+
+
+def write_seen(folder, cases, changed):
+    """The functions that a few cases each see; one of them returns another number."""
+    functions = (f"unsigned seen{number}(unsigned x) {{ return x ^ {4 * number + (changed if number == 5 else 0)}u; }}\n"
+                 for number in range(cases // SEEING + 1))
+    (folder / "seen.c").write_text("".join(functions))
+
+
+def build_suite(folder, name, *words):
+    run(["cmake", "-G", "Ninja", "-S", folder, "-B", folder / name, "-DCMAKE_C_FLAGS=-O1", *words])
+    rebuild(folder, name)
+    return folder / name
+
+
+def rebuild(folder, name):
+    run(["cmake", "--build", folder / name])
+    # Files that are younger are not remembered.
+    time.sleep(3)
+
+
+def bench_suite(rounds):
+    """Whole suites: `tasting suite` next to plain ctest, and the hook in the harness."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        suite_project(folder)
+        module = REPOSITORY / "cmake/tasting.cmake"
+        hooked = build_suite(folder, "hooked", f"-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={module}")
+        plain = build_suite(folder, "plain")
+        store = {**os.environ, "TASTING_DIR": str(folder / "store")}
+        anew = {**store, "TASTING_RECACHE": "1"}
+        jobs = f"-j{os.cpu_count()}"
+
+        def ctest(build, environment, *words):
+            return lambda: Cost(["ctest", "--test-dir", build, jobs, *words], env=environment)
+
+        def suite(environment, *words):
+            return lambda: Cost(["tasting", "suite", "--", "ctest", "--test-dir", hooked, jobs, *words], env=environment)
+
+        rows = []
+
+        def row(title, variants, warm_up=True, times=rounds):
+            costs = interleaved(times, variants, warm_up)
+            names = list(variants)
+            rows.append([title, *(value for what in ("wall", "cpu") for value in (ratio(costs, *names, what), least_ratio(costs, *names, what)))])
+
+        first = {"of": ctest(hooked, anew), "to": ctest(plain, os.environ)}
+        row("first run, by the hook", first, warm_up=False, times=1)
+        long = {name: {**environment, "SPIN": "12000000"} for name, environment in {"anew": anew, "plain": os.environ}.items()}
+        some = ["-I", f"1,{LONGER}"]
+        row(f"first run, {LONGER} cases of about 20 ms, as a suite", {"of": suite(long["anew"], *some), "to": ctest(plain, long["plain"], *some)}, times=1)
+        suite(store)()
+        row("nothing changed", {"of": suite(store), "to": ctest(plain, os.environ)})
+        row("nothing changed, by the hook", {"of": ctest(hooked, store), "to": ctest(plain, os.environ)}, times=max(1, rounds // 4))
+        changed = [0]
+
+        def edited():
+            changed[0] += 1
+            write_seen(folder, CASES, 4 * CASES * changed[0])
+            rebuild(folder, "hooked")
+            return suite(store)()
+
+        row(f"after an edit that {SEEING} cases see", {"of": edited, "to": ctest(plain, os.environ)})
+        table(f"{CASES:,} GoogleTest cases of a program of {ATOMS:,} atoms",
+              ["state", "of plain ctest", "the least of each", "processor", "the least of each"], rows)
+        hook_after_an_edit(rounds, folder, hooked, store, changed)
+        many_tests(rounds, folder)
+
+
+def hook_after_an_edit(rounds, folder, hooked, store, changed):
+    """One case by the hook: as it was, and after an edit elsewhere. The binary that was edited is new to each."""
+    command = ["tasting", "run", "--", hooked / "t", "--gtest_filter=Suite9.Case950"]
+    before, after = [], []
+    for _ in range(rounds):
+        changed[0] += 1
+        write_seen(folder, CASES, 4 * CASES * changed[0])
+        rebuild(folder, "hooked")
+        after.append(Cost(command, env=store, cwd=hooked))
+        before += [Cost(command, env=store, cwd=hooked) for _ in range(5)]
+    milliseconds = {what: [min(getattr(cost, what) for cost in costs) * 1000 for costs in (before, after)] for what in ("wall", "cpu")}
+    rows = [[what, *least, f"{least[1] - least[0]:+.2f} ms"] for what, least in milliseconds.items()]
+    table("The hook, reusing one case (the least of each, ms)", ["", "nothing changed", "after an edit elsewhere", "more"], rows)
+
+
+def many_tests(rounds, folder):
+    """A list of reusable tests: time of the suite, and memory of its process."""
+    (folder / "one.c").write_text("int main(void) { return 0; }\n")
+    run(["tasting-cc", "one.c", "-o", "one"], cwd=folder)
+    lines = [json.dumps({"name": str(number), "argv": ["./one", str(number)]}) for number in range(MANY_TESTS)]
+    (folder / "tests.jsonl").write_text("\n".join(lines))
+    environment = {**os.environ, "TASTING_DIR": str(folder / "many")}
+    command = ["tasting", "suite", "--list", "tests.jsonl", f"-j{os.cpu_count()}"]
+    run(command, cwd=folder, env=environment)
+    costs = [Cost(command, cwd=folder, env=environment) for _ in range(rounds)]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    memory = os.wait4(process.pid, 0)[2].ru_maxrss
+    table(f"{MANY_TESTS:,} reusable tests", ["wall, s", "processor, s", "each, ms of processor", "MB"],
+          [[min(cost.wall for cost in costs), min(cost.cpu for cost in costs),
+            min(cost.cpu for cost in costs) / MANY_TESTS * 1000, memory // 1000]])
 
 
 def stored_bytes(store):

@@ -21,6 +21,9 @@ pub struct Arguments {
     /// (`PREFIX/share/tasting/cmake/ctest.cmake.in`)
     #[arg(long, value_name = "NAME", hide = true)]
     ctest: Option<String>,
+    /// Keep the decision out of the log: `tasting suite` asks a harness something
+    #[arg(long, hide = true)]
+    unlogged: bool,
     /// The test and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -28,7 +31,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> ! {
     let harness = arguments.ctest.as_deref().map(HarnessHints::of_ctest).unwrap_or_default();
-    let options =
-        Options { reuse_failures: arguments.reuse_failures, audit: arguments.audit, harness };
+    let Arguments { reuse_failures, audit, unlogged: is_unlogged, .. } = arguments;
+    let options = Options { reuse_failures, audit, harness, is_unlogged };
     run::end(run::run(&arguments.command, options))
 }

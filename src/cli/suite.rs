@@ -3,6 +3,7 @@
 use super::report::write_file;
 use super::{exit, is_colourful};
 use crate::model::{Granularities, Step, Verdict};
+use crate::process::Settings;
 use crate::report::history::{Commit, History, Test, Text};
 use crate::report::suite::{self as shown, ShownSuite, ShownTest};
 use crate::report::{json, junit, page};
@@ -39,7 +40,8 @@ pub struct Arguments {
     /// Print JSON; what the harness prints goes to standard error
     #[arg(long)]
     json: bool,
-    /// Write a JUnit file with all tests; those that were reused have the property `tasting.reused`
+    /// Write a JUnit file with all tests; those that were reused have the property
+    /// `tasting.reused`
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     junit: Option<PathBuf>,
     /// Write a page that shows what became of the tests, and why (as `tasting report` does)
@@ -97,6 +99,9 @@ impl Which {
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let harness = arguments.which.harness()?;
     let output = if arguments.json { Output::ToMessages } else { Output::AsOurs };
+    if Settings::from_environment().disable && !arguments.dry_run {
+        return run_all(&*harness, output, "TASTING_DISABLE is set", arguments.json);
+    }
     if arguments.dry_run {
         let plan = Plan::new(harness.list(output)?, false);
         show(
@@ -117,17 +122,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         Err(error @ (SuiteError::BadList { .. } | SuiteError::NotStarted { .. })) => {
             return Err(error.into());
         }
-        Err(error) => {
-            let status = harness.run_all(Manner { output, notes: None })?;
-            show(&ShownSuite::closed(error.to_string()), arguments.json)?;
-            return end(Some(status), 0);
-        }
+        Err(error) => return run_all(&*harness, output, &error.to_string(), arguments.json),
     };
     failures.remember(&run.tests);
     let suite = ShownSuite::new(run.tests.into_iter().map(shown_test).collect(), false);
     show(&suite, arguments.json)?;
     write_files(&arguments, &suite)?;
     end(run.status, run.code)
+}
+
+/// Has the harness run everything, as without us.
+fn run_all(harness: &dyn Harness, output: Output, why: &str, as_json: bool) -> anyhow::Result<u8> {
+    let status = harness.run_all(Manner { output, notes: None })?;
+    show(&ShownSuite::closed(why.to_owned()), as_json)?;
+    end(Some(status), 0)
 }
 
 /// Writes what is to be kept of a suite.

@@ -9,10 +9,10 @@ pub use super::reason::Reason;
 use super::choice::{self, Choice, Hit};
 use super::context::{Environment, InvocationContext};
 use super::project::Project;
-use super::values::Values;
+use super::values::{OpenedPrograms, Values};
 use super::{Options, Session, harness, leftovers, local_store, program_file, replay, sharing};
 use crate::fingerprint::ModuleCache;
-use crate::model::{Decision, DependencyKind, Exit, Step};
+use crate::model::{Decision, DependencyKind, Exit, Hash, Step};
 use crate::observe::Input;
 use crate::process::{Settings, quiet};
 use crate::store::{Journal, Layered, Results};
@@ -98,10 +98,11 @@ pub fn decide(starts: &[Start]) -> Vec<Decided> {
         .zip(&groups)
         .flat_map(|(common, group)| group.chunks(largest).map(move |c| (common, c)))
         .collect();
-    let found: Vec<Vec<Decided>> = chunks
-        .par_iter()
-        .map(|(common, chunk)| common.decide(chunk.iter().map(|index| &starts[*index])))
-        .collect();
+    let opened = OpenedPrograms::default();
+    let decide = |(common, chunk): &(&Common, &[usize])| {
+        common.decide(chunk.iter().map(|index| &starts[*index]), opened.clone())
+    };
+    let found: Vec<Vec<Decided>> = chunks.par_iter().map(decide).collect();
     for ((_, chunk), found) in chunks.iter().zip(found) {
         chunk.iter().zip(found).for_each(|(index, found)| decided[*index] = Some(found));
     }
@@ -170,7 +171,11 @@ impl Stores {
 }
 
 impl Common {
-    fn decide<'s>(&self, starts: impl ExactSizeIterator<Item = &'s Start>) -> Vec<Decided> {
+    fn decide<'s>(
+        &self,
+        starts: impl ExactSizeIterator<Item = &'s Start>,
+        opened: OpenedPrograms,
+    ) -> Vec<Decided> {
         let count = starts.len();
         let failed = || (0..count).map(|_| Decided::Run(Reason::failure())).collect();
         let project = match &self.project {
@@ -185,7 +190,7 @@ impl Common {
             let contents =
                 crate::observe::Contents::new(Arc::new(super::StoreMemory(self.store.clone())));
             let modules = ModuleCache::default();
-            let mut values = Values::new(
+            let values = Values::new(
                 project,
                 &self.settings,
                 &*self.store,
@@ -193,6 +198,7 @@ impl Common {
                 Input::Empty,
                 &modules,
             );
+            let mut values = values.with_opened(opened.clone());
             starts.map(|start| self.decide_one(project, start, &mut values)).collect()
         };
         quiet::attempt(&self.settings, "deciding", work).unwrap_or_else(failed)
@@ -231,6 +237,11 @@ impl Reusable {
 
     pub fn exit_code(&self) -> i32 {
         super::exit_code(self.exit())
+    }
+
+    /// The key of the outcome: a name for all that it follows from.
+    pub fn key(&self) -> Hash {
+        self.hit.key
     }
 
     pub fn step(&self) -> Step {

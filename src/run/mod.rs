@@ -65,12 +65,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The option that keeps a run out of the log: it is no test of the user's.
+pub const UNLOGGED: &str = "--unlogged";
+
 /// What the command line says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub reuse_failures: bool,
     pub audit: Option<Share>,
     pub harness: harness::HarnessHints,
+    pub is_unlogged: bool,
 }
 
 impl Options {
@@ -94,24 +98,25 @@ pub(crate) struct Session {
     pub modules: Arc<ModuleCache>,
     /// What would have been done about the test, once that is known in shadow mode.
     pub shadow: OnceLock<Shadow>,
+    /// Its decision does not go to the log.
+    pub is_unlogged: bool,
 }
 
 /// Runs a test, or does as if. Gives how it ended.
 pub fn run(words: &[OsString], options: Options) -> Exit {
     let settings = Settings::from_environment();
-    if settings.disable
-        || sys::lacks_memory()
-        || observe::is_watched()
-        || harness::is_discovery(words)
-    {
+    if settings.disable || harness::is_discovery(words) {
         become_test(words);
     }
     started::note(words, options);
+    if sys::lacks_memory() || observe::is_watched() {
+        become_test(words);
+    }
     sys::keep_memory();
     sys::survive_file_size_limit();
     let Some(session) = Session::open(words, settings) else { become_test(words) };
     let session = match session {
-        Ok(session) => session,
+        Ok(session) => Session { is_unlogged: options.is_unlogged, ..session },
         Err(unable) => return unable.run(words),
     };
     let exit = session.run(options.with(&session.project.config));
@@ -204,16 +209,8 @@ impl Session {
     ) -> Session {
         let test = Test::of(words, &project, &context);
         let (modules, shadow) = Default::default();
-        Session {
-            settings,
-            store,
-            project,
-            test,
-            context,
-            started: Instant::now(),
-            modules,
-            shadow,
-        }
+        let (started, is_unlogged) = (Instant::now(), false);
+        Session { settings, store, project, test, context, started, modules, shadow, is_unlogged }
     }
 
     fn run(&self, options: Options) -> Exit {
@@ -300,6 +297,9 @@ impl Session {
     }
 
     fn log(&self, decision: &Decision) {
+        if self.is_unlogged {
+            return;
+        }
         let decision = Decision { shadow: self.shadow.get().cloned(), ..decision.clone() };
         if let Err(error) = self.store.log(&decision) {
             self.settings.log(format_args!("the decision is not in the log: {error}"));

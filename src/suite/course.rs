@@ -108,9 +108,12 @@ impl Plan {
                 (Some(memory), "what its harness gives it is not known beforehand".to_owned())
             }
         };
+        let only: Option<FxHashSet<&String>> = only.map(|names| names.iter().collect());
         let fates = tests.iter().enumerate().map(|(index, test)| {
             match (decided.remove(&index), &test.left_to_harness) {
-                _ if only.is_some_and(|names| !names.contains(&test.name)) => Fate::NotChosen,
+                _ if only.as_ref().is_some_and(|names| !names.contains(&test.name)) => {
+                    Fate::NotChosen
+                }
                 _ if test.is_disabled => Fate::Disabled,
                 (Some(Decided::Reuse(reusable)), _) => {
                     judged(test, reusable, memory.as_deref(), keeps_output)
@@ -338,7 +341,7 @@ fn judged_by_properties(test: &TestCase, reusable: &Reusable) -> Option<End> {
     };
     match reusable.exit() {
         Exit::Code(code) if test.skip_code == Some(code) => Some(End::Skipped),
-        Exit::Code(0) if test.skip_text.is_some_and(prints) => Some(End::Skipped),
+        Exit::Code(_) if test.skip_text.is_some_and(prints) => Some(End::Skipped),
         Exit::Code(code) if (code == 0) != test.is_meant_to_fail => Some(End::Passed),
         _ => None,
     }
@@ -384,7 +387,8 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
         }
     }
     plan.log();
-    let results = concluded(&plan, &ends, begin);
+    let is_good = status.is_none_or(|status| status.success());
+    let results = concluded(&plan, &ends, is_good, begin);
     if let Some(memory) = &mut plan.memory {
         let ends = results.iter().filter_map(|(index, result)| Some((*index, result.end?)));
         memory.learn(&plan.tests, &ends.collect());
@@ -395,9 +399,21 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
     Ok(SuiteRun { tests, status, code })
 }
 
-/// What became of the tests, by what the harness and the log say.
-fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<(usize, TestResult)> {
+/// What became of the tests, by what the harness and the log say; else by whether the harness is
+/// content with all that it started.
+fn concluded(
+    plan: &Plan,
+    ends: &FxHashMap<usize, End>,
+    is_good: bool,
+    begin: u64,
+) -> Vec<(usize, TestResult)> {
     let started = plan.started();
+    let noted = plan
+        .memory
+        .as_ref()
+        .filter(|_| is_good)
+        .map(|memory| memory.noted(&plan.tests))
+        .unwrap_or_default();
     let decisions = if started.is_empty() {
         FxHashMap::default()
     } else {
@@ -415,8 +431,9 @@ fn concluded(plan: &Plan, ends: &FxHashMap<usize, End>, begin: u64) -> Vec<(usiz
         }
         let by_code =
             |decision: &Decision| if decision.exit_code == 0 { End::Passed } else { End::Failed };
-        result.end =
-            Some(ends.get(&index).copied().or(decision.map(by_code)).unwrap_or(End::NotRun));
+        let end = ends.get(&index).copied().or(decision.map(by_code));
+        let is_noted = || noted.contains(&index).then_some(End::Passed);
+        result.end = Some(end.or_else(is_noted).unwrap_or(End::NotRun));
         result
     };
     plan.chosen().map(|index| (index, conclude(index))).collect()

@@ -3,17 +3,19 @@
 //!
 //! In: the words of a `ctest` command. Out: its tests with their properties; runs of some of them.
 
+use super::answers::{self, Answer};
 use super::junit;
 use super::options::{value_of, without};
 use super::probe::Folder;
 use super::start::{self, Manner};
 use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use crate::model::Hash;
+use crate::run::context::{Environment, InvocationContext};
 use crate::run::harness::HarnessHints;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -25,6 +27,7 @@ const FAILED: i32 = 8;
 const OTHER_USES: &[&str] = &[
     "-A",
     "-D",
+    "-F",
     "-H",
     "-M",
     "-N",
@@ -101,7 +104,6 @@ const UNDERSTOOD: &[&str] = &[
     "LABELS",
     "MEASUREMENT",
     "PROCESSORS",
-    "PROCESSOR_AFFINITY",
     "RESOURCE_LOCK",
     "RUN_SERIAL",
     "SKIP_REGULAR_EXPRESSION",
@@ -113,6 +115,17 @@ const UNDERSTOOD: &[&str] = &[
     "WORKING_DIRECTORY",
     "REQUIRED_FILES",
 ];
+
+/// With this variable set, CTest shows how it starts the tests; editors are shown the tests' own
+/// commands (cmake/ctest.cmake.in).
+const ASKING: &str = "TASTING_SUITE";
+const LISTING: &str = "--show-only=json-v1";
+
+/// What CTest gives to all tests.
+const EXPECTED: &str = "CTEST_INTERACTIVE_DEBUG_MODE";
+
+/// Files by which projects change what CTest does.
+const CUSTOM: &[&str] = &["CTestCustom.cmake", "CTestCustom.ctest"];
 
 /// By this text in its output GoogleTest says that a test was skipped; it is the regular expression
 /// of all its tests.
@@ -168,21 +181,22 @@ impl CTest {
         start::no_list(&self.program, reason)
     }
 
-    /// Asks CTest something.
-    fn ask(&self, more: &str) -> Result<Vec<u8>, SuiteError> {
-        let mut words = without(&self.words, &[(JUNIT, 1)]);
-        words = without(&words, LOG);
+    /// The words with which CTest is asked something.
+    fn asking(&self, more: &str) -> Vec<OsString> {
+        let mut words = without(&without(&self.words, &[(JUNIT, 1)]), LOG);
         words.push(more.into());
-        let mut command = self.command(&words);
-        // Editors are shown the tests' own commands (cmake/ctest.cmake.in).
-        command.env("TASTING_SUITE", "1").stdin(Stdio::null()).stderr(Stdio::null());
-        let output = command
-            .output()
-            .map_err(|error: io::Error| start::not_started(&self.program, error))?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(self.no_list(format_args!("it ends with {}", output.status))),
-        }
+        words
+    }
+
+    /// The file with commands that CTest runs before or after tests, if there is one.
+    fn commands_around_tests(&self) -> Option<PathBuf> {
+        let has_commands = |file: &PathBuf| {
+            let text = std::fs::read(file).unwrap_or_default();
+            [&b"PRE_TEST"[..], b"POST_TEST"]
+                .iter()
+                .any(|name| memchr::memmem::find(&text, name).is_some())
+        };
+        CUSTOM.iter().map(|name| self.folder().join(name)).find(has_commands)
     }
 
     /// The numbers of the tests, in the order of the list.
@@ -192,7 +206,8 @@ impl CTest {
         if ![FILTERS, CHOOSING, FIXTURES].into_iter().any(chooses) {
             return Ok((1..=count).collect());
         }
-        let text = String::from_utf8_lossy(&self.ask("-N")?).into_owned();
+        let answer = answers::ask(ASKING, &self.program, &self.asking("-N"))?;
+        let text = String::from_utf8_lossy(&answer.text);
         let number = |line: &str| {
             line.trim_start()
                 .strip_prefix("Test")?
@@ -213,7 +228,7 @@ impl CTest {
 
     /// What a test can see: all files with tests are read, as for the tests themselves, since they
     /// can set variables.
-    fn probe(&self) -> Result<super::InvocationContext, String> {
+    fn probe(&self) -> Result<InvocationContext, String> {
         let folder = Folder::new().map_err(|error| error.to_string())?;
         let real = std::fs::canonicalize(self.folder()).map_err(|error| error.to_string())?;
         let command = folder.command()?;
@@ -227,7 +242,7 @@ impl CTest {
             format!("add_test(tasting-context {})\nsubdirs({real_text})\n", words.join(" "));
         std::fs::write(folder.path().join("CTestTestfile.cmake"), tests)
             .map_err(|error| error.to_string())?;
-        for name in ["CTestCustom.cmake", "CTestCustom.ctest", "DartConfiguration.tcl"] {
+        for name in CUSTOM.iter().chain(&["DartConfiguration.tcl"]) {
             if real.join(name).exists() {
                 std::os::unix::fs::symlink(real.join(name), folder.path().join(name))
                     .map_err(|error| error.to_string())?;
@@ -248,9 +263,37 @@ impl CTest {
         folder.context()
     }
 
-    fn tests(&self) -> Result<Vec<TestCase>, SuiteError> {
-        let info: Info = serde_json::from_slice(&self.ask("--show-only=json-v1")?)
-            .map_err(|error| self.no_list(error))?;
+    /// The same as it was found twice, while nothing has changed that CTest reads.
+    fn known_context(&self, name: Hash) -> Option<InvocationContext> {
+        let (bytes, is_certain) =
+            postcard::from_bytes::<(Vec<u8>, bool)>(&answers::remembered(name)?).ok()?;
+        InvocationContext::from_bytes(&bytes).ok().filter(|_| is_certain)
+    }
+
+    /// Remembers what a test can see, if nothing has changed since CTest was asked for its tests.
+    fn learn_context(&self, context: &InvocationContext, answer: &Answer) {
+        let recall = || answers::recall(ASKING, &self.program, &self.asking(LISTING))?.name;
+        let (Some(name), Ok(bytes)) =
+            (answer.name.filter(|name| recall() == Some(*name)), context.to_bytes())
+        else {
+            return;
+        };
+        let before = answers::remembered(name)
+            .and_then(|bytes| postcard::from_bytes::<(Vec<u8>, bool)>(&bytes).ok());
+        // Other variables may be made of what nobody sees, such as the time.
+        let own = Environment::own();
+        let is_expected =
+            |(name, value): &(OsString, OsString)| EXPECTED == name || own.get(name) == Some(value);
+        let is_certain = context.environment.0.iter().all(is_expected)
+            || before.is_some_and(|(known, _)| known == bytes);
+        if let Ok(bytes) = postcard::to_stdvec(&(bytes, is_certain)) {
+            answers::remember(name, &bytes);
+        }
+    }
+
+    fn tests(&self, answer: &Answer) -> Result<Vec<TestCase>, SuiteError> {
+        let info: Info =
+            serde_json::from_slice(&answer.text).map_err(|error| self.no_list(error))?;
         let numbers = self.numbers(info.tests.len())?;
         let failed = last_failed(&self.folder());
         let own = std::env::current_exe().and_then(std::fs::canonicalize).unwrap_or_default();
@@ -276,8 +319,26 @@ impl Harness for CTest {
                 word.display()
             )));
         }
-        let (context, tests) = rayon::join(|| self.probe(), || self.tests());
-        Ok(Listing::new(tests?, Contexts::OfAll(Box::new(context))))
+        if let Some(file) = self.commands_around_tests() {
+            return Err(SuiteError::Unknown(format!(
+                "{} names commands that run before or after tests",
+                file.display()
+            )));
+        }
+        let words = self.asking(LISTING);
+        let known = answers::recall(ASKING, &self.program, &words);
+        if let Some(answer) = &known
+            && let Some(context) = answer.name.and_then(|name| self.known_context(name))
+        {
+            return Ok(Listing::new(self.tests(answer)?, Contexts::OfAll(Box::new(Ok(context)))));
+        }
+        let ask = || known.map_or_else(|| answers::ask(ASKING, &self.program, &words), Ok);
+        let (context, answer) = rayon::join(|| self.probe(), ask);
+        let answer = answer?;
+        if let Ok(context) = &context {
+            self.learn_context(context, &answer);
+        }
+        Ok(Listing::new(self.tests(&answer)?, Contexts::OfAll(Box::new(context))))
     }
 
     fn run(

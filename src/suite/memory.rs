@@ -19,7 +19,7 @@ use crate::run::project::logical_folder;
 use crate::run::started::{self, Started};
 use crate::run::{environment, local_store};
 use crate::store::{FileStore, Memo};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -39,8 +39,8 @@ pub struct Definition {
     pub texts: Vec<Vec<u8>>,
     /// The output of tests goes where ours goes, and is decided about here.
     pub passes_output: Option<Output>,
-    /// Variables that the harness sets to what follows from all that: exact names, or beginnings of
-    /// names that end with `*`.
+    /// Variables that the harness sets to what follows from all that: exact names, or beginnings
+    /// of names that end with `*`.
     pub variables: &'static [&'static str],
 }
 
@@ -108,6 +108,11 @@ impl Memory {
     /// Where starts are to be noted.
     pub fn notes(&self) -> &Path {
         self.notes.path()
+    }
+
+    /// The tests of which a start was noted.
+    pub fn noted(&self, tests: &[TestCase]) -> FxHashSet<usize> {
+        by_test(tests, started::read(self.notes.path())).into_keys().collect()
     }
 
     /// The starts of these tests, as far as they are known.
@@ -381,9 +386,16 @@ fn digest(reusable: &Reusable) -> Hash {
     hasher.finish()
 }
 
-/// Which test each note is about. One that could be about several, and tests with several notes
-/// that differ, are left out.
+/// Which test each note is about. Tests with several notes are left out.
 fn assigned(tests: &[TestCase], notes: Vec<Started>) -> Vec<(usize, Started)> {
+    let single = |(index, mut notes): (usize, Vec<Started>)| {
+        Some((index, notes.pop().filter(|_| notes.is_empty())?))
+    };
+    by_test(tests, notes).into_iter().filter_map(single).collect()
+}
+
+/// The notes of each test. Those that could be about several tests are left out.
+fn by_test(tests: &[TestCase], notes: Vec<Started>) -> FxHashMap<usize, Vec<Started>> {
     let mut by_words: FxHashMap<(&[OsString], PathBuf), Vec<usize>> = FxHashMap::default();
     for (index, test) in tests.iter().enumerate() {
         let working = std::fs::canonicalize(&test.working).unwrap_or_default();
@@ -411,7 +423,4 @@ fn assigned(tests: &[TestCase], notes: Vec<Started>) -> Vec<(usize, Started)> {
         }
     }
     found
-        .into_iter()
-        .filter_map(|(index, mut notes)| Some((index, notes.pop().filter(|_| notes.is_empty())?)))
-        .collect()
 }

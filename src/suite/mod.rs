@@ -6,6 +6,7 @@
 //! In: a harness's command line. Out: what was decided and how each test ended, and the exit status
 //! of the harness.
 
+mod answers;
 mod automake;
 mod cargo;
 pub mod course;

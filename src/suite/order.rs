@@ -4,6 +4,7 @@
 //! In: the tests, and which of them have to run. Out: those that the harness is asked for.
 
 use super::TestCase;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// For each test its place in an order in which it comes behind all that it is to come after;
 /// otherwise as listed.
@@ -14,7 +15,7 @@ pub fn places(tests: &[TestCase]) -> Vec<usize> {
         // Tests under way, each with how many of those before it are done. A circle is no order: it
         // is left where it is met.
         let mut under_way = vec![(first, 0)];
-        let mut seen = vec![first];
+        let mut seen = FxHashSet::from_iter([first]);
         while let Some((test, done)) = under_way.pop() {
             if places[test] != usize::MAX {
                 continue;
@@ -22,11 +23,7 @@ pub fn places(tests: &[TestCase]) -> Vec<usize> {
             match tests[test].after.get(done) {
                 Some(&before) => {
                     under_way.push((test, done + 1));
-                    if before < tests.len()
-                        && places[before] == usize::MAX
-                        && !seen.contains(&before)
-                    {
-                        seen.push(before);
+                    if before < tests.len() && places[before] == usize::MAX && seen.insert(before) {
                         under_way.push((before, 0));
                     }
                 }
@@ -43,31 +40,40 @@ pub fn places(tests: &[TestCase]) -> Vec<usize> {
 /// Those that the harness starts with these: what makes and removes the fixtures that they need,
 /// and all whose fixtures are made anew, for they do not run where that fails.
 pub fn with_fixtures(tests: &[TestCase], has_to_run: &[bool]) -> Vec<bool> {
-    let shares =
-        |one: &[String], other: &[String]| one.iter().any(|fixture| other.contains(fixture));
+    let makers = by_fixture(tests, |test| test.sets_up.iter().chain(&test.cleans_up));
+    let users = by_fixture(tests, |test| test.requires.iter());
     let mut started = has_to_run.to_vec();
-    loop {
-        let mut is_complete = true;
-        for index in (0..tests.len()).filter(|index| !tests[*index].is_disabled) {
-            let test = &tests[index];
-            let belongs = |other: usize| {
-                let other_test = &tests[other];
-                let makes_for_it = shares(&test.sets_up, &other_test.requires)
-                    || shares(&test.cleans_up, &other_test.requires);
-                let is_made_anew = has_to_run[other] && shares(&other_test.sets_up, &test.requires);
-                (started[other] && makes_for_it) || is_made_anew
-            };
-            let has_fixtures =
-                !(test.sets_up.is_empty() && test.requires.is_empty() && test.cleans_up.is_empty());
-            if !started[index] && has_fixtures && (0..tests.len()).any(belongs) {
-                started[index] = true;
-                is_complete = false;
+    let mut waiting: Vec<usize> = (0..tests.len()).filter(|index| has_to_run[*index]).collect();
+    let (mut made, mut anew) = (FxHashSet::default(), FxHashSet::default());
+    while let Some(index) = waiting.pop() {
+        let test = &tests[index];
+        let needed = test
+            .requires
+            .iter()
+            .filter(|name| made.insert(*name))
+            .flat_map(|name| makers.get(name.as_str()).into_iter().flatten());
+        let set_up = test.sets_up.iter().filter(|name| has_to_run[index] && anew.insert(*name));
+        let mut with_it: Vec<usize> = needed.copied().collect();
+        with_it.extend(set_up.flat_map(|name| users.get(name.as_str()).into_iter().flatten()));
+        for other in with_it.into_iter().filter(|other| !tests[*other].is_disabled) {
+            if !std::mem::replace(&mut started[other], true) {
+                waiting.push(other);
             }
         }
-        if is_complete {
-            return started;
-        }
     }
+    started
+}
+
+/// The tests that have something to do with each fixture.
+fn by_fixture<'t, I: Iterator<Item = &'t String>>(
+    tests: &'t [TestCase],
+    fixtures: impl Fn(&'t TestCase) -> I,
+) -> FxHashMap<&'t str, Vec<usize>> {
+    let mut found: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    for (index, test) in tests.iter().enumerate() {
+        fixtures(test).for_each(|name| found.entry(name).or_default().push(index));
+    }
+    found
 }
 
 #[cfg(test)]

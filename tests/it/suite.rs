@@ -4,6 +4,7 @@
 mod automake;
 mod cargo;
 mod ctest;
+mod ctest_properties;
 mod list;
 mod meson;
 mod output;
@@ -13,6 +14,7 @@ use crate::workshop::{Outcome, TASTING, succeed};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// `tasting suite`, or another subcommand, with these words.
 fn tasting(bench: &Bench, words: &[&str]) -> Command {
@@ -50,10 +52,20 @@ fn agrees(outcome: &Outcome, executed: &[&str], plain: Ended) {
     assert_eq!((outcome.code, field(&suite, "end")), plain, "{suite:#} {}", outcome.stderr_text());
 }
 
-/// How a command ends that Ctrl-C is sent to as soon as a file is there. It starts with `setsid`.
+/// How a command ends that Ctrl-C is sent to as soon as a file is there. It starts with `setsid`,
+/// and nothing of it is left.
 fn interrupted(bench: &Bench, command: &mut Command, file: &Path) -> ExitStatus {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     crate::workshop::wait_for(file);
-    succeed(bench.command("kill").args(["-INT", "--", &format!("-{}", child.id())])).unwrap();
-    child.wait().unwrap()
+    let group = format!("-{}", child.id());
+    succeed(bench.command("kill").args(["-INT", "--", &group])).unwrap();
+    let status = child.wait().unwrap();
+    // What has been told to end may take a moment.
+    let end = Instant::now() + Duration::from_secs(30);
+    let is_there = || Outcome::of(bench.command("kill").args(["-0", "--", &group])).success();
+    while is_there() {
+        assert!(Instant::now() < end, "processes are left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    status
 }

@@ -4,6 +4,7 @@ use super::{Ended, field, json};
 use crate::run::Bench;
 use crate::run::cargo::cargo;
 use crate::workshop::{Outcome, TASTING, succeed, tools};
+use std::process::Command;
 
 const LIBRARY: &str = "pub fn one() -> u32 {
     1
@@ -45,6 +46,10 @@ fn project() -> Bench {
 
 /// A suite of cargo, with no runner but its own.
 fn suite(bench: &Bench, options: &[&str], words: &[&str]) -> Outcome {
+    Outcome::of(&mut suite_command(bench, options, words))
+}
+
+fn suite_command(bench: &Bench, options: &[&str], words: &[&str]) -> Command {
     let mut command = bench.command(TASTING);
     let like = cargo(bench);
     for (name, value) in like.get_envs() {
@@ -54,7 +59,8 @@ fn suite(bench: &Bench, options: &[&str], words: &[&str]) -> Outcome {
             None => command.env_remove(name),
         };
     }
-    Outcome::of(command.args(options).args(["--", "cargo"]).args(words))
+    command.args(options).args(["--", "cargo"]).args(words);
+    command
 }
 
 fn plainly(bench: &Bench, words: &[&str]) -> Outcome {
@@ -144,6 +150,25 @@ fn known_tests_are_not_started_by_nextest() {
         "[[profile.default.overrides]]\nfilter = 'test(one)'\nretries = 2\n",
     );
     assert_eq!([started(), started()], [4, 4]);
+}
+
+#[test]
+#[ignore = "needs cargo-nextest"]
+fn a_store_that_is_not_written_changes_no_end() {
+    tools(&["cargo-nextest"]);
+    let bench = project();
+    for (name, value) in [("TASTING_READONLY", "1"), ("TASTING_DIR", "/dev/null/store")] {
+        for words in [&["nextest", "run"][..], &["test", "--tests"]] {
+            let mut command = suite_command(&bench, &["suite", "--json"], words);
+            let outcome = Outcome::of(command.env(name, value));
+            let ends = field(&json(&outcome), "end");
+            assert!(outcome.code == Some(0) && !ends.is_empty(), "{outcome:?}");
+            assert!(ends.iter().all(|(_, end)| end == "passed"), "{ends:?}");
+        }
+    }
+    bench.write("src/lib.rs", LIBRARY.replace("    2\n", "    3\n"));
+    let mut command = suite_command(&bench, &["suite", "--json"], &["nextest", "run"]);
+    assert_eq!(Outcome::of(command.env("TASTING_READONLY", "1")).code, Some(100));
 }
 
 #[test]

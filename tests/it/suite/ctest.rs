@@ -74,7 +74,7 @@ fn site(bin: &Path) -> Site {
 }
 
 impl Site {
-    fn suite(&self, options: &[&str], words: &[&str]) -> Outcome {
+    pub fn suite(&self, options: &[&str], words: &[&str]) -> Outcome {
         let ctest = self.bin.join("ctest");
         let mut command = self.command(TASTING);
         command
@@ -88,7 +88,7 @@ impl Site {
     }
 
     /// How the tests end under CTest alone, and how CTest ends.
-    fn plainly(&self, words: &[&str]) -> (Option<i32>, Vec<(String, String)>) {
+    pub fn plainly(&self, words: &[&str]) -> (Option<i32>, Vec<(String, String)>) {
         let file = self.bench.path("plain.xml");
         let mut command = self.command("ctest");
         command
