@@ -85,6 +85,15 @@ impl Opened {
 
     /// The manifest, if it describes this binary.
     pub fn manifest(&self, binary: &Binary) -> Result<Manifest<'_>, FingerprintError> {
+        self.manifest_with(binary, &|_, make| make())
+    }
+
+    /// The same, with a digest of what is loaded that somebody may know already.
+    fn manifest_with(
+        &self,
+        binary: &Binary,
+        digest: &Digest,
+    ) -> Result<Manifest<'_>, FingerprintError> {
         let bytes = match &self.manifest {
             Ok(bytes) => bytes,
             Err(FingerprintError::NoManifest { path, manifest }) => {
@@ -97,7 +106,7 @@ impl Opened {
         };
         let manifest = Manifest::decode(bytes)
             .map_err(|error| FingerprintError::BadManifest { path: self.path.clone(), error })?;
-        if manifest.digest != binary.loaded_digest() {
+        if manifest.digest != digest(self.identity, &|| binary.loaded_digest()) {
             return Err(FingerprintError::Stale { path: self.path.clone() });
         }
         Ok(manifest)
@@ -112,7 +121,8 @@ pub fn fingerprint(
 ) -> Result<Fingerprint, FingerprintError> {
     let member = |opened: Opened| {
         let part = if opened.counts_whole { Part::Whole } else { Part::Linked };
-        Ok(Member { module: ReadModule::of(opened)?, part, counts_by_name: false })
+        let module = ReadModule::of(opened, &|_, make| make())?;
+        Ok(Member { module, part, counts_by_name: false })
     };
     let members =
         open_all(path, settings)?.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
@@ -138,14 +148,18 @@ self_cell! {
 
 impl ReadModule {
     /// Opens and parses the files of a module.
-    pub fn open(path: &Path, settings: &Settings) -> Result<Self, FingerprintError> {
-        ReadModule::of(Opened::open(path, settings)?)
+    pub fn open(
+        path: &Path,
+        settings: &Settings,
+        digest: &Digest,
+    ) -> Result<Self, FingerprintError> {
+        ReadModule::of(Opened::open(path, settings)?, digest)
     }
 
-    fn of(opened: Opened) -> Result<Self, FingerprintError> {
+    fn of(opened: Opened, digest: &Digest) -> Result<Self, FingerprintError> {
         ReadModule::try_new(opened, |opened| {
             let binary = opened.binary()?;
-            let manifest = opened.manifest(&binary);
+            let manifest = opened.manifest_with(&binary, digest);
             Ok(Inspected { binary, manifest })
         })
     }
@@ -276,7 +290,7 @@ impl ReadModule {
 }
 
 /// What knows the digest of a file, or has it made.
-pub type Digest<'d> = dyn Fn(FileIdentity, &dyn Fn() -> Hash) -> Hash + 'd;
+pub type Digest<'d> = dyn Fn(FileIdentity, &dyn Fn() -> Hash) -> Hash + Send + Sync + 'd;
 
 fn foreign<'m, 'a>(binary: &'m Binary<'a>, content: Hash) -> Module<'m, 'a> {
     let symbols = &binary.dynamic.symbols;

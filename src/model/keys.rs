@@ -35,6 +35,8 @@ pub enum KeyOf {
     CallSites,
     CodeOfBinary,
     LibraryDigest,
+    /// Of all that is loaded of a binary.
+    LoadedDigest,
     ProgramFingerprint,
     CoveredLibraries,
     LinkerOfDriver,
@@ -57,7 +59,7 @@ pub enum KeyOf {
 }
 
 impl KeyOf {
-    pub const ALL: [KeyOf; 31] = [
+    pub const ALL: [KeyOf; 32] = [
         KeyOf::Test,
         KeyOf::Outcome,
         KeyOf::WholeOutcome,
@@ -73,6 +75,7 @@ impl KeyOf {
         KeyOf::CallSites,
         KeyOf::CodeOfBinary,
         KeyOf::LibraryDigest,
+        KeyOf::LoadedDigest,
         KeyOf::ProgramFingerprint,
         KeyOf::CoveredLibraries,
         KeyOf::LinkerOfDriver,
@@ -108,6 +111,7 @@ impl KeyOf {
             KeyOf::CallSites => "sites",
             KeyOf::CodeOfBinary => "code",
             KeyOf::LibraryDigest => "digest of a library",
+            KeyOf::LoadedDigest => "digest of what is loaded",
             KeyOf::ProgramFingerprint => "fingerprint of files",
             KeyOf::CoveredLibraries => "covered libraries",
             KeyOf::LinkerOfDriver => "linker of driver",

@@ -61,7 +61,6 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
     for start in (0..code.length).step_by(CHUNK as usize) {
         let end = (start + CHUNK).min(code.length);
         let chunk = &mut buffer[..(end - start) as usize];
-        chunk.fill(0);
         read_at(file, chunk, code.offset + start)?;
         while samples.len() < SAMPLES && sample_at(samples.len()) < end {
             let at = sample_at(samples.len());
@@ -164,11 +163,14 @@ fn landing(length: u64) -> Vec<u8> {
     landing
 }
 
-/// Reads as much as there is.
+/// Reads as much as there is. Behind that are zeros.
 fn read_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !buffer.is_empty() {
         match file.read_at(buffer, offset)? {
-            0 => break,
+            0 => {
+                buffer.fill(0);
+                break;
+            }
             read => {
                 buffer = &mut buffer[read..];
                 offset += read as u64;

@@ -11,7 +11,6 @@ use super::context::{Environment, InvocationContext};
 use super::project::Project;
 use super::values::{OpenedPrograms, Values};
 use super::{Options, Session, harness, leftovers, local_store, program_file, replay, sharing};
-use crate::fingerprint::ModuleCache;
 use crate::model::{Decision, DependencyKind, Exit, Hash, Step};
 use crate::observe::Input;
 use crate::process::{Settings, quiet};
@@ -189,7 +188,7 @@ impl Common {
         let work = || {
             let contents =
                 crate::observe::Contents::new(Arc::new(super::StoreMemory(self.store.clone())));
-            let modules = ModuleCache::default();
+            let modules = super::modules(self.store.clone());
             let values = Values::new(
                 project,
                 &self.settings,

@@ -54,6 +54,7 @@ use self::project::Project;
 use self::reason::Reason;
 use self::test::Test;
 use crate::fingerprint::ModuleCache;
+use crate::model::keys::KeyOf;
 use crate::model::{Decision, Exit, Hash, Refusal, Shadow, Treatment, Verdict, codes};
 use crate::observe::{self, Contents, Identity, Memory};
 use crate::process::spawn;
@@ -208,7 +209,7 @@ impl Session {
         settings: Settings,
     ) -> Session {
         let test = Test::of(words, &project, &context);
-        let (modules, shadow) = Default::default();
+        let (modules, shadow) = (Arc::new(modules(store.clone())), OnceLock::new());
         let (started, is_unlogged) = (Instant::now(), false);
         Session { settings, store, project, test, context, started, modules, shadow, is_unlogged }
     }
@@ -314,6 +315,13 @@ impl Session {
     pub fn memory(&self) -> Arc<dyn Memory> {
         Arc::new(StoreMemory(self.store.clone()))
     }
+}
+
+/// Binaries that are read, with digests that the store knows.
+fn modules(store: Arc<Layered>) -> ModuleCache {
+    ModuleCache::new(move |identity, make| {
+        values::digest(&*store, KeyOf::LoadedDigest, identity, make)
+    })
 }
 
 /// The store as the memory of the watcher.

@@ -10,8 +10,8 @@ mod programs;
 mod stamp;
 
 use self::hashes::{file_value, input_value, listing_value, program_value, what_value};
-pub use self::programs::OpenedPrograms;
 use self::programs::Program;
+pub use self::programs::{OpenedPrograms, digest};
 pub use self::stamp::Stamp;
 use super::config::SystemLibraries;
 use super::mentions;
@@ -29,6 +29,7 @@ use crate::observe::{extended, facts, listing};
 use crate::process::Settings;
 use crate::store::Store;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -51,6 +52,8 @@ pub struct Values<'a> {
     /// The names under which libraries were opened, by their files.
     library_names: FxHashMap<PathBuf, PathBuf>,
     opened: OpenedPrograms,
+    /// What the loader's cache says of libraries, by their names.
+    loader_caches: FxHashMap<Vec<u8>, Hash>,
     /// Stamps are taken: it is about one test. What many tests have in common is faster looked up
     /// once.
     has_stamps: bool,
@@ -80,7 +83,8 @@ impl<'a> Values<'a> {
         input: Input,
         modules: &'a ModuleCache,
     ) -> Self {
-        let (known, found, programs, library_names, opened) = Default::default();
+        let (known, found, programs, library_names) = Default::default();
+        let (opened, loader_caches) = Default::default();
         let has_stamps = false;
         Values {
             project,
@@ -94,6 +98,7 @@ impl<'a> Values<'a> {
             programs,
             library_names,
             opened,
+            loader_caches,
             has_stamps,
         }
     }
@@ -151,7 +156,7 @@ impl<'a> Values<'a> {
             .map(|dependency| match dependency.kind {
                 _ if self.counts_by_name(dependency) => self.value_by_name(dependency),
                 DependencyKind::Library if is_loader_cache(&dependency.place) => {
-                    loader_cache(dependency_set)
+                    self.loader_cache(dependency_set)
                 }
                 DependencyKind::Library if covered.contains(&dependency.place) => {
                     PlainState::Covered.value()
@@ -162,6 +167,14 @@ impl<'a> Values<'a> {
             .collect();
         self.found = None;
         values
+    }
+
+    /// The answers of the loader's cache for every name of a library that the execution met.
+    fn loader_cache(&mut self, dependency_set: &DependencySet) -> Hash {
+        let names = library_names(dependency_set);
+        let all: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        let answers = self.loader_caches.entry(all.join(&0));
+        *answers.or_insert_with(|| libraries::in_cache(&names))
     }
 
     /// The same, with all that can be reached of programs, whatever of it was executed.
@@ -340,8 +353,8 @@ fn is_loader_cache(place: &Place) -> bool {
     place.base == Base::None && place.path == libraries::CACHE.as_bytes()
 }
 
-/// The cache's answers for every name of a library that the execution met.
-fn loader_cache(dependency_set: &DependencySet) -> Hash {
+/// The names of libraries that an execution met.
+fn library_names(dependency_set: &DependencySet) -> BTreeSet<&OsStr> {
     use DependencyKind::{Absent, Library, Link};
     let named = dependency_set
         .dependencies
@@ -349,7 +362,5 @@ fn loader_cache(dependency_set: &DependencySet) -> Hash {
         .filter(|dependency| matches!(dependency.kind, Absent | Library | Link));
     let names = named
         .filter_map(|dependency| Path::new(OsStr::from_bytes(&dependency.place.path)).file_name());
-    libraries::in_cache(
-        &names.filter(|name| name.as_bytes().windows(3).any(|part| part == b".so")).collect(),
-    )
+    names.filter(|name| name.as_bytes().windows(3).any(|part| part == b".so")).collect()
 }

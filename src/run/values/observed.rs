@@ -1,7 +1,7 @@
 //! What an execution used, with the values that were observed while it ran.
 
 use super::hashes::{file_value, input_value, listing_value, program_value, what_value};
-use super::{ResolvedDependencies, Values, is_loader_cache, loader_cache};
+use super::{ResolvedDependencies, Values, is_loader_cache};
 use crate::model::keys::PlainState;
 use crate::model::{
     Base, Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency,
@@ -42,7 +42,7 @@ impl Values<'_> {
             } else if traced.dependency.kind != DependencyKind::Library {
                 continue;
             } else if is_loader_cache(&traced.dependency.place) {
-                traced.value = loader_cache(&dependency_set);
+                traced.value = self.loader_cache(&dependency_set);
             } else if covered.contains(&traced.dependency.place) {
                 traced.value = PlainState::Covered.value();
             }

@@ -10,7 +10,7 @@ use crate::model::{Dependency, DependencyKind, DependencySet, FileIdentity, Hash
 use crate::observe::tracing::Executed;
 use crate::observe::used::is_executable;
 use crate::process::manifest_file;
-use crate::store::Store;
+use crate::store::{Memo, Store};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::fs;
@@ -142,14 +142,7 @@ impl Values<'_> {
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
         // Libraries of the system are large, and change seldom.
         let digest = |identity: FileIdentity, make: &dyn Fn() -> Hash| {
-            let name = KeyOf::LibraryDigest.of_file(&identity);
-            self.store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
-                let digest = make();
-                if identity.is_settled() {
-                    self.store.remember(name, digest);
-                }
-                digest
-            })
+            digest(self.store, KeyOf::LibraryDigest, identity, make)
         };
         let open = || {
             let opened = ReadProgram::open(
@@ -279,6 +272,23 @@ impl Values<'_> {
 
 /// A set of as many libraries fits into the bits of one hash.
 const MOST_REMEMBERED: usize = 128;
+
+/// A digest of a file that is remembered for as long as the file does not change.
+pub fn digest(
+    store: &dyn Memo,
+    key: KeyOf,
+    identity: FileIdentity,
+    make: &dyn Fn() -> Hash,
+) -> Hash {
+    let name = key.of_file(&identity);
+    store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
+        let digest = make();
+        if identity.is_settled() {
+            store.remember(name, digest);
+        }
+        digest
+    })
+}
 
 fn covered_name(name: Hash) -> Hash {
     KeyOf::CoveredLibraries.of(name)
