@@ -118,7 +118,8 @@ fn unseen(words: &[OsString], started: Instant, reason: String) -> Ran {
 /// printed is passed on then.
 fn settle(session: &Session, first: Attempt) -> Settled {
     let signal = match first.exit {
-        Exit::Signal(libc::SIGKILL) => Some(libc::SIGKILL),
+        // One that is sent to the whole group may end the test before it comes to us.
+        Exit::Signal(signal @ (libc::SIGKILL | libc::SIGINT)) => Some(signal),
         // Its own alarm, or its own limit of time, may have come because of us.
         _ => sys::survived_signal(),
     };

@@ -75,6 +75,9 @@ const FILTERS: &[(&str, usize)] = &[
     ("--exclude-from-file", 1),
 ];
 
+const INCLUDING: &[(&str, usize)] = &[("-R", 1), ("--tests-regex", 1)];
+const EXCLUDING: &[(&str, usize)] = &[("-E", 1), ("--exclude-regex", 1)];
+
 /// Options that leave out what belongs to fixtures.
 const FIXTURES: &[(&str, usize)] = &[
     ("-FA", 1),
@@ -226,6 +229,13 @@ impl CTest {
         }
     }
 
+    /// The filters that go where tests are chosen by number: CTest takes the numbers among the tests
+    /// that fit. But what `-E` leaves out by itself, without `-R`, has no number.
+    fn filters_to_drop(&self) -> Vec<(&'static str, usize)> {
+        let includes = without(&self.words, INCLUDING).len() < self.words.len();
+        FILTERS.iter().filter(|option| includes || !EXCLUDING.contains(option)).copied().collect()
+    }
+
     /// What a test can see: all files with tests are read, as for the tests themselves, since they
     /// can set variables.
     fn probe(&self) -> Result<InvocationContext, String> {
@@ -355,7 +365,7 @@ impl Harness for CTest {
         let file = folder.path().join("numbers");
         std::fs::write(&file, format!("{first},{first},1{rest}\n"))
             .map_err(SuiteError::NoFolder)?;
-        let mut words = without(&without(&self.words, CHOOSING), FILTERS);
+        let mut words = without(&without(&self.words, CHOOSING), &self.filters_to_drop());
         words.extend(["-I".into(), file.into_os_string()]);
         let own_file = folder.path().join("junit.xml");
         let junit_file = match value_of(&words, JUNIT) {

@@ -91,11 +91,13 @@ fn is_alike(site: &Site, words: &[&str]) {
 #[ignore = "needs cmake"]
 fn properties_and_filters_mean_the_same() {
     for site in sites() {
-        let choices: [&[&str]; 9] = [
+        let choices: [&[&str]; 11] = [
             &["-LE", "slow", "-j3"],
             &["-L", "two"],
             &["-L", "one", "-L", "two"],
             &["-E", "late|sleeps|user|broken"],
+            &["-E", "late|slee", "-L", "two"],
+            &["-E", "late", "-R", "late|locked|use"],
             &["-I", "1,5,2"],
             &["-R", "late"],
             &["-R", "use", "-FC", ".*"],
