@@ -238,9 +238,10 @@ impl Reusable {
         super::exit_code(self.exit())
     }
 
-    /// The key of the outcome: a name for all that it follows from.
-    pub fn key(&self) -> Hash {
-        self.hit.key
+    /// The key of the outcome: a name for all that it follows from, unless parts of programs have
+    /// been left out because they were not executed.
+    pub fn key(&self) -> Option<Hash> {
+        (!self.hit.dependency_set.is_narrowed()).then_some(self.hit.key)
     }
 
     pub fn step(&self) -> Step {

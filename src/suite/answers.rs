@@ -74,7 +74,7 @@ fn known(asked: &[OsString]) -> Option<Answer> {
     let start = Start { words: asked.to_vec(), working, context: Arc::new(context), options };
     match batch::decide(&[start]).pop()? {
         Decided::Reuse(reusable) if reusable.exit() == Exit::Code(0) => {
-            Some(Answer { text: reusable.output()[0].to_vec(), name: Some(reusable.key()) })
+            Some(Answer { text: reusable.output()[0].to_vec(), name: reusable.key() })
         }
         _ => None,
     }
