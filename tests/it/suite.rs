@@ -52,6 +52,18 @@ fn agrees(outcome: &Outcome, executed: &[&str], plain: Ended) {
     assert_eq!((outcome.code, field(&suite, "end")), plain, "{suite:#} {}", outcome.stderr_text());
 }
 
+/// Whether a process of a group is alive. One that has ended and that nobody has waited for is not.
+fn is_alive(group: u32) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = processes.filter_map(|one| std::fs::read_to_string(one.path().join("stat")).ok());
+    stats.into_iter().any(|stat| {
+        // Behind the name: state, parent, group.
+        let behind = stat.rsplit(')').next().unwrap_or_default();
+        let fields: Vec<&str> = behind.split_whitespace().collect();
+        fields.first() != Some(&"Z") && fields.get(2) == Some(&group.to_string().as_str())
+    })
+}
+
 /// How a command ends that Ctrl-C is sent to as soon as a file is there. It starts with `setsid`,
 /// and nothing of it is left.
 fn interrupted(bench: &Bench, command: &mut Command, file: &Path) -> ExitStatus {
@@ -62,8 +74,7 @@ fn interrupted(bench: &Bench, command: &mut Command, file: &Path) -> ExitStatus 
     let status = child.wait().unwrap();
     // What has been told to end may take a moment.
     let end = Instant::now() + Duration::from_secs(30);
-    let is_there = || Outcome::of(bench.command("kill").args(["-0", "--", &group])).success();
-    while is_there() {
+    while is_alive(child.id()) {
         assert!(Instant::now() < end, "processes are left");
         std::thread::sleep(Duration::from_millis(5));
     }
