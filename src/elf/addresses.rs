@@ -7,16 +7,17 @@
 //! programs call or match what they lead to, and have no way to get at the pointer itself short of
 //! reading the tables of the language's runtime as raw memory:
 //!
-//! - the functions in vtables, and the addresses of vtables themselves (C++ has no expression for
-//!   either);
+//! - the functions in vtables, and vtables in tables of vtables. The address of a vtable in code is
+//!   not left out: it is stored in objects, and programs that are built without `type_info` have
+//!   maps with it as the key;
 //! - of `type_info` objects the base classes, and the names, which are compared as texts unless
 //!   they start with `*` (types of an unnamed namespace, whose names are compared by address);
 //! - exception tables, which are matched for equality, and arrays of constructors and destructors,
 //!   which count in order;
 //! - literals that are arguments of functions which only read them;
 //! - tables that compilers make of a choice between constants: programs have no name for them;
-//! - labels inside of functions: jump tables and computed gotos lead back into one and the same
-//!   function.
+//! - labels inside of functions: the function that a jump table or a computed goto leads into
+//!   refers to the table.
 //!
 //! The address of a type's `type_info` in its vtable is not left out: `&typeid(*object)` is that
 //! pointer.
@@ -34,6 +35,9 @@ const OF_THE_RUNTIME: [&str; 6] =
 
 /// Distances in what instrumentation reads, which turns them back into addresses.
 const OF_INSTRUMENTATION: [&str; 2] = ["__llvm_prf_", "xray_"];
+
+/// Sections of the parts of functions that are hardly executed.
+const PARTS: [&str; 2] = [".text.unlikely", ".text.split."];
 
 /// The names of vtables, of tables of vtables, and of vtables during construction.
 const VTABLES: [&str; 3] = ["_ZTV", "_ZTT", "_ZTC"];
@@ -65,8 +69,7 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize)
     let starts = |starts: &[&str], name: &str| starts.iter().any(|start| name.starts_with(start));
     let symbol = &object.symbols[relocation.symbol as usize];
     let target = name(object, labels, symbol);
-    if starts(&VTABLES, target) || starts(&CHOICES, target) || starts(&OF_THE_RUNTIME, section.name)
-    {
+    if starts(&CHOICES, target) || starts(&OF_THE_RUNTIME, section.name) {
         return Usage::Access;
     }
     if section.is_code() {
@@ -75,14 +78,14 @@ pub fn usage(object: &ObjectFile, labels: &[Labels], from: usize, number: usize)
         return if is_read { Usage::Access } else { usage };
     }
     let source = labels[from].name.map_or(section.name, |(_, name)| name);
-    let is_hidden = is_label(object, symbol, relocation, usage)
+    let is_hidden = is_label(object, labels, from, number, usage)
         || starts(&VTABLES, source) && !target.starts_with("_ZTI")
         || source.starts_with("_ZTI") && !is_name_compared_by_address(object, symbol, target)
         || usage == Usage::Distance && starts(&OF_INSTRUMENTATION, section.name);
     match usage {
         _ if is_hidden => Usage::Access,
-        // Clang's tables of distances to literals, which its code turns back into addresses.
-        Usage::Distance if is_merged(object, symbol) => Usage::Address,
+        // Clang's tables of distances, which its code turns back into addresses.
+        Usage::Distance if is_merged(object, symbol) || starts(&CHOICES, source) => Usage::Address,
         usage => usage,
     }
 }
@@ -103,11 +106,33 @@ fn section_of<'o, 'a>(object: &'o ObjectFile<'a>, symbol: &Symbol) -> Option<&'o
     }
 }
 
-/// A place inside of a function, for a jump. Entries of position-independent jump tables are
-/// distances, and their addends are biased by the place of the entry.
-fn is_label(object: &ObjectFile, symbol: &Symbol, relocation: &Relocation, usage: Usage) -> bool {
-    let is_code = section_of(object, symbol).is_some_and(Section::is_code);
-    is_code && symbol.is_section() && (usage == Usage::Distance || relocation.addend != 0)
+/// A place inside of a function, for a jump: it has no name, and the function itself refers to the
+/// table, or a part of it does that compilers put elsewhere. Entries of position-independent jump
+/// tables are distances, and their addends are biased by the place of the entry, so that it cannot
+/// be seen where they lead.
+fn is_label(
+    object: &ObjectFile,
+    labels: &[Labels],
+    from: usize,
+    number: usize,
+    usage: Usage,
+) -> bool {
+    let relocation = &object.sections[from].relocations[number];
+    let symbol = &object.symbols[relocation.symbol as usize];
+    let SymbolPlace::Section(target) = symbol.place else { return false };
+    let section = &object.sections[target];
+    if !symbol.is_section() || !section.is_code() {
+        return false;
+    }
+    let code = &labels[target];
+    let place = relocation.addend as u64;
+    let is_named = place == 0 || code.named.binary_search(&place).is_ok();
+    let is_part = || {
+        code.name.is_some_and(|(_, name)| name.contains(".cold"))
+            || PARTS.iter().any(|start| section.name.starts_with(start))
+    };
+    let may_be_inside = usage == Usage::Distance || !is_named;
+    may_be_inside && (code.reads.binary_search(&from).is_ok() || is_part())
 }
 
 /// Whether a `type_info` object compares its name by address.

@@ -193,11 +193,12 @@ impl<'o, 'a> Builder<'o, 'a> {
 
     /// Adds the atom of an undivided section.
     fn add_section(&mut self, index: usize, section: &Section<'a>) {
-        let labels = self.labels[index];
-        let first_reference = self.record.references.len();
-        let hash = self.hash_section(index, section);
+        let labels = &self.labels[index];
         let kind = atom_kind(section, labels.resolver);
         let name = labels.name.map_or(section.name, |(_, name)| name);
+        let traceable = kind == AtomKind::Function && is_one_function(labels, section);
+        let first_reference = self.record.references.len();
+        let hash = self.hash_section(index, section);
         let (ending, returns) = self.ending(index, section);
         self.record.atoms.push(Atom {
             name,
@@ -209,7 +210,7 @@ impl<'o, 'a> Builder<'o, 'a> {
             group: self.group_of[index],
             size: section.size,
             references: (self.record.references.len() - first_reference) as u32,
-            traceable: kind == AtomKind::Function && is_one_function(&labels, section),
+            traceable,
             ending,
             returns,
             file: 0,

@@ -6,7 +6,7 @@ use super::object_file::{ObjectFile, Relocation, SymbolPlace};
 use object::elf;
 
 /// What the symbols of a section say about it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Labels<'a> {
     /// The best name at the section's front, and how good it is.
     pub name: Option<(u8, &'a str)>,
@@ -20,6 +20,10 @@ pub struct Labels<'a> {
     pub resolver: bool,
     /// Something outside of the section refers to it or is defined in it.
     pub used: bool,
+    /// Of code: where something with a name of its own starts behind the front, sorted.
+    pub named: Vec<u64>,
+    /// Of code: the sections of data that it refers to, sorted.
+    pub reads: Vec<usize>,
 }
 
 /// Reads off the symbols and relocations what is known of each section.
@@ -38,6 +42,9 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
         }
         if symbol.value != 0 {
             label.inside = true;
+            if object.sections[index].is_code() {
+                label.named.push(symbol.value);
+            }
             continue;
         }
         label.function |= is_function;
@@ -51,11 +58,16 @@ pub fn labels<'a>(object: &ObjectFile<'a>) -> Vec<Labels<'a>> {
         }
     }
     mark_uses(object, &mut labels);
+    for label in &mut labels {
+        label.named.sort_unstable();
+        label.reads.sort_unstable();
+        label.reads.dedup();
+    }
     labels
 }
 
-/// Marks the sections that relocations of others refer to, and those that other code enters behind
-/// the front.
+/// Marks the sections that relocations of others refer to, those that other code enters behind the
+/// front, and the data that code refers to.
 fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
     for (index, section) in object.sections.iter().enumerate() {
         if !section.is_allocated() || section.is_unwind() {
@@ -68,6 +80,9 @@ fn mark_uses(object: &ObjectFile, labels: &mut [Labels]) {
                 continue;
             }
             labels[target].used = true;
+            if section.is_code() && !object.sections[target].is_code() {
+                labels[index].reads.push(target);
+            }
             let is_cold_part = labels[index].name.is_some_and(|(_, name)| name.contains(".cold"));
             if section.is_code()
                 && symbol.is_section()

@@ -20,6 +20,7 @@ pub mod noreturn;
 pub mod object_file;
 pub mod pieces;
 pub mod pools;
+pub mod readers;
 pub mod sanitizers;
 pub mod section_shape;
 pub mod sites;

@@ -9,6 +9,7 @@ mod frame;
 mod headers;
 mod meaning;
 mod neighbours;
+mod readers;
 mod roots;
 
 pub use frame::{frame, needed};
@@ -47,6 +48,10 @@ pub enum GraphError {
         "{symbol}: an option or a script may have given it a value, and the symbol table is left out"
     )]
     Assigned { symbol: String },
+    #[error(
+        "{symbol}: its address is used, and no symbol of the binary says where the linker put it"
+    )]
+    Unplaced { symbol: String },
 }
 
 /// What a link's options mean for its graph.
@@ -177,6 +182,8 @@ struct Builder<'a> {
     showing_image: Vec<u32>,
     /// Tables that are spread over sections.
     tables: Option<neighbours::Tables>,
+    /// Functions of the program's own in the place of some of the C library.
+    own_readers: Vec<u32>,
     files: Vec<Cow<'a, str>>,
     file_of: FxHashMap<&'a str, u32>,
 }
@@ -221,6 +228,7 @@ impl<'a> Builder<'a> {
             rights,
             whole_objects: FxHashMap::default(),
             showing_image: headers::names(definitions),
+            own_readers: Vec::new(),
             tables: None,
             files: Vec::new(),
             file_of: FxHashMap::default(),
@@ -326,6 +334,7 @@ impl<'a> Builder<'a> {
 
     /// Works off all nodes; new ones come up on the way.
     fn add_edges(&mut self) -> Result<(), GraphError> {
+        self.own_readers = self.own_readers();
         let offsets: Vec<Vec<u32>> =
             self.inputs.iter().map(|input| reference_starts(input)).collect();
         let mut index = 0;
@@ -337,6 +346,10 @@ impl<'a> Builder<'a> {
                     let range = starts[atom as usize] as usize..starts[atom as usize + 1] as usize;
                     self.add_references(index as u32, input, range)?;
                     self.add_neighbours(index as u32, input, atom);
+                    if self.own_readers.contains(&(index as u32)) {
+                        let image = self.image();
+                        self.edges.push(image);
+                    }
                     self.add_successor(index as u32, input, atom)?;
                     if self.optimised[input as usize] {
                         let callable = self.callable();
@@ -514,6 +527,11 @@ impl<'a> Builder<'a> {
                     }
                 }
             };
+            let target = &self.nodes[base.node as usize];
+            let is_unplaced = target.kind == AtomKind::Common && target.address == 0;
+            if is_unplaced && reference.usage != Usage::Access && !self.optimised[input as usize] {
+                return Err(GraphError::Unplaced { symbol: target.name.to_string() });
+            }
             let offset = base.offset.wrapping_add(reference.offset);
             self.edges.push(Edge {
                 node: base.node,

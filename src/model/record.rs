@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The section that carries the record. Its flag SHF_EXCLUDE makes every linker drop it.
 pub const SECTION: &str = ".tasting";
 
-const FORMAT: Format = Format { magic: *b"TASTEREC", version: 9 };
+const FORMAT: Format = Format { magic: *b"TASTEREC", version: 10 };
 
 /// What one object file is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -45,7 +45,7 @@ fn every_edit_does_what_its_fixture_says_at_the_ast_level() {
 #[test]
 fn no_edit_is_missed_at_the_ast_level() {
     let mut fixtures = chosen_fixtures(EDITS);
-    fixtures.retain(|fixture| fixture.expect == Expect::Change && !fixture.is_of_code);
+    fixtures.retain(|fixture| fixture.expect == Expect::Change);
     let few = |(number, fixture)| {
         let mut trials = trials_of(fixture, "ast", Tools::Shims);
         if !build_filter().full && !trials.is_empty() {

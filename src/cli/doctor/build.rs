@@ -1,7 +1,7 @@
 //! What lies in the project: was it built with the shims, and are there launchers that get into
 //! each other's way?
 
-use crate::model::manifest::Manifest;
+use crate::fingerprint::{FingerprintError, Opened};
 use crate::process::{Settings, manifest_file, probe};
 use crate::report::findings::Finding;
 use crate::report::stats::TakenWhole;
@@ -41,17 +41,25 @@ pub fn whole_binaries(settings: &Settings) -> Vec<TakenWhole> {
 }
 
 fn taken_whole(root: &Path, linked: &[PathBuf], settings: &Settings) -> Vec<TakenWhole> {
-    let reason = |path: &PathBuf| {
-        let bytes = fs::read(manifest_file::beside(settings, path)?).ok()?;
-        let reason = Manifest::decode(&bytes).ok()?.whole_because()?.to_owned();
-        Some(TakenWhole {
-            binary: path.strip_prefix(root).unwrap_or(path).display().to_string(),
-            reason,
-        })
+    let named = |path: &PathBuf| {
+        let binary = path.strip_prefix(root).unwrap_or(path).display().to_string();
+        Some(TakenWhole { binary, reason: whole_because(path, settings)? })
     };
-    let mut whole: Vec<TakenWhole> = linked.iter().filter_map(reason).collect();
+    let mut whole: Vec<TakenWhole> = linked.iter().filter_map(named).collect();
     whole.sort_by(|one, other| one.binary.cmp(&other.binary));
     whole
+}
+
+/// Why a binary counts as a whole although it has a manifest: the manifest says so, or does not
+/// describe the binary any more.
+fn whole_because(path: &Path, settings: &Settings) -> Option<String> {
+    let opened = Opened::open(path, settings).ok()?;
+    let manifest = opened.manifest(&opened.binary().ok()?);
+    match manifest {
+        Ok(manifest) => manifest.whole_because().map(str::to_owned),
+        Err(FingerprintError::NoManifest { .. }) => None,
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// The project's root, and what lies below.

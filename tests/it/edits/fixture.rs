@@ -30,8 +30,6 @@ pub struct Fixture {
     pub language: Language,
     pub before: Version,
     pub after: Version,
-    /// A known limit of the AST level; with a reason in the file.
-    pub is_of_code: bool,
     /// Where only the fixture makes sense; each with a reason in the file.
     pub only: Vec<Pattern>,
     /// Where precision falls short, so that the fingerprint changes although it need not.
@@ -92,7 +90,6 @@ impl Fixture {
             language: language(directives.one("language")?.as_deref())?,
             before,
             after,
-            is_of_code: directives.all_with_reason("level")?.iter().any(|words| words == &["code"]),
             only: restrictions(directives)?,
             unless: directives
                 .all_with_reason("unless")?

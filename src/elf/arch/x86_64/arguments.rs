@@ -7,20 +7,7 @@
 //! that compilers count on.
 
 use crate::elf::object_file::{ObjectFile, Relocation, Section, SymbolPlace};
-
-/// Functions of the C and C++ libraries that read texts and keep no pointer to them, nor return
-/// one.
-const READERS: [&str; 9] = [
-    "__assert_fail",
-    "memcmp",
-    "memcpy",
-    "strcasecmp",
-    "strcmp",
-    "strcpy",
-    "strlen",
-    "strncasecmp",
-    "strncmp",
-];
+use crate::elf::readers;
 
 /// The registers of the first six arguments, by their numbers: rcx, rdx, rsi, rdi, r8, r9.
 const ARGUMENTS: [u8; 6] = [1, 2, 6, 7, 8, 9];
@@ -74,17 +61,10 @@ fn call_behind(code: &[u8], register: u8, mut at: u64) -> Option<u64> {
 }
 
 fn is_reader(object: &ObjectFile, relocation: &Relocation) -> bool {
-    let Some(symbol) = object.symbols.get(relocation.symbol as usize) else { return false };
-    let is_elsewhere = symbol.place == SymbolPlace::Undefined;
-    is_elsewhere && (READERS.contains(&symbol.name) || throws(symbol.name))
-}
-
-/// The functions by which the C++ library throws, `std::__throw_length_error(const char *)` and its
-/// like: exceptions have copies of their texts.
-fn throws(name: &str) -> bool {
-    let Some(name) = name.strip_prefix("_ZSt") else { return false };
-    let name = name.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    name.starts_with("__throw_") && (name.ends_with("PKc") || name.ends_with("PKcz"))
+    let symbol = object.symbols.get(relocation.symbol as usize);
+    symbol.is_some_and(|symbol| {
+        symbol.place == SymbolPlace::Undefined && readers::is_known(symbol.name)
+    })
 }
 
 #[cfg(test)]
@@ -119,17 +99,5 @@ mod tests {
         assert!(!finds_call(&[0x48, 0x39, 0xfe]), "cmp %rdi, %rsi");
         assert!(!finds_call(&[0x57]), "push %rdi");
         assert!(!finds_call(&[0x31, 0xfe]), "xor %edi, %esi");
-    }
-
-    #[test]
-    fn functions_that_throw_only_read() {
-        assert!(
-            throws("_ZSt20__throw_length_errorPKc") && throws("_ZSt24__throw_out_of_range_fmtPKcz")
-        );
-        assert!(
-            !throws("_ZSt17__throw_bad_allocv")
-                && !throws("_ZN3own7__throwEPKc")
-                && !throws("strchr")
-        );
     }
 }
