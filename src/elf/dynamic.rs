@@ -38,6 +38,9 @@ pub struct DynamicSymbol<'a> {
     pub is_absolute: bool,
     /// A resolver decides at start-up what it means.
     pub is_indirect: bool,
+    /// The loader takes the first definition of the name in the whole process, wherever it looks
+    /// for other symbols (STB_GNU_UNIQUE).
+    pub is_unique: bool,
     /// The loader binds references to it that this binary holds. Where it is defined here as well,
     /// other modules may define it instead; whatever the options and visibilities were, all other
     /// references were bound at home.
@@ -112,6 +115,7 @@ fn read_symbols<'a, Elf: FileHeader<Endian = Endianness>>(
             is_thread_local: symbol.st_type() == elf::STT_TLS,
             is_absolute: symbol.is_absolute(endian),
             is_indirect: symbol.st_type() == elf::STT_GNU_IFUNC,
+            is_unique: symbol.st_bind() == elf::STB_GNU_UNIQUE,
             // The loader binds a module's references to its own protected symbols at home.
             is_bound_by_loader: bound.symbols[index] && symbol.st_visibility() == elf::STV_DEFAULT,
         });

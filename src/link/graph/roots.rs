@@ -87,6 +87,9 @@ impl<'a> Builder<'a> {
                     definition.map(|definition| self.defined(hash, name, definition)).transpose()?
                 }
             };
+            if let Some(node) = edge.map(|edge| edge.node as usize).filter(|_| symbol.is_unique) {
+                self.nodes[node].hash = self.nodes[node].hash.with_number("unique", 1);
+            }
             exports.extend(edge.map(|edge| Export { name, version, edge }));
         }
         exports.sort_unstable_by_key(|export| (export.name, export.version));
