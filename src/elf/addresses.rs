@@ -24,7 +24,7 @@
 
 use super::arch;
 use super::labels::Labels;
-use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};
+use super::object_file::{ObjectFile, Section, Symbol, SymbolPlace};
 use crate::model::record::Usage;
 use object::elf;
 
