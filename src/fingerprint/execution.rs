@@ -6,6 +6,7 @@
 //! in otherwise (`dlopen`, `LD_PRELOAD`), and then everything counts that any of them exports. What
 //! has no manifest counts by its content.
 
+use super::code_readers::reads_code;
 use super::module_cache::ModuleCache;
 use super::modules::{Digest, FingerprintError, Loaded, Member, Opened, Part, ReadModule, missing};
 use super::walk::{Fingerprint, Guide, NodeSet};
@@ -200,8 +201,8 @@ const PAGE: u64 = 4096;
 
 /// The code of a binary in which functions can be traced. `None` if there is none, or if one of
 /// them has no place that can be told: it would be taken for one that is not executed. None either
-/// where a function names the bounds or the headers of the binary: by those it can read all code,
-/// and would find breakpoints there.
+/// where the binary reads code of its own, by the address of a function, by its bounds or its
+/// headers: it would find breakpoints there.
 pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, FingerprintError> {
     let opened = Opened::open(binary, settings)?;
     let parsed = opened.binary()?;
@@ -211,7 +212,8 @@ pub fn code(binary: &Path, settings: &Settings) -> Result<Option<Code>, Fingerpr
     }
     let traceable = manifest.nodes.iter().filter(|node| node.traceable);
     let functions: Option<Vec<_>> = traceable.map(function).collect();
-    Ok(functions.and_then(|functions| around(&parsed, functions)))
+    let code = functions.and_then(|functions| around(&parsed, functions));
+    Ok(code.filter(|_| !reads_code(&parsed, &manifest)))
 }
 
 fn function(node: &Node) -> Option<Function> {

@@ -1,6 +1,7 @@
 //! Manifest → fingerprint. In: a binary's manifest and those of the libraries that it needs. Out:
 //! the fingerprint, which is equal for two binaries when nothing that they can reach is different.
 
+mod code_readers;
 pub mod components;
 pub mod execution;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The code of a binary, as far as its execution can be watched.
 
-/// Whole pages of code, and the functions in them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Whole pages of code, and the functions in them; none in a binary that cannot be traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     /// The pages in memory, and where they are in the file.
     pub start: u64,

@@ -60,7 +60,9 @@ impl Functions for Known {
         if let Some(code) = name.and_then(|name| decode(&self.store.blob(name).ok()??)) {
             return Some(code);
         }
-        let code = execution::code(binary, &self.settings).ok()??;
+        // Of what cannot be traced it is remembered that there is nothing: finding that out takes
+        // longer than starting it.
+        let code = execution::code(binary, &self.settings).ok()?.unwrap_or_default();
         if let Some(name) = name {
             // Looked up again next time, if it cannot be kept.
             let _ = self.store.put_blob(name, &encode(&code));
@@ -143,7 +145,7 @@ fn opened_copy(path: &Path, length: u64) -> Option<File> {
 /// Under which name the functions of a binary are kept; `None` if its files are too young.
 fn name(binary: &Path, manifest: &Path) -> Option<Hash> {
     /// Raised when other binaries are traced than before, or other functions.
-    const RULES: u64 = 1;
+    const RULES: u64 = 2;
     let mut hasher = KeyOf::CodeOfBinary.hasher();
     hasher.number(RULES);
     for file in [binary, manifest] {

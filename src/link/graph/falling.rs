@@ -5,9 +5,9 @@
 //! program's functions their code tells that, of those of other modules and of the runtime's
 //! archives their names (`elf/noreturn.rs`).
 
-use super::headers::is_of_runtime;
 use super::{Builder, GraphError, Origin};
 use crate::elf::noreturn;
+use crate::elf::runtime::is_of_runtime;
 use crate::link::symbols::Final;
 use crate::model::manifest::Edge;
 use crate::model::record::Ending;

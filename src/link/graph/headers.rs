@@ -7,6 +7,7 @@
 //! executes who calls them (`IMAGE_FINDERS`).
 
 use super::{Builder, GraphError, Origin};
+use crate::elf::runtime::is_of_runtime;
 use crate::link::symbols::Definitions;
 use crate::model::manifest::{Edge, WHOLE_BINARY_WITH_ID};
 use crate::model::{AtomKind, Symbol};
@@ -25,22 +26,6 @@ const PLACES: [&str; 7] = [
     "dladdr1",
     "getauxval",
 ];
-
-/// Archives and objects of the runtime, which use them to unwind the stack, to relocate the
-/// program, to find variables of threads or debug information: what they find there are the places
-/// of things that count by themselves.
-const RUNTIME: [&str; 9] = [
-    "libc.a",
-    "libgcc.a",
-    "libgcc_eh.a",
-    "libunwind.a",
-    "libstdc++.a",
-    "libsupc++.a",
-    "rcrt1.o",
-    "crt1.o",
-    "crtbeginT.o",
-];
-const SANITIZERS: &str = "libclang_rt.";
 
 /// The numbers that the names of those symbols have in a link.
 pub(super) fn names(definitions: &Definitions) -> Vec<u32> {
@@ -84,28 +69,5 @@ impl<'a> Builder<'a> {
     fn loaded_image(&mut self) -> Edge {
         let hash = self.binary.loaded_digest();
         self.special(AtomKind::Residue, WHOLE_BINARY_WITH_ID, hash, Origin::Leaf)
-    }
-}
-
-/// Whether an object, or the archive that it is a member of, is part of the runtime.
-pub(super) fn is_of_runtime(label: &str) -> bool {
-    let file = label.split('(').next().unwrap_or(label);
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let is_of_rust = name.starts_with("libstd-") && name.ends_with(".rlib");
-    RUNTIME.contains(&name) || name.starts_with(SANITIZERS) || is_of_rust
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_runtime;
-
-    #[test]
-    fn the_runtime_is_told_by_its_files() {
-        assert!(is_of_runtime(
-            "/usr/lib/gcc/x86_64-linux-gnu/12/libgcc_eh.a(unwind-dw2-fde-dip.o)"
-        ));
-        assert!(is_of_runtime("/usr/lib/x86_64-linux-gnu/libc.a(libc-start.o)"));
-        assert!(!is_of_runtime("main.o"));
-        assert!(!is_of_runtime("out/libmine.a(libc.a.o)"));
     }
 }

@@ -5,9 +5,9 @@
 //! Records leave out where literals lie that are only arguments of those functions. One that the
 //! program has itself may do anything with the pointers, so it refers to all that is loaded.
 
-use super::headers::is_of_runtime;
 use super::{Builder, is_optimised};
 use crate::elf::readers;
+use crate::elf::runtime::is_of_runtime;
 use crate::link::input::Input;
 use crate::model::SymbolKind;
 

@@ -9,6 +9,7 @@ mod libraries;
 mod order;
 mod preload;
 mod raw_signals;
+mod read_code;
 mod sanitizers;
 mod signals;
 mod stacks;
