@@ -9,8 +9,12 @@ use super::act::{ALWAYS, AT, Act, CWD, READS, Row, WAITS, When};
 use super::arch;
 
 /// Of `prctl` and `seccomp`.
-const PROCESS_CONTROLS: &[u32] =
-    &[libc::PR_SET_SECCOMP as u32, libc::PR_GET_SECCOMP as u32, libc::PR_SET_PDEATHSIG as u32];
+const PROCESS_CONTROLS: &[u32] = &[
+    libc::PR_SET_SECCOMP as u32,
+    libc::PR_GET_SECCOMP as u32,
+    libc::PR_SET_PDEATHSIG as u32,
+    libc::PR_GET_PDEATHSIG as u32,
+];
 const FILTERS: &[u32] = &[libc::SECCOMP_SET_MODE_STRICT, libc::SECCOMP_SET_MODE_FILTER];
 
 /// Calls that name a process: 0 is the caller itself.

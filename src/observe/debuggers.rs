@@ -4,10 +4,13 @@
 //!
 //! In: a process that is about to be debugged. Out: nothing; its program counts whole then.
 
+use super::call::Call;
 use super::kernel;
+use super::memory;
 use super::supervisor::Supervisor;
 use crate::model::codes;
 use std::fs;
+use std::ops::Range;
 use std::thread;
 use std::time::{Duration, Instant};
 use tasting_agent::protocol::SHOW_CODE;
@@ -15,6 +18,14 @@ use tasting_agent::protocol::SHOW_CODE;
 /// So long an agent may take to hear of it, and then to do it.
 const PATIENCE: Duration = Duration::from_millis(500);
 const WORK: Duration = Duration::from_millis(20);
+
+/// How the memory with the code of traced functions is named among what is mapped.
+const CODE: &str = "/memfd:tasting-code";
+/// The size of `struct iovec`, and as many as the kernel takes in one call.
+const PART: usize = 16;
+const MOST_PARTS: u64 = 1024;
+
+const SHOWS_MEMORY: &str = "reads the memory of a process whose functions are traced";
 
 impl Supervisor {
     /// A debugger is going to get hold of a process.
@@ -37,6 +48,43 @@ impl Supervisor {
             (codes::DEBUGGER, "gets a debugger while its functions are traced"),
         );
     }
+
+    /// Parts of the memory of a process are read by a call: are they in its traced code?
+    pub(super) fn reads_memory(&mut self, call: &Call, process: u32) {
+        let count = call.argument(4).min(MOST_PARTS) as usize;
+        let parts =
+            memory::bytes(call.thread(), call.argument(3), count * PART).unwrap_or_default();
+        let number = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+        let parts = parts.as_chunks::<8>().0.as_chunks::<2>().0;
+        let parts = parts.iter().map(|[start, length]| (number(start), number(length)));
+        let code = traced_code(process);
+        let is_in_code = |(start, length): (u64, u64)| {
+            code.iter().any(|code| start < code.end && code.start < start.saturating_add(length))
+        };
+        if parts.into_iter().any(is_in_code) {
+            self.shows_memory(call, process);
+        }
+    }
+
+    /// The memory of a process is going to be read: where its functions are traced, it holds
+    /// breakpoints.
+    pub(super) fn shows_memory(&mut self, call: &Call, process: u32) {
+        let Some(tracer) = &self.tracer else { return };
+        let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+        if tracer.is_traced(&program) {
+            self.disturb(call.program_name(), SHOWS_MEMORY);
+        }
+    }
+}
+
+/// Where the memory of a process shows code of ours.
+fn traced_code(process: u32) -> Vec<Range<u64>> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    let range = |line: &str| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+    };
+    maps.lines().filter(|line| line.contains(CODE)).filter_map(range).collect()
 }
 
 /// Whether the signal has a handler and is not blocked: else it would do something else.

@@ -17,6 +17,8 @@ const SEES_READING: &str = "is told who reads files, and we do";
 const STRICT: &str =
     "allows itself no more than reading and writing, which does not work below a filter";
 const ASKS: &str = "asks whether its system calls are filtered";
+/// We set one, so that no test goes on without us.
+const ASKS_FOR_SIGNAL: &str = "asks which signal it gets when its parent ends";
 
 impl Supervisor {
     pub(super) fn note_noticing(&mut self, call: &Call) {
@@ -26,6 +28,7 @@ impl Supervisor {
                 SEES_READING
             }
             libc::SYS_prctl if call.int(0) == libc::PR_GET_SECCOMP && !is_ourselves(call) => ASKS,
+            libc::SYS_prctl if call.int(0) == libc::PR_GET_PDEATHSIG => ASKS_FOR_SIGNAL,
             libc::SYS_prctl if is_strict(call) => STRICT,
             libc::SYS_seccomp if call.argument(0) as u32 == libc::SECCOMP_SET_MODE_STRICT => STRICT,
             _ => return,

@@ -125,6 +125,11 @@ impl Supervisor {
         if opening.is_without_content() {
             return self.saw(place, Sight::Details);
         }
+        if policy::is_memory_of_process(&place.path)
+            && let Some(process) = place.path.to_str().and_then(policy::process_of)
+        {
+            self.shows_memory(opening.call, process);
+        }
         let only_reads = !opening.has_any(libc::O_ACCMODE);
         if only_reads && self.shows_process_file(opening.call, place, opening.path, opening.flags) {
             return;

@@ -58,12 +58,20 @@ impl Supervisor {
                 self.lost |= lost;
                 self.refuse_if(call, lost, (codes::OTHER_ROOT, MOUNTS))
             }
-            Act::LookInto { process } => self.look_into(call, call.int(process)),
+            Act::LookInto { process } => {
+                if call.notification.number == libc::SYS_process_vm_readv {
+                    self.reads_memory(call, call.int(process) as u32);
+                }
+                self.look_into(call, call.int(process))
+            }
             Act::Priority { process } => self.note_priority(call, process),
             Act::Debug => {
                 self.has_debuggers = true;
                 let is_own = call.int(0) as u32 == PTRACE_TRACEME;
-                if !is_own {
+                if is_own {
+                    // It is about to start another program, or shows its own code as it is now.
+                    self.shows_memory(call, call.thread());
+                } else {
                     self.gets_debugger(call.int(1) as u32);
                 }
                 if is_own { Ok(()) } else { self.look_into(call, call.int(1)) }

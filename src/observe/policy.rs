@@ -107,6 +107,12 @@ pub fn is_status_of_process(path: &Path) -> bool {
     process_of(text).is_some() && about(text) == "status"
 }
 
+/// Whether a file is the memory of a process.
+pub fn is_memory_of_process(path: &Path) -> bool {
+    let text = path.to_str().unwrap_or_default();
+    process_of(text).is_some() && about(text) == "mem"
+}
+
 /// Whether a named pipe is the one by which valgrind lets a debugger in. It is there in every run,
 /// and hardly ever used.
 pub fn is_for_debuggers(pipe: &Path) -> bool {
@@ -136,7 +142,7 @@ fn is_tree(line: &str, text: &str) -> bool {
 }
 
 /// The number of the process that a path of `/proc` is about.
-fn process_of(text: &str) -> Option<u32> {
+pub fn process_of(text: &str) -> Option<u32> {
     text.strip_prefix("/proc/")?.split('/').next()?.parse().ok()
 }
 
@@ -173,6 +179,8 @@ mod tests {
         assert_eq!(lasting(Path::new("/proc/12/task/13/mounts")), Some("/proc/self/mounts".into()));
         assert_eq!(lasting(Path::new("/proc/modules")), None);
         assert_eq!(treated("/proc/meminfo"), Ignored);
+        assert!(is_memory_of_process(Path::new("/proc/12/task/13/mem")));
+        assert!(!is_memory_of_process(Path::new("/proc/meminfo")));
         assert_eq!(treated("/proc/sys/vm/overcommit_memory"), ByContent);
         assert_eq!(treated("/sys/devices/system/cpu/online"), Ignored);
         assert_eq!(treated("/sys/class/net/lo/mtu"), ByContent);

@@ -41,7 +41,10 @@ impl Supervisor {
         let before = self
             .powerless
             .then(|| has_no_new_privileges(&fs::read("/proc/self/status").unwrap_or_default()));
-        let text = without_filter(&fs::read_to_string(path).ok()?, before)?;
+        let mut text = without_filter(&fs::read_to_string(path).ok()?, before)?;
+        if path.to_str().and_then(policy::process_of) == Some(call.thread()) {
+            text = while_running(&text);
+        }
         let memory = Memory::new(c"status").ok()?;
         memory.write_at(text.as_bytes(), 0).ok()?;
         // A description of its own, at the start, which cannot be written to.
@@ -89,6 +92,18 @@ fn without_filter(status: &str, before: Option<bool>) -> Option<String> {
     Some(status.lines().map(line).collect())
 }
 
+/// The status of a thread as it is when the thread itself reads it: it waits for us now.
+fn while_running(status: &str) -> String {
+    let line = |line: &str| {
+        if line.starts_with("State:\t") {
+            "State:\tR (running)\n".into()
+        } else {
+            format!("{line}\n")
+        }
+    };
+    status.lines().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +116,9 @@ mod tests {
         let two = status.replace("filters:\t1", "filters:\t2");
         assert_eq!(without_filter(&two, None).unwrap(), status);
         assert_eq!(without_filter(plain, None), None);
+        assert_eq!(
+            while_running("Name:\tx\nState:\tS (sleeping)\nTgid:\t1\n"),
+            "Name:\tx\nState:\tR (running)\nTgid:\t1\n"
+        );
     }
 }

@@ -47,6 +47,19 @@ fn asking_for_the_filter_is_not_kept() {
     bench.runs(&["./t"]).not_kept("filtered");
 }
 
+/// The watcher has the test ended with it.
+#[test]
+fn asking_for_the_signal_of_the_end_is_not_kept() {
+    let bench = Bench::with(
+        "#include <stdio.h>\n#include <sys/prctl.h>\n\
+        int main(void) { int number = 0; prctl(PR_GET_PDEATHSIG, &number); printf(\"%d\\n\", number); return FAILS; }"
+            .replace("FAILS", "number != 0")
+            .as_str(),
+    );
+    // What fails by it is repeated without us.
+    assert_eq!(bench.runs(&["./t"]).text(), "0\n");
+}
+
 const WATCHES: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,6 +122,7 @@ fn a_status_is_shown_without_the_filter() {
     for test in [
         "grep -E 'Seccomp|NoNewPrivs|Threads|TracerPid' /proc/self/status; grep Seccomp /proc/$$/task/$$/status",
         "if grep -q 'Seccomp:.*0' /proc/self/status; then echo plain; else echo filtered; fi",
+        "grep State /proc/self/status; grep State: /proc/$$/status | cut -c1",
         "python3 -c 'import os; print([l for l in open(\"/proc/self/status\") if \"Seccomp\" in l], os.open(\"input\", 0))'",
     ] {
         bench.write("input", "");
