@@ -14,7 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -94,9 +94,8 @@ impl Beneath {
     pub fn write(&self, mode: u32, content: &[u8]) -> io::Result<()> {
         static CALLS: AtomicU32 = AtomicU32::new(0);
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
-        let mut temporary = self.name.clone().into_vec();
-        temporary.extend(format!(".{}-{call}.tmp", std::process::id()).into_bytes());
-        let temporary = OsString::from_vec(temporary);
+        // The name itself may be as long as a name can be.
+        let temporary = OsString::from(format!(".tasting-{}-{call}.tmp", std::process::id()));
         let written = self.fill(&temporary, mode, content);
         let written = written.and_then(|()| {
             Ok(rustix::fs::renameat(&self.folder, &temporary, &self.folder, &self.name)?)

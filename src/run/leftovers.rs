@@ -120,8 +120,13 @@ pub fn put_back(
     others.sort_by_key(
         |file| if let Left::File { modified, .. } = file.left { modified } else { (0, 0) },
     );
+    let mut made = Vec::new();
     for file in folders.into_iter().chain(others) {
-        put_back_one(&locate(project, file)?, &file.left, outcome)?;
+        if let Err(error) = make_one(project, file, outcome, &mut made) {
+            // The test starts where it would without us.
+            made.iter().rev().for_each(|name| _ = name.remove());
+            return Err(error);
+        }
     }
     for file in files.iter().rev().filter(|file| file.left == Left::Gone) {
         match locate(project, file) {
@@ -130,6 +135,22 @@ pub fn put_back(
         }
     }
     Ok(())
+}
+
+/// Puts one thing back, and notes its name if nothing was there.
+fn make_one(
+    project: &Project,
+    file: &LeftFile,
+    outcome: &Outcome,
+    made: &mut Vec<Beneath>,
+) -> io::Result<()> {
+    let name = locate(project, file)?;
+    let is_new = name.status()?.is_none();
+    let done = put_back_one(&name, &file.left, outcome);
+    if is_new {
+        made.push(name);
+    }
+    done
 }
 
 fn is_overwritten(dependency_set: &DependencySet, place: &Place) -> bool {

@@ -141,3 +141,30 @@ fn folders_that_may_not_be_written_count() {
     assert_eq!(run(0o555), ("failed\n".to_owned(), Verdict::Executed));
     assert_eq!(run(0o777).0, "fine\n");
 }
+
+#[test]
+fn the_longest_names_are_put_back() {
+    let bench = Bench::new();
+    let name = "n".repeat(255);
+    let script = format!("mkdir folder && echo x > {name} && ls");
+    let words = ["sh", "-c", &script];
+    let ran = bench.runs(&words);
+    fs::remove_file(bench.path(&name)).unwrap();
+    fs::remove_dir(bench.path("folder")).unwrap();
+    assert_eq!(bench.reuses(&words).outcome, ran.outcome);
+    assert_eq!(fs::read_to_string(bench.path(&name)).unwrap(), "x\n");
+}
+
+/// The folder of the second file is gone: nothing of the first one may be there when the test runs.
+#[test]
+fn what_is_put_back_in_part_is_removed_again() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("sub")).unwrap();
+    let script = "test -e first && echo there; echo x > first; echo x > sub/second";
+    let words = ["sh", "-c", script];
+    assert_eq!(bench.runs(&words).text(), "");
+    fs::remove_file(bench.path("first")).unwrap();
+    fs::remove_dir_all(bench.path("sub")).unwrap();
+    let ran = bench.runs(&words);
+    assert_eq!((ran.text().as_str(), ran.outcome.code), ("", Some(2)));
+}
