@@ -116,6 +116,19 @@ fn tables_of_mounts_count_by_content() {
         bench.settles(&["sh", "-c", script]);
     }
     bench.runs(&["sh", "-c", "cat /proc/net/tcp > /dev/null"]).not_kept("connections");
+    fs::create_dir(bench.path("mounted")).unwrap();
+    let mount = |line: &str| {
+        let line = format!("{line} && exec {TASTING} run -- sh -c 'wc -l < /proc/self/mountinfo'");
+        let ran = bench.finish(bench.command("unshare").args(["--mount", "sh", "-c", &line]));
+        (ran.text(), ran.decision.decision)
+    };
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if is_root {
+        let (before, _) = mount("true");
+        let (after, verdict) = mount("mount -t tmpfs none mounted");
+        assert_ne!(before, after);
+        assert_eq!(verdict, Verdict::Executed);
+    }
 }
 
 #[test]
