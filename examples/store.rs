@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tasting::model::{
     Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin,
-    Outcome, Place, Step, Verdict,
+    Outcome, PortablePath, Step, Verdict,
 };
 use tasting::store::{FileStore, Journal, Memo, Options, Quarantine, Results, Store, StoreError};
 
@@ -36,7 +36,7 @@ fn dependency_set(number: u64) -> DependencySet {
         format!("src/module{:02}/data/input-{:05}.txt", at % 7, at * 31 + number % 1000)
             .into_bytes()
     };
-    let place = |at| Place { base: Base::Root, path: path(at) };
+    let place = |at| PortablePath { base: Base::Root, path: path(at) };
     let dependency = |at| Dependency::on(DependencyKind::File, place(at));
     DependencySet { dependencies: (0..50).map(dependency).collect() }
 }

@@ -41,6 +41,9 @@ pub mod link;
 /// Watching one execution: what a test and all its children use.
 pub mod observe;
 
+/// What is known of test harnesses and frameworks.
+pub mod harness;
+
 /// The runner hook: decide, replay, execute, record.
 pub mod run;
 

@@ -1,6 +1,6 @@
-//! The agent, and what it and the watcher agree on. The crate is built twice: by `build.rs`, as the
-//! shared library that is loaded into programs (`agent`), and as the library that `tasting` uses,
-//! which has the first one in it as bytes.
+//! The agent, and the protocol between it and the watcher. The crate is built twice: by `build.rs`,
+//! as the shared library that is loaded into programs (`agent`), and as the library that `tasting`
+//! uses, which contains the first one as bytes.
 
 #![no_std]
 

@@ -1,5 +1,6 @@
-//! Calls that only look at files, and the keys of the table of known looks. The agent (`known.rs`)
-//! and the watcher (`src/observe/known.rs`) are both built with this file: they have to agree.
+//! Calls that only query files, and the keys of the table of known looks. The agent (`known.rs`)
+//! and the watcher (`src/observe/known.rs`) are both built with this file, since they have to
+//! agree.
 
 /// The shared memory: where the counter of finished changes is, and where the head of the table
 /// and the table itself are. Agents map only the counter for writing.

@@ -1,5 +1,6 @@
-//! What the agent and the watcher (`src/observe/`) agree on: the names under which the agent asks,
-//! the answers, and the layout of the memory that they share. Both are built with this file.
+//! The protocol between the agent and the watcher (`src/observe/`): the file names by which the
+//! agent asks, the answers, and the layout of the memory that they share. Both are built with this
+//! file.
 
 use core::ffi::CStr;
 use core::mem::{offset_of, size_of};

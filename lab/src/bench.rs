@@ -1,5 +1,5 @@
-//! A program on the bench: built once as it is, then again and again with one change, in the same
-//! place.
+//! A program under test: built once unchanged, then again and again with one change, in the same
+//! folder.
 
 use crate::mutate::Change;
 use crate::process::{self, Ended};

@@ -1,4 +1,4 @@
-//! Chance from a seed: the same seed gives the same throws on every machine.
+//! Random numbers from a seed: the same seed gives the same sequence on every machine.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,4 +1,5 @@
-//! What contradicts the oracle, kept in a folder with all that is needed to see it again.
+//! Contradictions of the oracle, stored in a folder with everything that is needed to reproduce
+//! them.
 
 use crate::process::Ended;
 use crate::program::Program;

@@ -1,8 +1,8 @@
-//! Why a program ends this way and that. In: a test of a program that is on the bench. Out: what
-//! shows that it is unsteady by itself, without Tasting; nothing, if nothing does.
+//! Explains why the result of a program varies. In: a test of a built program. Out: what shows that
+//! it is unsteady by itself, without Tasting; nothing, if nothing does.
 //!
-//! Two attempts: other circumstances that no sound program notices, such as an environment of
-//! another size or a single processor; and valgrind, which names reads of what was never written.
+//! Two attempts: a different environment that no correct program notices (its size, a single
+//! processor); and valgrind, which reports reads of uninitialised memory.
 
 use crate::bench::Bench;
 use crate::process::Ended;

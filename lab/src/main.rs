@@ -103,6 +103,12 @@ struct Arguments {
     /// Leave the folders of the programs
     #[arg(long)]
     keep: bool,
+    /// Print one random mutation of these files as JSON, and do nothing else
+    #[arg(long, num_args = 1..)]
+    mutate: Vec<PathBuf>,
+    /// What the mutation of files follows from
+    #[arg(long, default_value = "1")]
+    mutation_seed: String,
 }
 
 /// Minutes of a short run, less the faults.
@@ -132,6 +138,11 @@ enum Part {
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
+    if !arguments.mutate.is_empty() {
+        let mutated = mutate::files::mutated(&arguments.mutation_seed, &arguments.mutate)?;
+        println!("{}", serde_json::to_string(&mutated)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     // Programs that were mutated write for ever, or die.
     setrlimit(Resource::Fsize, Rlimit { current: Some(256 << 20), maximum: Some(256 << 20) })?;
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;

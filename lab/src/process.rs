@@ -47,8 +47,8 @@ impl Ended {
     }
 }
 
-/// Whoever is started while a program is being written keeps that open for a moment, and it cannot
-/// be started.
+/// A process that is started while a program is being written keeps that open for a moment, and it
+/// cannot be started.
 static WRITING: RwLock<()> = RwLock::new(());
 
 /// Writes a program while nobody is started.

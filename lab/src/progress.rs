@@ -1,4 +1,4 @@
-//! A bar for whoever sits at a terminal; nobody else sees anything.
+//! A progress bar on terminals; elsewhere nothing is printed.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};

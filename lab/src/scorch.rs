@@ -1,9 +1,10 @@
-//! Scorched binaries, the test of the executed rule itself: a copy of a test's binary in which
-//! everything is destroyed that its recorded execution does not cover must behave exactly the same.
+//! Scorched binaries test the executed rule directly: a copy of a test's binary, in which
+//! everything is destroyed that its recorded execution does not cover, must behave exactly the
+//! same.
 //!
 //! Destroyed are the atoms that do not count, and the gaps between atoms of code. What linkers make
 //! themselves (tables of the dynamic loader, unwind tables) and merged literals, which have no
-//! place of their own, stay.
+//! address of their own, remain.
 
 use crate::process;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};

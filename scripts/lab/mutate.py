@@ -24,10 +24,11 @@ import tempfile
 from pathlib import Path
 
 from coverage import Coverage
-from mutations import candidates
 from outcomes import HANGS, run_test
 from projects import PROJECTS, REPOSITORY, Copy, run
 
+# The laboratory, which has the mutations.
+LAB = Path(os.environ.get("BUILT", "target/release"), "lab").absolute()
 TARGET = REPOSITORY / os.environ.get("CARGO_TARGET_DIR", "target")
 TASTING = ("tasting", "run", "--reuse-failures", "--")
 # Said of this run; the reason of the next one repeats it in other words.
@@ -154,13 +155,13 @@ class Lab:
         """Takes a random mutation, builds it, checks it, and takes it back."""
         file, text, mutation = self.choose_mutation()
         try:
-            file.write_text(mutation.apply(text))
+            file.write_text(mutation["text"])
             if self.copy.build():
                 self.broken += 1
                 return
             path = file.relative_to(self.copy.tree)
-            line = mutation.line(text)
-            checked = Checked(len(self.checked) + 1, mutation.kind, f"{path}:{line}", executing=self.executing(path, line))
+            line = mutation["line"]
+            checked = Checked(len(self.checked) + 1, mutation["kind"], f"{path}:{line}", executing=self.executing(path, line))
             self.check(checked, difference(text, mutation, path))
             self.checked.append(checked)
             self.tell(checked)
@@ -169,13 +170,11 @@ class Lab:
             file.write_text(text)
 
     def choose_mutation(self):
-        """First the kind, then the place, so that rare kinds are not drowned."""
-        found = collections.defaultdict(list)
-        for file in self.copy.files():
-            text = file.read_text()
-            for kind, mutations in candidates(text, self.random).items():
-                found[kind] += [(file, text, mutation) for mutation in mutations]
-        return self.random.choice(found[self.random.choice(sorted(found))])
+        """A random mutation of one of the project's files."""
+        seed = f"{self.options.seed} {self.project.name} {len(self.checked)} {self.broken}"
+        mutation = json.loads(run([LAB, "--mutation-seed", seed, "--mutate", *self.copy.files()]))
+        file = Path(mutation["file"])
+        return file, file.read_text(), mutation
 
     def executing(self, path, line):
         executing = self.coverage.executing(path, line)
@@ -258,7 +257,7 @@ def explain(test):
 
 
 def difference(text, mutation, path):
-    lines = difflib.unified_diff(text.splitlines(), mutation.apply(text).splitlines(), f"a/{path}", f"b/{path}", lineterm="")
+    lines = difflib.unified_diff(text.splitlines(), mutation["text"].splitlines(), f"a/{path}", f"b/{path}", lineterm="")
     return "\n".join(lines) + "\n"
 
 

@@ -1,10 +1,10 @@
 //! What a unit declares at file scope, and which text uses it.
 //!
 //! An *entity* is a function, variable, type name, enumerator or tag. Its *pieces* are its
-//! declarations in the order of the text. A *part* is a run of tokens together with the references
-//! made in it; parts can lie within each other, as a structure lies within the declaration that
-//! defines it. A reference remembers how many pieces of the entity had been seen: what a later
-//! declaration adds is not there for earlier uses.
+//! declarations in source order. A *part* is a run of tokens together with the references made in
+//! it; parts can be nested, as a structure lies within the declaration that defines it. A reference
+//! records how many pieces of the entity had been seen: what a later declaration adds does not
+//! exist for earlier uses.
 
 use super::names::Name;
 use crate::model::keys::Code;

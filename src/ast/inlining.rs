@@ -1,10 +1,10 @@
-//! Constructs whose result depends on what is inlined where. In: the tokens of a unit, and which of
-//! them belong to definitions that count. Out: the construct, if there is one.
+//! Constructs whose result depends on inlining. In: the tokens of a unit, and which of them belong
+//! to definitions that count. Out: the construct, if there is one.
 //!
 //! `__builtin_constant_p(x)` is true in a function that was inlined where `x` is known, and false
-//! elsewhere; a product and a sum are rounded once where both end in one function for a processor
-//! that fuses them. What is inlined follows from the whole unit, so that a function without any
-//! change may give another result.
+//! elsewhere; a product and a sum are rounded once if both end up in one function, on a processor
+//! that fuses them. What is inlined depends on the whole unit, so a function may give another
+//! result without any change of its own.
 
 use super::kinds::TokenKind;
 use super::lexer::{Tokens, readable};

@@ -119,7 +119,7 @@ pub const WORDS: &[(&str, TokenKind)] = &[
 
 /// What a name means before the unit declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum Predefined {
     /// A type.
     Type,
     /// A constant.
@@ -130,16 +130,16 @@ pub enum Given {
 
 /// Names with a meaning that a declaration may take away.
 #[rustfmt::skip]
-pub const GIVEN: &[(&str, Given)] = &[
-    ("bool", Given::Type), ("__builtin_va_list", Given::Type), ("__builtin_ms_va_list", Given::Type),
-    ("__builtin_sysv_va_list", Given::Type), ("__int128_t", Given::Type), ("__uint128_t", Given::Type),
-    ("_Float16", Given::Type), ("_Float32", Given::Type), ("_Float64", Given::Type), ("_Float128", Given::Type),
-    ("_Float32x", Given::Type), ("_Float64x", Given::Type), ("_Float128x", Given::Type),
-    ("__float128", Given::Type), ("__float80", Given::Type), ("__ibm128", Given::Type), ("__bf16", Given::Type),
-    ("__fp16", Given::Type), ("__mfp8", Given::Type),
-    ("true", Given::Constant), ("false", Given::Constant), ("nullptr", Given::Constant),
-    ("thread_local", Given::Word(Thread)), ("constexpr", Given::Word(Constexpr)), ("alignas", Given::Word(Alignas)),
-    ("alignof", Given::Word(Alignof)), ("static_assert", Given::Word(StaticAssert)), ("typeof_unqual", Given::Word(Typeof)),
+pub const GIVEN: &[(&str, Predefined)] = &[
+    ("bool", Predefined::Type), ("__builtin_va_list", Predefined::Type), ("__builtin_ms_va_list", Predefined::Type),
+    ("__builtin_sysv_va_list", Predefined::Type), ("__int128_t", Predefined::Type), ("__uint128_t", Predefined::Type),
+    ("_Float16", Predefined::Type), ("_Float32", Predefined::Type), ("_Float64", Predefined::Type), ("_Float128", Predefined::Type),
+    ("_Float32x", Predefined::Type), ("_Float64x", Predefined::Type), ("_Float128x", Predefined::Type),
+    ("__float128", Predefined::Type), ("__float80", Predefined::Type), ("__ibm128", Predefined::Type), ("__bf16", Predefined::Type),
+    ("__fp16", Predefined::Type), ("__mfp8", Predefined::Type),
+    ("true", Predefined::Constant), ("false", Predefined::Constant), ("nullptr", Predefined::Constant),
+    ("thread_local", Predefined::Word(Thread)), ("constexpr", Predefined::Word(Constexpr)), ("alignas", Predefined::Word(Alignas)),
+    ("alignof", Predefined::Word(Alignof)), ("static_assert", Predefined::Word(StaticAssert)), ("typeof_unqual", Predefined::Word(Typeof)),
 ];
 
 /// The starts of the names of vector types that compilers for Arm know by themselves.

@@ -1,9 +1,9 @@
-//! The functions of the C library that compilers know by themselves.
+//! The functions of the C library that compilers know as built-ins.
 //!
-//! Compilers call them on their own account (to copy a structure, `puts` for `printf`), and a
-//! declaration that nobody uses can decide whether and how: gcc takes `stpcpy` for `strcpy` and
-//! `strlen` only where `stpcpy` is declared, and calls `memcpy` by the symbol that a declaration
-//! gives it. So their declarations always count.
+//! Compilers call them on their own (to copy a structure, `puts` for `printf`), and an unused
+//! declaration can decide whether and how: gcc replaces `strcpy` and `strlen` by `stpcpy` only
+//! where `stpcpy` is declared, and calls `memcpy` by the symbol that a declaration gives it. So
+//! their declarations always count.
 
 /// Whether a function is one of them, or one of those behind the compiler's own library, guards and
 /// instrumentation.

@@ -19,6 +19,7 @@ mod pragmas;
 mod problem;
 mod prototypes;
 mod scope;
+mod tokens;
 mod unit;
 
 pub use problem::Problem;

@@ -1,12 +1,12 @@
-//! Plain prototypes that the unit could do without: whether a compiler warns of one, or of anything
-//! else because of one, does not depend on what else the unit is made of.
+//! Plain prototypes that a unit does not need: whether a compiler warns about one, or about
+//! anything else because of one, does not depend on the rest of the unit.
 //!
-//! What a compiler says of a prototype follows from its words, from the types that it names, and
-//! from the options; and from the rest of the unit by way of names, pragmas and the words for
-//! nullability only. So a removable prototype has nothing but plain words, stands outside of system
-//! headers and before all pragmas, its types were declared before it, its own name stands nowhere
-//! else, and its parameters are called like nothing at file scope. Functions that compilers know by
-//! themselves are compared with each other, and are left out.
+//! Diagnostics about a prototype follow from its words, from the types that it names, from the
+//! options, and from the rest of the unit only by way of names, pragmas and the words for
+//! nullability. So a removable prototype has nothing but plain words, stands outside of system
+//! headers and before all pragmas, its types were declared before it, its own name occurs nowhere
+//! else, and its parameters share no name with anything at file scope. Functions that compilers
+//! know as built-ins are compared with each other, and are left out.
 
 use super::closure::Closure;
 use super::declarations::{EntityId, NOTHING, Piece, Role, Traits};

@@ -4,7 +4,7 @@
 //! back at its end.
 
 use super::declarations::EntityId;
-use super::kinds::{GIVEN, Given, TokenKind};
+use super::kinds::{GIVEN, Predefined, TokenKind};
 use super::names::{FIRST_GIVEN, Name};
 
 /// What a name means.
@@ -66,7 +66,7 @@ impl Binding {
     pub fn as_word(self) -> Option<TokenKind> {
         let is_word = (FIRST_WORD..FIRST_ENTITY).contains(&self.0);
         is_word.then(|| GIVEN[(self.0 - FIRST_WORD) as usize].1).and_then(|given| match given {
-            Given::Word(kind) => Some(kind),
+            Predefined::Word(kind) => Some(kind),
             _ => None,
         })
     }
@@ -98,9 +98,9 @@ impl Scope {
         let mut ordinary = vec![Binding::NONE; names];
         for (index, (_, given)) in GIVEN.iter().enumerate() {
             ordinary[FIRST_GIVEN as usize + index] = match given {
-                Given::Type => Binding::GIVEN_TYPE,
-                Given::Constant => Binding::GIVEN_CONSTANT,
-                Given::Word(_) => Binding(FIRST_WORD + index as u32),
+                Predefined::Type => Binding::GIVEN_TYPE,
+                Predefined::Constant => Binding::GIVEN_CONSTANT,
+                Predefined::Word(_) => Binding(FIRST_WORD + index as u32),
             };
         }
         Scope { ordinary, tags: vec![Binding::NONE; names], undo: Vec::new(), blocks: Vec::new() }

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 /// What has become of an atom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum AtomFate {
     /// Its own code or data is different.
     Changed,
     /// It is the same, but refers to something else.
@@ -23,7 +23,7 @@ pub enum What {
 /// One atom that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtomChange {
-    pub what: What,
+    pub what: AtomFate,
     pub name: String,
     pub kind: AtomKind,
     /// How finely it was hashed.
@@ -112,7 +112,8 @@ impl Builds<'_, '_, '_> {
             self.partners.before[number].is_none() && stands_alone(self.old, number)
         });
         let gone = gone.filter(|&number| self.counted(number));
-        changes.extend(gone.map(|number| described(self.old, number, old_reach, What::Removed)));
+        changes
+            .extend(gone.map(|number| described(self.old, number, old_reach, AtomFate::Removed)));
         changes
     }
 
@@ -132,7 +133,7 @@ impl Builds<'_, '_, '_> {
     fn change(&self, number: usize, reach: &Reach) -> Option<AtomChange> {
         let Some(partner) = self.partners.now[number] else {
             return (stands_alone(self.new, number) && self.matters(number, reach))
-                .then(|| described(self.new, number, reach, What::Added));
+                .then(|| described(self.new, number, reach, AtomFate::Added));
         };
         if !self.counted(partner) {
             return None;
@@ -150,7 +151,7 @@ impl Builds<'_, '_, '_> {
             let moved_from = line.filter(|_| is_moved && now.kind == AtomKind::Function);
             return Some(AtomChange {
                 moved_from,
-                ..described(self.new, number, reach, What::Changed)
+                ..described(self.new, number, reach, AtomFate::Changed)
             });
         }
         match references {
@@ -159,7 +160,7 @@ impl Builds<'_, '_, '_> {
                 let references = references.unwrap_or_default();
                 Some(AtomChange {
                     references,
-                    ..described(self.new, number, reach, What::Retargeted)
+                    ..described(self.new, number, reach, AtomFate::Retargeted)
                 })
             }
         }
@@ -194,7 +195,7 @@ fn stands_alone(graph: &Graph, number: usize) -> bool {
     )
 }
 
-fn described(graph: &Graph, number: usize, reach: &Reach, what: What) -> AtomChange {
+fn described(graph: &Graph, number: usize, reach: &Reach, what: AtomFate) -> AtomChange {
     let node = graph.node(number);
     let mut chain: Vec<String> =
         reach.chain(number).into_iter().map(|number| graph.node(number).name.to_string()).collect();

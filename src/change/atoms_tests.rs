@@ -50,7 +50,7 @@ fn against(before: &[Plan], now: &[Plan]) -> Comparison {
     compare(&[manifest(before, &[0])], &[manifest(now, &[0])], None)
 }
 
-fn told(comparison: &Comparison) -> Vec<(What, &str, String)> {
+fn told(comparison: &Comparison) -> Vec<(AtomFate, &str, String)> {
     comparison
         .changes
         .iter()
@@ -75,7 +75,10 @@ fn a_changed_atom_is_named_with_its_place_and_chain() {
     let mut now = PROGRAM;
     now[3].2 = "another t";
     let comparison = against(&PROGRAM, &now);
-    assert_eq!(told(&comparison), [(What::Changed, "table", "_start main parse table".to_owned())]);
+    assert_eq!(
+        told(&comparison),
+        [(AtomFate::Changed, "table", "_start main parse table".to_owned())]
+    );
     assert_eq!(comparison.changes[0].source, Some(("x.c".to_owned(), 40)));
     assert_eq!((comparison.frame, comparison.roots), (false, false));
 }
@@ -94,7 +97,7 @@ fn another_string_is_told_by_its_user() {
     let mut now = PROGRAM;
     now[4] = ("hallo", Literal, "hallo", &[]);
     let comparison = against(&PROGRAM, &now);
-    assert_eq!(told(&comparison), [(What::Retargeted, "main", "_start main".to_owned())]);
+    assert_eq!(told(&comparison), [(AtomFate::Retargeted, "main", "_start main".to_owned())]);
     assert_eq!(comparison.changes[0].references, [("hello".to_owned(), "hallo".to_owned())]);
 }
 
@@ -107,12 +110,12 @@ fn what_comes_and_goes() {
     let chain = |rest: &str| format!("_start main{rest}");
     assert_eq!(
         told(&added),
-        [(What::Changed, "main", chain("")), (What::Added, "extra", chain(" extra"))]
+        [(AtomFate::Changed, "main", chain("")), (AtomFate::Added, "extra", chain(" extra"))]
     );
     let removed = against(&more, &PROGRAM);
     assert_eq!(
         told(&removed),
-        [(What::Changed, "main", chain("")), (What::Removed, "extra", chain(" extra"))]
+        [(AtomFate::Changed, "main", chain("")), (AtomFate::Removed, "extra", chain(" extra"))]
     );
 }
 
@@ -168,7 +171,7 @@ fn an_import_leads_into_the_library() {
     let (before, now) = ([program.clone(), library("1")], [program, library("2")]);
     assert_eq!(
         told(&compare(&before, &now, None)),
-        [(What::Changed, "inner", "main help inner".to_owned())]
+        [(AtomFate::Changed, "inner", "main help inner".to_owned())]
     );
     let mut alone = [library("1"), library("2")];
     alone.iter_mut().for_each(|library| library.shared_library = true);
@@ -193,7 +196,7 @@ fn what_is_called_by_name_only_is_found_when_nothing_else_differs() {
     };
     let empty = || manifest(&[("main", Function, "m", &[])], &[0]);
     let comparison = compare(&[empty(), program("1")], &[empty(), program("2")], None);
-    assert_eq!(told(&comparison), [(What::Changed, "plugin", "plugin".to_owned())]);
+    assert_eq!(told(&comparison), [(AtomFate::Changed, "plugin", "plugin".to_owned())]);
 }
 
 #[test]

@@ -10,4 +10,4 @@ pub mod control_flow;
 pub mod graph;
 pub mod matching;
 
-pub use atoms::{AtomChange, Comparison, What, compare};
+pub use atoms::{AtomChange, AtomFate, Comparison, compare};

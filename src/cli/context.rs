@@ -1,5 +1,5 @@
-//! `tasting context FILE`: what this process can see, for `tasting suite`, which has harnesses
-//! start it in the place of a test.
+//! `tasting context FILE`: writes the invocation context of this process. `tasting suite` has
+//! harnesses start it in place of a test.
 
 use super::exit;
 use crate::suite::probe;

@@ -134,7 +134,7 @@ fn print(arguments: &Arguments, shown: &History) -> anyhow::Result<()> {
     if let Some(path) = &arguments.output {
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        page::write(&mut BufWriter::new(file), &page::Content::of_history(shown))?;
+        page::write(&mut BufWriter::new(file), &page::PageContent::of_history(shown))?;
     }
     Ok(())
 }

@@ -67,19 +67,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 }
 
 /// The lines for a folder, by the first build system that is found.
-pub fn lines(folder: &Path) -> Found {
+pub fn lines(folder: &Path) -> Commandlines {
     lines_with(folder, &ProjectFolder::find())
 }
 
-fn lines_with(folder: &Path, place: &ProjectFolder) -> Found {
+fn lines_with(folder: &Path, place: &ProjectFolder) -> Commandlines {
     let systems = systems::all(folder, place);
     let first = systems.into_iter().next();
-    first.map(|System { build, test, .. }| Found { build, test }).unwrap_or_default()
+    first.map(|System { build, test, .. }| Commandlines { build, test }).unwrap_or_default()
 }
 
 /// What to type to build and to test.
 #[derive(Default)]
-pub struct Found {
+pub struct Commandlines {
     pub build: Vec<String>,
     pub test: Vec<String>,
 }

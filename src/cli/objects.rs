@@ -1,5 +1,5 @@
-//! `tasting objects`: what compilers' shims have done for them, since they speak to no server
-//! themselves.
+//! `tasting objects`: transfers of compiled objects on behalf of the shims, which do not talk to
+//! servers.
 
 use super::{OpenStore, exit, open_store};
 use crate::model::Hash;
@@ -11,7 +11,7 @@ use crate::run::project::Project;
 use crate::run::sharing;
 use crate::store::FileStore;
 use crate::store::remote::Remote;
-use crate::store::remote::objects::Asked;
+use crate::store::remote::objects::RemoteObject;
 use crate::store::remote::transfer::Moved;
 use anyhow::Context;
 
@@ -19,11 +19,11 @@ use anyhow::Context;
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: ObjectsCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum ObjectsCommand {
     /// Fetch an object into the cache; the exit code says what came of it
     Fetch { key: String },
     /// Send what waits, and for a second what comes to wait; say nothing
@@ -33,11 +33,11 @@ enum What {
 pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let settings = Settings::from_environment();
     match arguments.what {
-        What::Fetch { key } => {
+        ObjectsCommand::Fetch { key } => {
             let key = Hash::from_text(&key).context("that is no key of an object")?;
             Ok(fetch(&settings, key)? as u8)
         }
-        What::Send => {
+        ObjectsCommand::Send => {
             let OpenStore { store, .. } = open_store(&settings)?;
             if let Some(remote) = sender(&settings)?
                 && let Err(trouble) = remote.serve(&store)
@@ -84,12 +84,12 @@ fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {
         return Ok(wanted(Reply::Replace));
     }
     let problem = match remote.ask_for_object(key) {
-        Ok(Asked::Missing) => return Ok(wanted(Reply::Missing)),
-        Ok(Asked::Found(bytes)) => match objects.accept(key, &bytes, largest) {
+        Ok(RemoteObject::Missing) => return Ok(wanted(Reply::Missing)),
+        Ok(RemoteObject::Found(bytes)) => match objects.accept(key, &bytes, largest) {
             Ok(()) => return Ok(Reply::There),
             Err(reason) => reason,
         },
-        Ok(Asked::Bad(reason)) => reason,
+        Ok(RemoteObject::Bad(reason)) => reason,
         Err(trouble) => {
             let shown = &trouble.shown;
             settings.log(format_args!(

@@ -1,4 +1,4 @@
-//! `tasting pull`: results of the team into the store of this machine.
+//! `tasting pull`: copies results from the remote store into the local one.
 
 use super::push::{remote, shown};
 use super::{OpenStore, exit, open_store, print};

@@ -1,4 +1,4 @@
-//! `tasting push`: results of this machine into the store of the team, or into a file.
+//! `tasting push`: copies results of this machine to the remote store, or into a file.
 
 use super::{OpenStore, exit, objects, open_store, print};
 use crate::process::Settings;

@@ -1,4 +1,4 @@
-//! `tasting report`: what became of tests, as a page to look at.
+//! `tasting report`: results of tests, as an HTML page.
 
 use super::history::names;
 use super::{exit, open_store};
@@ -51,8 +51,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     };
     if let Some(path) = &arguments.output {
         let content = match arguments.history {
-            Some(_) => page::Content::of_history(&shown),
-            None => page::Content::of_decisions(&shown),
+            Some(_) => page::PageContent::of_history(&shown),
+            None => page::PageContent::of_decisions(&shown),
         };
         write_file(path, |file| page::write(file, &content))?;
     }

@@ -1,6 +1,6 @@
 //! `tasting run`: a test's result, from the store or from the test.
 
-use crate::run::harness::HarnessHints;
+use crate::harness::HarnessHints;
 use crate::run::{self, Options, config::Share};
 use std::ffi::OsString;
 

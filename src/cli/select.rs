@@ -1,4 +1,4 @@
-//! `tasting select`: the tests that have to run, for harnesses of one's own.
+//! `tasting select`: the tests that have to run, for other harnesses.
 
 use super::suite::{Which, shown_test};
 use super::{exit, print};

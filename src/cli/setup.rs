@@ -1,6 +1,6 @@
-//! `tasting setup`: puts beside the programs what they and others look for: files for CMake and
-//! Meson, names of compilers and linkers, pages of the manual, completions. All of it is inside the
-//! program.
+//! `tasting setup`: installs the files beside the programs that they and other tools look for:
+//! files for CMake and Meson, names of compilers and linkers, manual pages, completions. All of
+//! them are inside the program.
 
 mod compilers;
 mod pages;
@@ -34,11 +34,11 @@ pub struct Arguments {
     remove: bool,
     /// Only a part: the files, or the names of compilers in lib/tasting
     #[arg(long, value_name = "PART")]
-    only: Option<Part>,
+    only: Option<SetupPart>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+enum SetupPart {
     Files,
     Compilers,
 }
@@ -66,11 +66,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     let prefix = prefix(&arguments, &own)?;
     let is_wanted = |part| arguments.only.is_none_or(|only| only == part);
     let mut items = Vec::new();
-    if is_wanted(Part::Files) {
+    if is_wanted(SetupPart::Files) {
         items.extend(programs(&prefix, &own));
         items.extend(files()?);
     }
-    if is_wanted(Part::Compilers) {
+    if is_wanted(SetupPart::Compilers) {
         // What is not on this machine any more goes.
         remove_links(&prefix.join(COMPILERS))?;
         items.extend(if arguments.remove { Vec::new() } else { compilers::links() });

@@ -145,7 +145,7 @@ fn write_files(arguments: &Arguments, suite: &ShownSuite) -> anyhow::Result<()> 
     }
     if let Some(path) = &arguments.report {
         let history = history(suite, &format!("the suite of {}", arguments.which.name()));
-        write_file(path, |file| page::write(file, &page::Content::of_decisions(&history)))?;
+        write_file(path, |file| page::write(file, &page::PageContent::of_decisions(&history)))?;
     }
     Ok(())
 }

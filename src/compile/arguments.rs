@@ -70,7 +70,7 @@ const DEFAULT_OUTPUT: &str = "a.out";
 
 /// Understands the arguments of a call from the folder `folder`.
 pub fn parse(arguments: &[OsString], folder: &Path) -> Invocation {
-    let mut seen = Seen::default();
+    let mut seen = ParsedCall::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if word == "--" {
@@ -93,7 +93,7 @@ pub fn parse(arguments: &[OsString], folder: &Path) -> Invocation {
 
 /// What was seen so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct ParsedCall {
     stops: Option<&'static str>,
     object: bool,
     output: Option<PathBuf>,
@@ -110,7 +110,7 @@ struct Seen {
     linker_path: Option<OsString>,
 }
 
-impl Seen {
+impl ParsedCall {
     fn input(&mut self, word: &OsStr) {
         if word == "-" {
             self.stops.get_or_insert("it reads standard input");

@@ -17,8 +17,10 @@
 mod literals;
 mod pieces;
 mod symbols;
+mod targets;
 
 use self::literals::Literals;
+use self::targets::Targets;
 use super::addresses::{self, Used};
 use super::syntax::Understood;
 use crate::ast::{Definition, DefinitionKind, Unit};
@@ -400,28 +402,6 @@ impl<'o, 'a> Builder<'o, 'a> {
         let offset = (place - self.pieces[piece].start) as i64;
         let chosen = if symbol.kind == elf::STT_GNU_IFUNC.0 { CHOSEN } else { 0 };
         Some((Target::Atom(piece as u32), offset | chosen))
-    }
-}
-
-/// References, each target once.
-#[derive(Default)]
-struct Targets {
-    found: Vec<Reference>,
-    numbers: FxHashMap<Target, u64>,
-}
-
-impl Targets {
-    /// The number of a target in the list.
-    fn push(&mut self, target: Target) -> u64 {
-        let next = self.found.len() as u64;
-        *self.numbers.entry(target).or_insert_with(|| {
-            self.found.push(whole::address_of(target));
-            next
-        })
-    }
-
-    fn extend(&mut self, targets: impl Iterator<Item = Target>) {
-        targets.for_each(|target| _ = self.push(target));
     }
 }
 

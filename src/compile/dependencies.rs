@@ -1,6 +1,5 @@
-//! The dependency file of a compilation that is not done: the preprocessor writes it, of the
-//! headers that are there now. In: the options of the call. Out: those for the preprocessor, and
-//! where the file belongs.
+//! The dependency file of a skipped compilation: the preprocessor writes it, from the current
+//! headers. In: the options of the call. Out: those for the preprocessor, and the path of the file.
 
 use super::option::Affects;
 use super::words::Word;

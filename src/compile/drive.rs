@@ -1,8 +1,8 @@
-//! A driver that links: it is run in our place, in an environment that leads it to the linker's
+//! A driver that links: it replaces our process, with an environment that leads it to the linker's
 //! shim.
 //!
-//! In: what the call will link. Out: arguments and environment for the driver; unchanged where the
-//! linker could not be found, so that the driver says so itself.
+//! In: what the call will link. Out: arguments and environment for the driver; unchanged if the
+//! linker could not be found, so that the driver reports that itself.
 
 use super::arguments::{LinkJob, LinkerChoice};
 use super::ld_links;

@@ -1,23 +1,23 @@
-//! Which compiler it is. In: the driver, and the options that lead it to its parts. Out: a hash of
-//! its version, of what it tells its parts by default, and of the contents of those: the driver,
-//! the compiler proper, the assembler, and the libraries of each. It is the same on two machines if
-//! they would make the same objects: no name of a file or folder is in it that the driver does not
-//! print, no time.
+//! The identity of a compiler. In: the driver, and the options by which it finds its parts. Out: a
+//! hash of its version, of the options that it passes to its parts by default, and of the contents
+//! of those: the driver, the compiler proper, the assembler, and the libraries of each. It is the
+//! same on two machines if they would make the same objects: it contains no time, and no name of a
+//! file or folder that the driver does not print.
 //!
-//! All libraries count, not only those that are a compiler's. The assembler is mostly in some, and
-//! LLVM computes constants (`sin(1.0)`) by the mathematical library of the machine. What the driver
-//! tells its parts follows from how it was built, and from files that it reads unasked (GCC's
-//! `specs`, Clang's configuration): a processor, say, or an option that the distribution wants.
+//! All libraries count, not only the compiler's own. The assembler is mostly in libraries, and LLVM
+//! computes constants (`sin(1.0)`) with the mathematical library of the machine. The options that
+//! the driver passes on follow from how it was built, and from files that it reads by itself (GCC's
+//! `specs`, Clang's configuration): a processor, say, or an option that the distribution has added.
 //!
-//! Asking the driver and reading the parts takes longer than a small compilation, so the answer is
-//! remembered, with the identity (device, inode, size, times) of each part, and of the folder in
-//! which others may appear: it holds as long as all of them are the same.
+//! Asking the driver and reading the parts takes longer than a small compilation. So the answer is
+//! cached with the identity (device, inode, size, times) of each part, and of the folder in which
+//! others may appear: it holds as long as all of them are the same.
 //!
 //! A driver may be a wrapper: a script (`musl-gcc`), a link to a compiler cache
-//! (`/usr/lib/ccache/gcc`), another program. Which compiler runs behind it may follow from
-//! anything: a variable, a configuration file, the search path. So a wrapper is asked each time
-//! what it would run, and only the contents of what it names then are remembered. Files and
-//! programs that stand in a script (specs, another wrapper) are parts as well.
+//! (`/usr/lib/ccache/gcc`), another program. Which compiler it runs may depend on anything: a
+//! variable, a configuration file, the search path. So a wrapper is asked each time what it would
+//! run, and only the contents of what it names are cached. Files and programs that a script names
+//! (specs, another wrapper) are parts as well.
 
 use crate::model::keys::KeyOf;
 use crate::model::{FileIdentity, Hash, Hasher};
@@ -70,7 +70,7 @@ pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<
     let key = key(driver, search);
     let find_out = || match is_wrapper(&driver.path) {
         true => Some(Answer { parts: vec![part(&driver.path)?], identity: None }),
-        false => Asked::of(driver, search, &account(driver, search)?)?.read(),
+        false => DriverAnswer::of(driver, search, &account(driver, search)?)?.read(),
     };
     let known = remembered(settings, key, find_out)?;
     if known.identity.is_some() {
@@ -78,7 +78,7 @@ pub fn of(settings: &Settings, driver: &Program, search: &[OsString]) -> Option<
     }
     let told = account(driver, search)?;
     let key = KeyOf::CompilerOfWrapper.hasher().hash(key).hash(words(&told, |_| true)).finish();
-    remembered(settings, key, || Asked::of(driver, search, &told)?.read())?.identity
+    remembered(settings, key, || DriverAnswer::of(driver, search, &told)?.read())?.identity
 }
 
 fn remembered(
@@ -177,7 +177,7 @@ fn identity_of(path: &Path) -> Option<FileIdentity> {
 }
 
 /// What a driver says of itself.
-struct Asked {
+struct DriverAnswer {
     version: Vec<u8>,
     /// What it tells its parts.
     account: Hash,
@@ -185,7 +185,7 @@ struct Asked {
     paths: Vec<PathBuf>,
 }
 
-impl Asked {
+impl DriverAnswer {
     /// `told` is what it would run.
     fn of(driver: &Program, search: &[OsString], told: &[u8]) -> Option<Self> {
         let version = spawn::answer(driver, &["--version".into()], &[])?;
@@ -203,7 +203,7 @@ impl Asked {
             let path = PathBuf::from(OsString::from_vec(answer.trim_ascii_end().to_vec()));
             paths.extend(Some(path).filter(|path| path.is_absolute() && path.is_file()));
         }
-        Some(Asked { account: commands(told), version, paths })
+        Some(DriverAnswer { account: commands(told), version, paths })
     }
 
     /// The folder in which a file may appear that it reads unasked: GCC's `specs` beside the
@@ -316,131 +316,5 @@ fn asks_for_loader(program: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn the_commands_count_and_the_folder_does_not() {
-        let hash = commands(
-            b"gcc version 12\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/x\n",
-        );
-        assert_eq!(
-            hash,
-            commands(
-                b"gcc version 13\n cc1 -quiet -march=x86-64 -o - |\n as --64\nLIBRARY_PATH=/y\n"
-            )
-        );
-        assert_ne!(
-            hash,
-            commands(
-                b"gcc version 12\n cc1 -quiet -march=znver4 -o - |\n as --64\nLIBRARY_PATH=/x\n"
-            )
-        );
-        let at = |folder: &str| {
-            commands(format!(" clang -cc1 \"-fdebug-compilation-dir={folder}\" -x c\n").as_bytes())
-        };
-        assert_eq!(at("/one"), at("/two"));
-    }
-
-    fn asked(driver: &Program) -> Option<Answer> {
-        Asked::of(driver, &[], &account(driver, &[])?)?.read()
-    }
-
-    #[test]
-    fn drivers_are_told_from_wrappers() {
-        for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
-            assert!(!is_wrapper(&driver), "{}", driver.display());
-        }
-        for wrapper in
-            ["ccache", "sccache", "sh"].into_iter().filter_map(|name| which::which(name).ok())
-        {
-            assert!(is_wrapper(&wrapper), "{}", wrapper.display());
-        }
-    }
-
-    #[test]
-    fn programs_are_those_of_the_commands() {
-        let told = b"Using built-in specs.\nCOLLECT_GCC=/bin/sh\n /bin/cat -quiet |\n as --64\n (in-process)\n \"/bin/ls\" \"-cc1\"\n";
-        assert_eq!(programs(told), ["/bin/sh", "/bin/cat", "/bin/ls"].map(PathBuf::from));
-    }
-
-    #[test]
-    fn the_libraries_of_all_parts_count() {
-        let settings = Settings::default();
-        let found = libraries(Path::new("/bin/sh"));
-        assert!(found.iter().any(|path| path.to_string_lossy().contains("libc.")), "{found:?}");
-        let gcc = Program::at(which::which("gcc").unwrap());
-        let answer = asked(&gcc);
-        assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
-        assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
-        assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
-    }
-
-    /// Neither a `specs` nor a configuration file has to be there from the beginning.
-    #[test]
-    fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
-        for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
-            let answer = asked(&Program::at(driver)).unwrap();
-            let is_folder =
-                |part: &&(Vec<u8>, FileIdentity)| Path::new(OsStr::from_bytes(&part.0)).is_dir();
-            assert_eq!(answer.parts.iter().filter(is_folder).count(), 1);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let part =
-            (folder.path().as_os_str().as_bytes().to_vec(), identity_of(folder.path()).unwrap());
-        let answer = Answer { parts: vec![part], identity: None };
-        assert!(still_holds(&answer));
-        // The clock of file systems goes in ticks.
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        fs::write(folder.path().join("specs"), "").unwrap();
-        assert!(!still_holds(&answer));
-    }
-
-    #[test]
-    fn a_script_is_another_compiler_where_it_runs_another_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let settings = Settings { dir: Some(path("store")), ..Settings::default() };
-        // As musl's does it, with the compiler's name in a file in place of a variable.
-        let script = format!(
-            "#!/bin/sh\nexec $(cat {0}/name) \"$@\" \"-I{0}\" # \"{0}/specs\"\n",
-            folder.path().display()
-        );
-        fs::write(path("wrapped-gcc"), script).unwrap();
-        fs::set_permissions(path("wrapped-gcc"), fs::Permissions::from_mode(0o755)).unwrap();
-        let identity = |name: &str, specs: &str| {
-            fs::write(path("name"), name).unwrap();
-            fs::write(path("specs"), specs).unwrap();
-            of(&settings, &Program::at(path("wrapped-gcc")), &[]).unwrap()
-        };
-        let gcc = identity("gcc", "a");
-        assert_eq!(gcc, identity("gcc", "a"));
-        let clang = identity("clang", "a");
-        assert_ne!(gcc, clang);
-        assert_ne!(clang, identity("clang", "other"));
-    }
-
-    #[test]
-    fn a_script_behind_a_script_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let settings = Settings { dir: Some(path("store")), ..Settings::default() };
-        let write = |name: &str, text: &str| {
-            fs::write(path(name), text).unwrap();
-            fs::set_permissions(path(name), fs::Permissions::from_mode(0o755)).unwrap();
-        };
-        write("gcc", "#!/bin/sh\nexec \"$(dirname \"$0\")/inner\" \"$@\"\n");
-        let identity = |text: &str| {
-            write("inner", text);
-            of(&settings, &Program::at(path("gcc")), &[]).unwrap()
-        };
-        let plain = identity("#!/bin/sh\nexec gcc \"$@\"\n");
-        assert_eq!(plain, identity("#!/bin/sh\nexec gcc \"$@\"\n"));
-        // For some calls only, which the question for its commands is not.
-        assert_ne!(
-            plain,
-            identity("#!/bin/sh\n[ $# = 17 ] && exec gcc -O3 \"$@\"\nexec gcc \"$@\"\n")
-        );
-    }
-}
+#[path = "identity_tests.rs"]
+mod tests;

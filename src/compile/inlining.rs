@@ -1,9 +1,9 @@
-//! Options with which the value of a floating-point expression depends on what was inlined into it.
-//! In: the driver and a call's words. Out: whether there is such an option.
+//! Options with which the value of a floating-point expression depends on inlining. In: the driver
+//! and a call's words. Out: whether there is such an option.
 //!
-//! Fused and reordered operations, and registers that are wider than memory: there a function that
-//! was not changed may give other results, because a change elsewhere in the unit has led to
-//! something else being inlined into it.
+//! These are options for fused and reordered operations, and for registers that are wider than
+//! memory. With them, a function that was not changed may give other results, because a change
+//! elsewhere in the unit has led to something else being inlined into it.
 
 use super::options;
 use super::words::Word;

@@ -1,6 +1,6 @@
-//! Of which text the compiler may have something to say. In: preprocessed text. Out: a hash of all
-//! in it that messages can depend on, beyond what it means: two texts with the same hash are both
-//! warned of, or neither is.
+//! Which parts of a text compilers may warn about. In: preprocessed text. Out: a hash of everything
+//! that diagnostics can depend on, beyond what the text means: of two texts with the same hash,
+//! either both have diagnostics or neither has.
 
 use crate::model::{Hash, Hasher};
 use std::borrow::Cow;

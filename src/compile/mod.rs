@@ -25,8 +25,6 @@ pub mod labels;
 pub mod languages;
 /// The folder of links that stand for linkers.
 pub mod ld_links;
-/// Running the compiler with our options, and without them where it fails.
-pub mod making;
 /// Of which text the compiler may have something to say.
 pub mod messages;
 /// One option of a driver, and all that it decides.
@@ -41,6 +39,8 @@ pub mod positions;
 pub mod preprocess;
 /// Objects that need not be made.
 pub mod reuse;
+/// Running the compiler with our options, and without them where it fails.
+pub mod run_compiler;
 /// Sources of a call that links, compiled by calls of their own.
 pub mod separately;
 /// What a source means.
@@ -55,9 +55,9 @@ use crate::process::find::{self, Compiler, Tool};
 use crate::process::quiet::{self, quietly};
 use crate::process::{Settings, atomic_write, guard, response, spawn, sys};
 use arguments::{CompileJob, Invocation, LinkJob};
-use making::Made;
 use preprocess::PreprocessOptions;
 use reuse::{Answer, Missing, Request};
+use run_compiler::Made;
 use separately::Separately;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -306,7 +306,7 @@ impl Call<'_> {
         }
         let flags = self.section_flags(job.compiles);
         let (arguments, environment) = self.linking(job, self.user, expanded);
-        if flags.is_empty() || !making::mentions_sections(&making::sources(expanded)) {
+        if flags.is_empty() || !run_compiler::mentions_sections(&run_compiler::sources(expanded)) {
             spawn::become_or_fail(
                 &self.compiler.program,
                 &[flags, arguments].concat(),

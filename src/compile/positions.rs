@@ -1,10 +1,10 @@
-//! Positions in the source that are part of the object. In: a call's words, and the files that a
-//! unit was made of. Out: whether lines and columns are in its code or its debug information, and a
-//! hash of the files.
+//! Source positions that are part of the object. In: a call's words, and the files that a unit was
+//! made of. Out: whether lines and columns are in its code or its debug information, and a hash of
+//! the files.
 //!
-//! The preprocessor keeps lines and not columns: two blanks for one are not in its text. And debug
-//! information has checksums of the files themselves (DWARF 5, Clang). So the files count as they
-//! are.
+//! The preprocessor keeps lines but not columns: two blanks in place of one are not in its text.
+//! And debug information has checksums of the files themselves (DWARF 5, Clang). In these cases the
+//! content of the files counts.
 
 use super::option::{Affects, Positions};
 use super::options;

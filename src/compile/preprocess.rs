@@ -1,7 +1,7 @@
 //! The preprocessed text of a unit, from the real compiler. In: a call that compiles one source.
-//! Out: the text, whether the preprocessor had anything to say, and (where it was asked for) the
-//! dependency file. The compilation itself is a call of its own, of the source as it is: one of the
-//! preprocessed text would warn of other things and in other places.
+//! Out: the text, whether the preprocessor printed diagnostics, and (if asked for) the dependency
+//! file. The compilation itself is a separate call on the original source: compiling the
+//! preprocessed text would produce other diagnostics, at other positions.
 
 use super::option::Affects;
 use super::words::Word;
@@ -59,7 +59,7 @@ fn arguments(words: &[Word], wanted: &PreprocessOptions) -> Vec<OsString> {
         words.iter().partition(|word| word.is_input());
     let is_wanted = |word: &&Word| match word.affects() {
         Affects::Files | Affects::Dependencies | Affects::Link => false,
-        // Whoever wants to hear nothing is told of times all the same.
+        // Times are reported even where diagnostics are switched off.
         Affects::Diagnostics => wanted.messages && word.word != "-w",
         _ => true,
     };

@@ -1,16 +1,16 @@
-//! Objects that need not be made: where a source means what it meant when it was compiled before,
-//! the object of then is taken. In: a call that compiles one C source. Out: the object and the
-//! dependency file in their places; or the key under which to keep the object that is going to be
-//! made; or the reason why neither can be done.
+//! Skipped compilations: if a source means what it meant when it was compiled before, its object is
+//! taken from the cache. In: a call that compiles one C source. Out: the object and the dependency
+//! file, written to their paths; or the cache key for the object that is going to be made; or the
+//! reason why neither is possible.
 //!
-//! The build must be the same with or without: exit status, messages, files. So only objects are
-//! kept that were made without any message. The same meaning does not say that there is none now: a
-//! declaration that was added, and that the code does not use, may be one to warn of, or be wrong.
-//! Of a text that it has not seen the compiler is asked whether it has anything to say
-//! (`-fsyntax-only`), which takes a fraction of a compilation. Comments and moved lines are no
-//! other text. Nor is it asked for each file about a plain prototype that was added to a header of
-//! all: what it says of one does not depend on the rest of the unit (`ast::RemovablePrototype`), so
-//! that a prototype without diagnostics in one file has none in any.
+//! The build must be the same with or without it: exit status, diagnostics, files. So only objects
+//! are cached that were made without any diagnostics. That the meaning is the same does not imply
+//! that there are none now: an added declaration that the code does not use may cause a warning or
+//! be an error. So the compiler is asked whether it has diagnostics for a text that is new
+//! (`-fsyntax-only`), which takes a fraction of a compilation. Comments and moved lines do not make
+//! a text new. Nor is the compiler asked for each file about a plain prototype that was added to a
+//! common header: diagnostics about one do not depend on the rest of the unit
+//! (`ast::RemovablePrototype`), so a prototype without diagnostics in one file has none in any.
 
 use super::dependencies::Dependencies;
 use super::messages;
@@ -23,7 +23,7 @@ use crate::ast::{self, Linkage, RemovablePrototype};
 use crate::model::keys::KeyOf;
 use crate::model::{Hash, Refusal};
 use crate::objects::shared::{Reply, Shared};
-use crate::objects::{CachedObject, Look, Objects, TextDigest};
+use crate::objects::{CachedObject, ObjectLookup, Objects, TextDigest};
 use crate::process::spawn::{self, unset};
 use crate::process::sys::Memory;
 use crate::process::{Settings, guard};
@@ -166,7 +166,7 @@ impl<'r, 'a> Request<'r, 'a> {
         });
         taken.map_err(|error| format!("the object cannot be put into its place: {error}"))?;
         let is_shared = reply == Reply::There;
-        self.objects.count(if is_shared { Look::Shared } else { Look::Reused });
+        self.objects.count(if is_shared { ObjectLookup::Shared } else { ObjectLookup::Reused });
         Ok(Answer::Reused { is_shared })
     }
 
@@ -194,7 +194,7 @@ impl<'r, 'a> Request<'r, 'a> {
 
     /// Counts an object that was made.
     pub fn count_made(&self) {
-        self.objects.count(Look::Compiled);
+        self.objects.count(ObjectLookup::Compiled);
     }
 
     fn key(&self, understood: &Understood, comments: Hash) -> Hash {
@@ -373,52 +373,5 @@ fn context(settings: &Settings, plan: &Plan, added: &[OsString]) -> Hash {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::words::words;
-    use super::*;
-
-    fn refusal(line: &str) -> Option<&'static str> {
-        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        words(&arguments).iter().find_map(|word| match word.affects() {
-            Affects::Opaque(reason) => Some(reason),
-            _ => word.option.uncacheable,
-        })
-    }
-
-    #[test]
-    fn each_refusal_has_a_reason() {
-        for line in [
-            "--coverage",
-            "-fprofile-arcs",
-            "-fprofile-use=x",
-            "-save-temps=obj",
-            "-gsplit-dwarf",
-            "-fdump-tree-all",
-            "-dA",
-            "-march=native",
-            "-g3",
-            "-ggdb3",
-            "-frecord-gcc-switches",
-            "-v",
-            "-H",
-            "-fstack-usage",
-            "-Wa,-al=x",
-            "-Wdocumentation",
-            "-Weverything",
-        ] {
-            assert!(refusal(&format!("-c x.c {line}")).is_some(), "{line}");
-        }
-        for line in [
-            "-O3",
-            "-g",
-            "-g2",
-            "-Wall",
-            "-fvisibility=hidden",
-            "-D X",
-            "-fsanitize=address",
-            "-march=x86-64-v3",
-        ] {
-            assert_eq!(refusal(&format!("-c x.c {line}")), None, "{line}");
-        }
-    }
-}
+#[path = "reuse_tests.rs"]
+mod tests;

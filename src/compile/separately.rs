@@ -1,10 +1,10 @@
-//! A call that compiles and links at once, at the AST level: the C sources are compiled by calls of
-//! their own, so that their objects get records, and the driver is then given the objects in their
-//! places. In: the words of the call. Out: the same call with objects for sources; or nothing,
-//! where that would not be the same.
+//! A call that compiles and links at once, at the AST level: each C source is compiled by a call of
+//! its own, so that its object gets a record, and the driver is then given the objects instead. In:
+//! the words of the call. Out: the same call with objects in place of sources; or nothing, if that
+//! would not be equivalent.
 //!
-//! A driver does just that itself, and throws the objects away when it has linked. Other files that
-//! it writes on the way it names after the binary: such calls are left alone.
+//! A driver does the same itself, and deletes the objects when it has linked. It names other files
+//! that it writes on the way after the binary: calls that write such files are not split.
 
 use super::languages::{self, Language};
 use super::option::Affects;

@@ -1,5 +1,5 @@
-//! The functions that compilers call without being told: for copies, divisions, checks of the
-//! stack. In: a name. Out: whether it may be one of them.
+//! Functions that compilers call on their own: for copies, divisions, checks of the stack. In: a
+//! name. Out: whether it may be one of them.
 
 /// Those whose names do not start with two underscores.
 #[rustfmt::skip]

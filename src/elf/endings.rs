@@ -1,20 +1,21 @@
-//! Whether control can run on behind the last instruction of a piece of code, into whatever the
-//! linker puts there. In: a range of a section of code. Out: its end, and whether it can return to
-//! its caller.
+//! Whether control can reach the end of a piece of code, and so run into whatever the linker puts
+//! there. In: a range of a section of code. Out: how it ends, and whether it can return to its
+//! caller.
 //!
-//! Compilers leave nothing behind what they take for impossible: an endless loop without effects in
-//! C++, the end of a function that must return a value, `__builtin_unreachable()`. Such code ends
-//! anywhere, or has no bytes at all, and what then happens is decided by the function that is
-//! linked next. Ends that are common and harmless are told apart:
+//! Compilers emit nothing for what they take for impossible: an endless loop without effects in
+//! C++, the end of a function that must return a value, `__builtin_unreachable()`. Such code may
+//! end anywhere, or be empty, and what then happens depends on the function that is linked next.
+//! Common and harmless endings are recognised:
 //!
 //! - the last instruction returns, jumps or stops the program; padding may follow, if no jump leads
 //!   there;
-//! - it calls something. Then control goes on only if that returns, which is known when the program
-//!   is linked. Without optimisation, clang puts jumps to the end behind calls that do not return.
+//! - the last instruction is a call. Then control reaches the end only if the called function
+//!   returns, which is known when the program is linked. Without optimisation, clang puts jumps to
+//!   the end behind calls that do not return.
 //!
-//! The instructions are read one behind the other. Data among them can make that go wrong: what is
-//! no instruction counts as an end that can be run past. So does the code of machines that are not
-//! known here.
+//! The instructions are decoded one after the other. Data among them can make that go wrong: bytes
+//! that are no instruction count as an end that control can reach. So does the code of unknown
+//! processors.
 
 use super::arch::{self, Step};
 use super::object_file::{ObjectFile, Relocation, Section, Symbol, SymbolPlace};

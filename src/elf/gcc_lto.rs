@@ -1,6 +1,6 @@
-//! GCC's intermediate language, as it is written for link-time optimisation: the table of symbols
-//! that it leaves for linkers. In: an object. Out: its symbols, where it has no machine code that
-//! would tell them.
+//! GCC's intermediate language for link-time optimisation: the table of symbols that it contains
+//! for linkers. In: an object. Out: its symbols, if it has no machine code whose symbol table would
+//! list them.
 
 use super::object_file::{ObjectFile, Section};
 

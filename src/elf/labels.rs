@@ -1,5 +1,5 @@
-//! What the symbols, relocations and groups of an object say about its sections: what each is
-//! called, whether it can be entered only at its front, whether anything refers to it.
+//! What the symbols, relocations and groups of an object say about its sections: the name of each,
+//! whether it can be entered only at its first byte, whether anything refers to it.
 
 use super::arch;
 use super::object_file::{ObjectFile, Relocation, SymbolPlace};

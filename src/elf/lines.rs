@@ -1,7 +1,6 @@
-//! Where a function or variable was written: source file and line of each code section's first
-//! instruction, from the line table `.debug_line` of an object that has one, and of the variable at
-//! the beginning of each section of data, from `.debug_info`. For people only: nothing of it is
-//! hashed.
+//! Source positions of functions and variables: file and line of each code section's first
+//! instruction, from the line table `.debug_line`, and of the variable at the beginning of each
+//! data section, from `.debug_info`. For messages only: nothing of it is hashed.
 
 use super::object_file::{ObjectFile, Section, SymbolPlace};
 use crate::model::Record;

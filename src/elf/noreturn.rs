@@ -1,9 +1,9 @@
-//! Functions of the C and C++ libraries, and of the runtimes that compilers call, that never return
-//! to their caller. In: a symbol's name. Out: whether it is one of them.
+//! Functions of the C and C++ libraries, and of compilers' runtimes, that never return to their
+//! caller. In: a symbol's name. Out: whether it is one of them.
 //!
-//! Only what the standards or the compilers' own interfaces say is in the list. A program that
-//! replaces one of them by a function that returns (`abort`, `__assert_fail`) is looked at itself:
-//! its code is there when it is linked.
+//! The list has only what the standards or the compilers' own interfaces guarantee. A program that
+//! replaces one of them by a function that returns (`abort`, `__assert_fail`) is not affected: its
+//! own function is linked, and its code is examined.
 
 #[rustfmt::skip]
 const NAMES: [&str; 36] = [

@@ -107,8 +107,8 @@ fn label_relocations(object: &ObjectFile, labels: &mut [Option<Vec<u64>>]) {
 
 /// Whether section symbol + addend is the place meant. In x86-64 code a pc-relative field carries a
 /// bias of 4 to 8 bytes, which can point into the piece before; assemblers keep such references
-/// symbolic, and whoever does not gets no division. (Clang's tables of relative pointers do name
-/// their pieces so: data has no bias.)
+/// symbolic; where they do not, the section is not divided. (Clang's tables of relative pointers do
+/// name their pieces so: data has no bias.)
 fn names_its_piece(object: &ObjectFile, section: &Section, relocation: &Relocation) -> bool {
     let has_bias = section.is_code() && arch::of(object.machine).is_biased_in_code(relocation.kind);
     !section.addends_in_place && !has_bias

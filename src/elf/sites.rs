@@ -1,7 +1,7 @@
-//! Where a linker has put a literal: it merges equal ones, and ends of longer ones, and its map
-//! does not say where each of them went. So the fields that hold their addresses are read in the
-//! finished binary. In: the binary, the sites of one reference. Out: the address that the
-//! reference's symbol has.
+//! The addresses of literals in a linked binary. Linkers merge equal literals, and literals that
+//! are the end of longer ones, and the map does not say where each of them went. So the fields that
+//! hold their addresses are read in the finished binary. In: the binary, the sites of one
+//! reference. Out: the address of the reference's symbol.
 
 use super::arch::{self, AddressField, offset_in_page, page_address};
 use super::binary::Binary;

@@ -3,7 +3,7 @@
 use super::content::Writer;
 use super::decode::{Code, Step, StepFlow};
 use super::exceptions::Handlers;
-use super::tables::{Entry, Tables};
+use super::tables::{JumpTarget, Tables};
 use super::{Block, Exit, Flow, NotUnderstood};
 use iced_x86::{ConditionCode, Mnemonic};
 use std::collections::BTreeSet;
@@ -120,8 +120,8 @@ impl Builder<'_, '_, '_> {
                     writer.table(number, table.entries.len());
                     for entry in &table.entries {
                         exits.push(match entry {
-                            Entry::Inside(to) => self.number(*to)?,
-                            Entry::Elsewhere { symbol, offset } => {
+                            JumpTarget::Inside(to) => self.number(*to)?,
+                            JumpTarget::Elsewhere { symbol, offset } => {
                                 writer.elsewhere(exits.len(), *symbol, *offset);
                                 Exit::Outside
                             }

@@ -1,7 +1,7 @@
 //! Graphs of blocks as content addresses. In: a graph whose vertices have contents and labelled
-//! exits, and which of them count. Out: a hash that is the same for two graphs exactly if no way
-//! through the one can be told from a way through the other: a block that is there twice with the
-//! same continuation is there once, and a block that does not count is a number and nothing else.
+//! exits, and which of them count. Out: a hash that is the same for two graphs exactly if no path
+//! through the one can be distinguished from a path through the other: duplicate blocks with the
+//! same continuation count once, and a block that does not count is represented by a number alone.
 
 use super::{Block, Exit, Flow};
 use crate::model::{Hash, Hasher};

@@ -1,9 +1,9 @@
 //! What a block does, as a hash. In: its instructions one by one, its tables and handlers. Out: a
-//! hash without names and without places, and the list of what the block refers to.
+//! hash without names and addresses, and the list of what the block refers to.
 //!
-//! A direct jump is left out, for its exit says all of it; a conditional one counts by its
-//! condition. All other instructions count by their bytes, and by the relocations in them: place,
-//! type, addend, and which of the block's references is meant.
+//! A direct jump is left out, since its exit describes it completely; a conditional one counts by
+//! its condition. All other instructions count by their bytes, and by the relocations in them:
+//! offset, type, addend, and which of the block's references is meant.
 
 use super::decode::{Code, Step, StepFlow};
 use super::exceptions::{Action, Site};
@@ -16,7 +16,7 @@ use object::elf;
 
 /// What follows in the bytes of a block. The numbers are part of the hash.
 #[repr(u64)]
-enum Part {
+enum HashedPart {
     Plain = 1,
     Condition,
     Counted,
@@ -45,7 +45,7 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
 
     /// The hash of a block that leads on, and does nothing else.
     pub fn of_nothing() -> Hash {
-        Hasher::new("block").number(Part::Exits as u64).number(1).finish()
+        Hasher::new("block").number(HashedPart::Exits as u64).number(1).finish()
     }
 
     pub fn step(&mut self, step: &Step) -> Result<(), NotUnderstood> {
@@ -55,22 +55,22 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
         match step.flow {
             StepFlow::Jump(_) => return Ok(()),
             StepFlow::Branch(_) if instruction.is_jcc_short_or_near() => {
-                self.part(Part::Condition).number(condition(step));
+                self.part(HashedPart::Condition).number(condition(step));
                 return Ok(());
             }
             // `loop` and `jrcxz`: the address size, a prefix, says which register counts.
             StepFlow::Branch(_) => {
-                self.part(Part::Counted).number(instruction.code() as u64);
+                self.part(HashedPart::Counted).number(instruction.code() as u64);
                 return Ok(());
             }
             _ => {}
         }
         if relocations.is_empty() && instruction.is_call_near() {
-            self.part(Part::CallOfItself).number(instruction.code() as u64);
+            self.part(HashedPart::CallOfItself).number(instruction.code() as u64);
         } else if relocations.is_empty() && instruction.is_ip_rel_memory_operand() {
             self.address_of_itself(step, bytes)?;
         } else {
-            self.part(Part::Plain).bytes(bytes);
+            self.part(HashedPart::Plain).bytes(bytes);
         }
         for relocation in relocations {
             self.relocation(step, relocation);
@@ -88,7 +88,7 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
         let (Some((at, _)), None) = (places.next(), places.next()) else {
             return Err("it takes its own address in an unusual way");
         };
-        self.part(Part::AddressOfItself).bytes(&bytes[..at]).bytes(&bytes[at + 4..]);
+        self.part(HashedPart::AddressOfItself).bytes(&bytes[..at]).bytes(&bytes[at + 4..]);
         Ok(())
     }
 
@@ -102,20 +102,20 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
             None => reference(self.code.object, relocation, end),
         };
         let number = self.ordinal(reference);
-        self.part(Part::Relocation).number(within).number(relocation.kind.into());
+        self.part(HashedPart::Relocation).number(within).number(relocation.kind.into());
         self.hasher.number(addend as u64).number(number);
     }
 
     /// The jump tables that an indirect jump may go through.
     pub fn table(&mut self, number: usize, entries: usize) {
-        self.part(Part::Table).number(number as u64).number(entries as u64);
+        self.part(HashedPart::Table).number(number as u64).number(entries as u64);
     }
 
     /// An entry of a jump table that leads to another part of the function.
     pub fn elsewhere(&mut self, label: usize, symbol: u32, offset: i64) {
         let identity = named(self.code.object, symbol, offset).0;
         let number = self.ordinal(Reference { symbol, identity });
-        self.part(Part::Elsewhere).number(label as u64).number(number).number(offset as u64);
+        self.part(HashedPart::Elsewhere).number(label as u64).number(number).number(offset as u64);
     }
 
     /// What happens when an instruction throws; noted where it is not what happens when the one
@@ -137,16 +137,16 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
         let handler = hasher.finish();
         if self.handler != Some(handler) {
             self.handler = Some(handler);
-            self.part(Part::Handler).number(position as u64).bytes(&handler.0);
+            self.part(HashedPart::Handler).number(position as u64).bytes(&handler.0);
         }
     }
 
     pub fn finish(mut self, exits: usize) -> (Hash, Vec<Reference>) {
-        self.part(Part::Exits).number(exits as u64);
+        self.part(HashedPart::Exits).number(exits as u64);
         (self.hasher.finish(), self.references)
     }
 
-    fn part(&mut self, part: Part) -> &mut Hasher {
+    fn part(&mut self, part: HashedPart) -> &mut Hasher {
         self.hasher.number(part as u64)
     }
 

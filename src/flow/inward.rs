@@ -1,5 +1,6 @@
-//! Who refers into a function from elsewhere. In: an object. Out: for each section of code the
-//! references from other sections that do not mean its front; all of them have to be explained.
+//! References into a function from elsewhere. In: an object. Out: for each section of code the
+//! references from other sections that do not mean its first byte; all of them have to be
+//! explained.
 
 use super::NotUnderstood;
 use super::tables::Tables;

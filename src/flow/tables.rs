@@ -24,12 +24,12 @@ pub struct Table {
     /// Its section and its place there.
     pub section: usize,
     pub start: u64,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JumpTarget>,
 }
 
 /// Where an entry leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum JumpTarget {
     /// To an offset in the function.
     Inside(u32),
     /// To an offset in another section of code, which a symbol of this number names.
@@ -47,11 +47,12 @@ impl Tables {
                 .filter(|next| next.0 == section);
             let end = next.map_or(object.sections[section].size, |next| next.1);
             let entries = entries(object, function, &object.sections[section], start..end)?;
-            if !entries.iter().any(|(_, entry)| matches!(entry, Entry::Inside(_))) {
+            if !entries.iter().any(|(_, entry)| matches!(entry, JumpTarget::Inside(_))) {
                 continue;
             }
-            let leads_inside =
-                entries.iter().any(|(_, entry)| matches!(entry, Entry::Inside(to) if *to != 0));
+            let leads_inside = entries
+                .iter()
+                .any(|(_, entry)| matches!(entry, JumpTarget::Inside(to) if *to != 0));
             if leads_inside && is_variable(object, section, start) {
                 return Err("it has a computed goto");
             }
@@ -73,8 +74,8 @@ impl Tables {
     /// The offsets in the function that the entries lead to.
     pub fn targets(&self) -> impl Iterator<Item = u32> {
         self.all.iter().flat_map(|table| &table.entries).filter_map(|entry| match entry {
-            Entry::Inside(to) => Some(*to),
-            Entry::Elsewhere { .. } => None,
+            JumpTarget::Inside(to) => Some(*to),
+            JumpTarget::Elsewhere { .. } => None,
         })
     }
 
@@ -132,7 +133,7 @@ fn entries(
     function: usize,
     section: &Section,
     range: std::ops::Range<u64>,
-) -> Result<Vec<(u64, Entry)>, NotUnderstood> {
+) -> Result<Vec<(u64, JumpTarget)>, NotUnderstood> {
     let mut found = Vec::new();
     let Some(kind) = field(section, range.start).map(|relocation| relocation.kind) else {
         return Ok(found);
@@ -156,11 +157,11 @@ fn entries(
         let distance = if is_distance { (at - range.start) as i64 } else { 0 };
         let offset = (symbol.value as i64).wrapping_add(relocation.addend).wrapping_sub(distance);
         let entry = if target == function {
-            Entry::Inside(
+            JumpTarget::Inside(
                 u32::try_from(offset).map_err(|_| "an entry of a jump table leads past its end")?,
             )
         } else {
-            Entry::Elsewhere { symbol: relocation.symbol, offset }
+            JumpTarget::Elsewhere { symbol: relocation.symbol, offset }
         };
         found.push((at, entry));
         at += width;

@@ -49,7 +49,7 @@ pub struct LinkerJob {
     pub icf: Option<OsString>,
     /// `-O`.
     pub optimisation: Option<OsString>,
-    /// Said to whoever makes code of bitcode: `-plugin-opt`, `-mllvm`, `--lto-…`.
+    /// Options for the code generator of bitcode: `-plugin-opt`, `-mllvm`, `--lto-…`.
     pub generation: Vec<OsString>,
     /// `--start-lib`: some objects may not have been taken.
     pub has_objects_as_members: bool,
@@ -76,7 +76,7 @@ const DEFAULT_OUTPUT: &str = "a.out";
 
 /// Understands the arguments of a call from the folder `folder`.
 pub fn parse(arguments: &[OsString], folder: &Path) -> LinkerInvocation {
-    let mut seen = Seen::default();
+    let mut seen = ParsedLink::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if [&b"--lto"[..], b"--thinlto"].iter().any(|start| word.as_bytes().starts_with(start)) {
@@ -102,13 +102,13 @@ pub fn parse(arguments: &[OsString], folder: &Path) -> LinkerInvocation {
 
 /// What was seen so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct ParsedLink {
     job: LinkerJob,
     stops: Option<&'static str>,
     print_map: bool,
 }
 
-impl Seen {
+impl ParsedLink {
     fn option(&mut self, entry: LinkerOption, value: &OsStr) {
         let job = &mut self.job;
         match entry.effect {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_whoever_makes_code() {
+    fn options_of_the_code_generator() {
         let job = link(
             "-plugin-opt=O2 -plugin-opt mcpu=x -mllvm -a --lto-O1 --thinlto-jobs=2 -lto a.o -o a",
         );

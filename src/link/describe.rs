@@ -1,5 +1,5 @@
-//! After the linker: describes the binary that it made. In: the binary, the objects in their
-//! places, the options. Out: the manifest's bytes. Where anything is in doubt, the manifest takes
+//! Describes the binary after the linker has made it. In: the binary, the objects with their
+//! addresses, the options. Out: the manifest's bytes. If anything is in doubt, the manifest treats
 //! the binary as a whole, and says why.
 
 use super::arguments::LinkerJob;

@@ -1,6 +1,6 @@
-//! What can be done while the linker still runs: the objects and archives that the command line
-//! names are opened, and the objects' records read. In: the command line. Out: the open files and
-//! records, for those that the map turns out to name, and that nobody has changed meanwhile.
+//! Work that can be done while the linker still runs: opens the objects and archives that the
+//! command line names, and reads the objects' records. In: the command line. Out: the open files
+//! and records, for those that the map turns out to name, if they have not been changed meanwhile.
 
 use super::arguments::LinkerJob;
 use super::input::Read;

@@ -1,5 +1,5 @@
-//! The binary that the linker has made. In: its path. Out: its tables, symbols and digest; whoever
-//! asks first does the work, and another thread that asks meanwhile waits for it.
+//! The binary that the linker has made. In: its path. Out: its tables, symbols and digest. They are
+//! computed once, by the first thread that needs them; others wait for it.
 
 use super::input::SymbolAddresses;
 use super::symbols::FinalSymbols;

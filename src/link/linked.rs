@@ -1,6 +1,6 @@
-//! What was linked, and where. In: the linker's map, while it is written, and what was opened
-//! early. Out: the placement, the objects with the addresses of their sections, and what their
-//! symbols mean to each other.
+//! All inputs of a link, with their addresses. In: the linker's map, while it is written, and the
+//! files that were opened early. Out: the placement, the objects with the addresses of their
+//! sections, and how their symbols resolve.
 
 use super::early::{Early, Records};
 use super::files::Files;

@@ -1,7 +1,7 @@
 //! Link-time optimisation: the code in the binary comes from objects that the linker's plugin makes
-//! and removes, and no map says of which definitions. In: the placement, the files of the command
-//! line. Out: the placement without those objects, and the objects whose definitions are, or may
-//! be, in the binary. They have records at the AST level, which need no places.
+//! and removes, and no map says which definitions they came from. In: the placement, the files of
+//! the command line. Out: the placement without those objects, and the objects whose definitions
+//! are, or may be, in the binary. They have records at the AST level, which need no addresses.
 
 use super::arguments::LinkerJob;
 use super::early::Early;

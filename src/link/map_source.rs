@@ -1,7 +1,7 @@
-//! Where the linker's map comes from: from us, written into memory by the linker; or from the user,
-//! who asked for it, and whose file is read and left as it is.
+//! Where the linker's map comes from: a file in memory that we ask the linker to write; or the
+//! user's own map file, which is read and left as it is.
 //!
-//! In: what will be linked, and by which kind of linker. Out: the arguments with the map asked for,
+//! In: what will be linked, and by which kind of linker. Out: the arguments that ask for the map,
 //! and afterwards the map.
 
 use super::arguments::{LinkerJob, UserMap};

@@ -1,5 +1,5 @@
-//! The text of the linker's map, read while the linker writes it. In: where the map comes from, and
-//! word that the linker has ended. Out: pieces of whole lines, each as soon as it is there.
+//! The text of the linker's map, read while the linker writes it. In: the source of the map, and a
+//! signal that the linker has ended. Out: blocks of whole lines, each as soon as it is complete.
 
 use super::map::feed::{Bytes, Feed};
 use super::map_source::MapSource;

@@ -1,7 +1,7 @@
-//! Which section of an object a line of the map means: the map knows sections only by name and
-//! size. In: the records of an object (of several, when an archive has members of the same name)
-//! and its lines of the map. Out: the objects that were linked, with an address for each atom that
-//! was placed.
+//! Matches lines of the map with sections of objects: the map identifies sections only by name and
+//! size. In: the records of an object (of several, if an archive has members of the same name) and
+//! its lines of the map. Out: the objects that were linked, with an address for each atom that was
+//! placed.
 
 use super::input::{Input, InputError, SymbolAddresses};
 use super::sections::{Alike, Candidate, Sections};

@@ -1,4 +1,4 @@
-//! Matching, held against the rules written down plainly, with no regard to time.
+//! Matching, compared with a plain implementation of the same rules that does not care about time.
 
 use super::*;
 use crate::link::input::Read;

@@ -1,6 +1,5 @@
-//! One file of a link, mapped: an object, or an archive with its members, and what was remembered
-//! of their records. In: its path. Out: the bytes of each object, or the record that an earlier
-//! link made of it.
+//! One input file of a link, mapped into memory: an object, or an archive with its members, and the
+//! cached records of these. In: its path. Out: the bytes of each object, or its cached record.
 
 use super::remembered::Shelf;
 use crate::elf::archive::{self, Content};

@@ -65,7 +65,7 @@ pub enum Effect {
     BindLocally(Bsymbolic),
     Icf,
     Optimise,
-    /// It is for whoever makes code of bitcode.
+    /// It is for the code generator of bitcode.
     Generate,
     /// The objects that follow are taken only if somebody needs them, like members of an archive.
     ObjectsAsMembers,

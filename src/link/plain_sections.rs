@@ -1,11 +1,11 @@
-//! Objects for linker scripts that know no sections of single functions. In: a link with scripts,
+//! Inputs for linker scripts that do not expect one section per function. In: a link with scripts,
 //! whose patterns name input sections. Out: copies of those inputs that have sections which our
-//! options made and which no pattern takes in (`.text.main`, where the script says `*(.text)` and
-//! discards the rest), with the names that the sections have without our options.
+//! options made and which no pattern matches (`.text.main`, where the script has `*(.text)` and
+//! discards the rest), with the section names that they have without our options.
 //!
-//! Only names are changed, in place, so that a copy is its input byte by byte in everything else.
-//! Several sections of one name in an object are nothing unusual. The map then tells of other files
-//! and sections than the records do: the binary counts whole.
+//! Only names are changed, in place, so that a copy equals its input byte by byte in everything
+//! else. Several sections of one name in an object are allowed. The map then names other files and
+//! sections than the records do, so the binary is fingerprinted as a whole.
 
 use super::arguments::LinkerJob;
 use crate::elf::archive::{self, Content};

@@ -1,10 +1,10 @@
-//! Records of objects that carry none, such as the members of the C library's archive: made once,
-//! and remembered in the store beside the identity of the file that holds the objects. In: a file
-//! of a link. Out: the records that earlier links made of its objects, by where each object starts
-//! in it.
+//! A cache of records for objects that carry none, such as the members of the C library's archive:
+//! made once, and stored under the identity of the file that holds the objects. In: an input file
+//! of a link. Out: the records that earlier links made of its objects, by the offset of each
+//! object.
 //!
-//! A file that was changed within the last minute is left alone: what a build has just made is
-//! seldom linked as it is for long.
+//! A file that was changed within the last minute is not cached: what a build has just made is
+//! seldom linked unchanged for long.
 
 use crate::model::envelope::Format;
 use crate::model::{FileIdentity, Record};
@@ -37,7 +37,7 @@ pub struct Shelf {
 
 /// The content of a shelf.
 #[derive(Serialize, Deserialize)]
-struct Content<'a> {
+struct ShelfContent<'a> {
     #[serde(borrow)]
     records: Vec<(u64, &'a [u8])>,
 }
@@ -61,7 +61,7 @@ impl Shelf {
 
     fn read(&self) -> Option<Vec<(u64, usize, usize)>> {
         let content = self.content.as_deref()?;
-        let (decoded, _) = FORMAT.decode::<Content>(content).ok()?;
+        let (decoded, _) = FORMAT.decode::<ShelfContent>(content).ok()?;
         let base = content.as_ptr() as usize;
         Some(
             decoded
@@ -97,7 +97,7 @@ pub fn add(settings: &Settings, shelf: &Shelf, fresh: &[(u64, &Record)]) {
         known.chain(encoded.iter().map(|(start, bytes)| (*start, &bytes[..]))).collect();
     records.sort_unstable_by_key(|record| record.0);
     records.dedup_by_key(|record| record.0);
-    let (Some(folder), Ok(bytes)) = (shelf.path.parent(), FORMAT.encode(&Content { records }))
+    let (Some(folder), Ok(bytes)) = (shelf.path.parent(), FORMAT.encode(&ShelfContent { records }))
     else {
         return;
     };

@@ -1,5 +1,5 @@
-//! What the text of a linker script says about places. In: the script. Out: which sections it
-//! gathers by patterns, and whether it gives addresses as numbers.
+//! What a linker script says about layout. In: the script's text. Out: which sections it gathers by
+//! patterns, and whether it sets addresses as numbers.
 
 use super::graph::{DATA, is_usual};
 

@@ -1,5 +1,5 @@
-//! The sections of an object, by their names: what the lines of a map will be held against. In:
-//! records. Out: the atoms that a name may mean.
+//! The sections of an object by name, to be matched with the lines of a map. In: records. Out: the
+//! atoms that a name may mean.
 
 use crate::model::{Atom, AtomKind, Level, Record};
 use rustc_hash::FxHashMap;

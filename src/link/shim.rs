@@ -1,10 +1,10 @@
-//! The whole of `tasting-ld`: it runs the real linker, asks it for its map, and has the manifest
+//! The course of `tasting-ld`: it runs the real linker, asks it for its map, and has the manifest
 //! made.
 //!
 //! In: a linker's command line. Out: exactly what the real linker does, and a manifest beside the
-//! binary. While the linker runs we read what it reads, and its map as it is written; the rest of
-//! our own work begins when it has ended, on two threads: one looks at the binary, the other one at
-//! the objects. Whatever happens to it shows in the log file only.
+//! binary. While the linker runs, we read its inputs, and its map as it is written; the rest begins
+//! when it has ended, on two threads: one reads the binary, the other the objects. Failures of this
+//! part are reported in the log file only.
 
 use super::arguments::{self, LinkerInvocation, LinkerJob};
 use super::early::Early;

@@ -1,7 +1,7 @@
-//! What each symbol of a link means. In: the linked objects and the binary's own symbol table. Out:
-//! for a name the atom that the linker chose, or what else stands behind it.
+//! Symbol resolution of a link. In: the linked objects and the binary's own symbol table. Out: for
+//! each name the atom that the linker chose, or what else it stands for.
 //!
-//! The rules are the linkers' (strong before common before weak); where several definitions are
+//! The rules are the linkers' (strong before common before weak). Where several definitions are
 //! equally good, and wherever a command line or a script can have changed a symbol, the address in
 //! the binary's symbol table decides.
 //!

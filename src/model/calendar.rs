@@ -1,4 +1,4 @@
-//! Days as dates.
+//! Days since 1970 as dates.
 
 /// Year, month and day of a day since 1970, by the cycle of 400 years that starts on the 1st of
 /// March.

@@ -1,4 +1,4 @@
-//! The code of a binary, as far as its execution can be watched.
+//! The code of a binary as ranges of functions, as far as their execution can be traced.
 
 /// Whole pages of code, and the functions in them; none in a binary that cannot be traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -258,7 +258,7 @@ pub struct Mark {
 /// A test that tracing or watching disturbs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbed {
-    /// Its name: the command and its place, whatever the circumstances.
+    /// Its name: the command and its place, whatever the invocation context.
     pub test: Hash,
     /// Milliseconds since 1970.
     pub since: u64,

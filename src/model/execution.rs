@@ -3,7 +3,7 @@
 
 use super::envelope::FormatError;
 use super::outcome::Origin;
-use super::place::Place;
+use super::portable_path::PortablePath;
 use super::{Hash, bytes};
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ pub struct DependencySet {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Dependency {
     pub kind: DependencyKind,
-    pub place: Place,
+    pub place: PortablePath,
     /// For a program: the libraries that the dynamic loader opened for it, in that order.
-    pub libraries: Vec<Place>,
+    pub libraries: Vec<PortablePath>,
     /// For a program whose functions were traced: those that were executed, as the numbers that the
     /// walk over them gives. Empty if all of it counts.
     #[serde(with = "bytes")]
@@ -28,7 +28,7 @@ pub struct Dependency {
 
 impl Dependency {
     /// On all of something.
-    pub fn on(kind: DependencyKind, place: Place) -> Self {
+    pub fn on(kind: DependencyKind, place: PortablePath) -> Self {
         Dependency { kind, place, libraries: Vec::new(), executed: Vec::new() }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn kind_base_order_and_libraries_count() {
-        let place = |base| Place { base, path: b"a".to_vec() };
+        let place = |base| PortablePath { base, path: b"a".to_vec() };
         let one = |kind, base, libraries: &[Base]| {
             let libraries = libraries.iter().map(|base| place(*base)).collect();
             Dependency { libraries, ..Dependency::on(kind, place(base)) }
@@ -220,7 +220,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_dependency_set_comes_back_as_it_was(paths: Vec<Vec<u8>>) {
-            let dependency = |path| Dependency::on(DependencyKind::Folder, Place { base: Base::Build, path });
+            let dependency = |path| Dependency::on(DependencyKind::Folder, PortablePath { base: Base::Build, path });
             let dependency_set = DependencySet { dependencies: paths.into_iter().map(dependency).collect() };
             prop_assert_eq!(DependencySet::from_bytes(&dependency_set.to_bytes().unwrap()), Ok(dependency_set));
         }

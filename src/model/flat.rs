@@ -1,6 +1,5 @@
-//! The two long lists of a manifest on disk: entries of a fixed size, one behind the other. They
-//! are read whenever a test ends or may be reused, and field by field that took longer than many
-//! tests.
+//! The two long lists of a manifest on disk, as entries of a fixed size. They are read whenever a
+//! test ends or may be reused; decoding them field by field took longer than many tests.
 
 use super::Hash;
 use super::node::{Edge, Node};

@@ -1,11 +1,11 @@
 //! The keys under which results are stored and found again, with their byte encodings.
 //!
-//! In: typed parts of a key. Out: hashes. Whoever changes what a key is made of, or what a stored
+//! In: typed parts of a key. Out: hashes. A change of what a key is made of, or of what a stored
 //! value means, raises [`SCHEMA`]; the golden tests below fail when a key changes by accident. No
 //! key depends on a text for people, on `Debug` output or on the order in which the variants of an
 //! enum are declared (`tests/it/keys.rs`).
 
-use super::place::{Base, Place};
+use super::portable_path::{Base, PortablePath};
 use super::{DependencyKind, FileIdentity, Hash, Hasher, Level};
 use std::path::Path;
 
@@ -212,7 +212,7 @@ impl Hasher {
     }
 
     /// A place: its base, and the path from there.
-    pub fn place(&mut self, place: &Place) -> &mut Self {
+    pub fn place(&mut self, place: &PortablePath) -> &mut Self {
         self.code(place.base).bytes(&place.path)
     }
 
@@ -225,7 +225,12 @@ impl Hasher {
 
 /// The key of an outcome: the test, what it used, and what that is. `surroundings` are the folders
 /// around the project, where they count.
-pub fn outcome(test: Hash, dependency_set: Hash, surroundings: &[Place], values: &[Hash]) -> Hash {
+pub fn outcome(
+    test: Hash,
+    dependency_set: Hash,
+    surroundings: &[PortablePath],
+    values: &[Hash],
+) -> Hash {
     let mut hasher = KeyOf::Outcome.hasher();
     hasher.hash(test).hash(dependency_set).number(values.len() as u64);
     surroundings.iter().for_each(|place| _ = hasher.place(place));
@@ -240,7 +245,7 @@ pub fn earlier_trace(test: Hash, slot: u64) -> Hash {
 
 /// The key of the latest use of a binary. Other checkouts and projects have binaries of the same
 /// names.
-pub fn last_use(root: &Path, place: &Place) -> Hash {
+pub fn last_use(root: &Path, place: &PortablePath) -> Hash {
     KeyOf::LastUse.hasher().bytes(root.as_os_str().as_encoded_bytes()).place(place).finish()
 }
 

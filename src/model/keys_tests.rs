@@ -5,8 +5,8 @@ use super::super::{Dependency, DependencySet};
 use super::*;
 use std::collections::HashSet;
 
-fn place() -> Place {
-    Place { base: Base::Build, path: b"a/b".to_vec() }
+fn place() -> PortablePath {
+    PortablePath { base: Base::Build, path: b"a/b".to_vec() }
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn kinds_and_bases_keep_their_numbers_on_disk() {
     ];
     for (number, base) in bases.into_iter().enumerate() {
         assert_eq!(base.code(), number as u64);
-        let place = Place { base, path: Vec::new() };
+        let place = PortablePath { base, path: Vec::new() };
         let dependency_set = DependencySet { dependencies: vec![Dependency::on(File, place)] };
         assert_eq!(dependency_set.to_bytes().unwrap(), [1, 3, number as u8, 0, 0, 0]);
     }

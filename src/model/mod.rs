@@ -14,8 +14,8 @@ pub mod keys;
 pub mod manifest;
 pub mod node;
 pub mod outcome;
-pub mod place;
 pub mod placement;
+pub mod portable_path;
 pub mod record;
 pub mod refusal;
 
@@ -32,7 +32,7 @@ pub use hash::{Hash, Hasher};
 pub use identity::FileIdentity;
 pub use manifest::Manifest;
 pub use outcome::{Exit, Left, LeftFile, Origin, Outcome, Stream};
-pub use place::{Base, Place};
 pub use placement::{PlacedSection, Placement};
+pub use portable_path::{Base, PortablePath};
 pub use record::{Atom, AtomKind, Level, Record, Reference, Symbol, SymbolKind, Target};
 pub use refusal::{Refusal, Why};

@@ -3,7 +3,7 @@
 
 use super::bytes;
 use super::envelope::FormatError;
-use super::place::Place;
+use super::portable_path::PortablePath;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Outcome {
     pub turns: Vec<u64>,
     pub duration: Duration,
     pub files: Vec<LeftFile>,
-    /// Where in its standard input it stopped reading, if that is a file: whoever reads on does so
+    /// Where in its standard input it stopped reading, if that is a file: a later reader continues
     /// from there.
     pub input_end: Option<u64>,
     pub origin: Origin,
@@ -54,7 +54,7 @@ pub enum Stream {
 /// Something in the file system that is different after the execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftFile {
-    pub place: Place,
+    pub place: PortablePath,
     pub left: Left,
 }
 
@@ -190,7 +190,7 @@ mod tests {
         fn an_outcome_comes_back_as_it_was(stdout: Vec<u8>, content: Vec<u8>, code: i32, mode: u32) {
             let mut outcome = outcome(stdout, Vec::new(), vec![1]);
             outcome.exit = Exit::Signal(code);
-            outcome.files = vec![LeftFile { place: Place::absolute("/tmp/x"), left: Left::File { mode, content, modified: (1, 2) } }];
+            outcome.files = vec![LeftFile { place: PortablePath::absolute("/tmp/x"), left: Left::File { mode, content, modified: (1, 2) } }];
             prop_assert_eq!(Outcome::from_bytes(&outcome.to_bytes().unwrap()), Ok(outcome));
         }
 

@@ -1,5 +1,5 @@
-//! A refusal: a sound reason not to split, not to narrow or not to reuse. It is a value, kept in
-//! records and manifests and shown to whoever asks why; it is never an error.
+//! A refusal: a sound reason not to split, not to narrow or not to reuse. It is a value, stored in
+//! records and manifests and shown by `tasting explain`; it is never an error.
 
 use super::codes;
 use serde::{Deserialize, Serialize};

@@ -70,14 +70,14 @@ pub struct TextDigest {
 
 /// An object as other machines get it.
 #[derive(Serialize, Deserialize)]
-struct Given<'a> {
+struct SharedObject<'a> {
     clean_texts: Vec<Hash>,
     object: &'a [u8],
 }
 
 /// What came of looking for an object. The letter stands for it in the file of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum ObjectLookup {
     Reused = b'r' as isize,
     /// The same; it came from another machine.
     Shared = b's' as isize,
@@ -181,14 +181,15 @@ impl Objects {
     pub fn give(&self, key: Hash, largest: usize) -> Result<Option<Vec<u8>>, String> {
         let Some(found) = self.find(key) else { return Ok(None) };
         check_size(&found.content, largest)?;
-        let given = Given { clean_texts: found.notes.clean_texts, object: &found.content };
+        let given = SharedObject { clean_texts: found.notes.clean_texts, object: &found.content };
         postcard::to_stdvec(&given).map(Some).map_err(|error| error.to_string())
     }
 
     /// Keeps what another machine gave. The error is the reason why it is of no use.
     pub fn accept(&self, key: Hash, bytes: &[u8], largest: usize) -> Result<(), String> {
         let malformed = || "it is malformed".to_owned();
-        let (given, rest) = postcard::take_from_bytes::<Given>(bytes).map_err(|_| malformed())?;
+        let (given, rest) =
+            postcard::take_from_bytes::<SharedObject>(bytes).map_err(|_| malformed())?;
         if !rest.is_empty() || given.clean_texts.len() > MOST_TEXTS {
             return Err(malformed());
         }
@@ -257,7 +258,7 @@ impl Objects {
     }
 
     /// Counts a look-up: one letter, which is written whole or not at all.
-    pub fn count(&self, look: Look) {
+    pub fn count(&self, look: ObjectLookup) {
         if self.read_only {
             return;
         }
@@ -269,10 +270,15 @@ impl Objects {
     /// All look-ups since they were last forgotten.
     pub fn counts(&self) -> Counts {
         let letters = fs::read(self.root.join("counts")).unwrap_or_default();
-        let count =
-            |look: Look| letters.iter().filter(|letter| **letter == look as u8).count() as u64;
-        let shared = count(Look::Shared);
-        Counts { reused: count(Look::Reused) + shared, shared, compiled: count(Look::Compiled) }
+        let count = |look: ObjectLookup| {
+            letters.iter().filter(|letter| **letter == look as u8).count() as u64
+        };
+        let shared = count(ObjectLookup::Shared);
+        Counts {
+            reused: count(ObjectLookup::Reused) + shared,
+            shared,
+            compiled: count(ObjectLookup::Compiled),
+        }
     }
 
     /// Starts counting anew.
@@ -324,133 +330,5 @@ fn note_use(path: &Path) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::fs::OpenOptions;
-
-    fn objects(folder: &Path, limit: Option<u64>) -> Objects {
-        let settings =
-            Settings { dir: Some(folder.to_owned()), max_objects: limit, ..Settings::default() };
-        Objects::new(&settings).unwrap()
-    }
-
-    fn digest(text: Hash) -> TextDigest {
-        TextDigest { text, ..TextDigest::default() }
-    }
-
-    #[test]
-    fn declarations_are_noted() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path(), None);
-        let declaration = Hash::of(b"int f(int);");
-        assert!(!objects.is_clean_declaration(declaration));
-        objects.note_clean_declaration(declaration).unwrap();
-        assert!(objects.is_clean_declaration(declaration) && objects.find(declaration).is_none());
-        assert_eq!(objects.volume().unwrap().0, 0);
-    }
-
-    #[test]
-    fn what_was_kept_comes_back_and_damage_is_a_miss() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path(), None);
-        let (made, taken) = (folder.path().join("made.o"), folder.path().join("taken.o"));
-        fs::write(&made, "an object").unwrap();
-        let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
-        assert!(objects.find(key).is_none());
-        objects.keep(key, &made, &digest(text)).unwrap();
-        let found = objects.find(key).unwrap();
-        assert_eq!(found.notes.clean_texts, [text]);
-        objects.take(&found, &taken).unwrap();
-        assert_eq!(fs::read(&taken).unwrap(), b"an object");
-        // What is done to the taken one is not done to the kept one.
-        OpenOptions::new().append(true).open(&taken).unwrap().write_all(b" changed").unwrap();
-        assert!(objects.find(key).is_some());
-        fs::write(objects.file(key, "o"), "an objecT").unwrap();
-        assert!(objects.find(key).is_none());
-    }
-
-    #[test]
-    fn texts_are_noted_and_look_ups_counted() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path(), None);
-        let made = folder.path().join("made.o");
-        fs::write(&made, "an object").unwrap();
-        let key = Hash::of(b"key");
-        objects.keep(key, &made, &digest(Hash::of(b"0"))).unwrap();
-        for number in 1..100u8 {
-            let notes = objects.find(key).unwrap().notes;
-            objects.note_clean_text(key, notes, &digest(Hash::of(&[number]))).unwrap();
-        }
-        let clean_texts = objects.find(key).unwrap().notes.clean_texts;
-        assert_eq!((clean_texts.len(), clean_texts.last()), (MOST_TEXTS, Some(&Hash::of(&[99]))));
-        [Look::Reused, Look::Compiled, Look::Shared]
-            .into_iter()
-            .for_each(|look| objects.count(look));
-        assert_eq!(objects.counts(), Counts { reused: 2, shared: 1, compiled: 1 });
-        objects.forget_counts();
-        assert_eq!(objects.counts(), Counts::default());
-    }
-
-    #[test]
-    fn what_others_give_is_looked_at() {
-        let folder = tempfile::tempdir().unwrap();
-        let (ours, theirs) =
-            (objects(&folder.path().join("a"), None), objects(&folder.path().join("b"), None));
-        let made = folder.path().join("made.o");
-        let object = [b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0", &[7; 50][..]].concat();
-        fs::write(&made, &object).unwrap();
-        let (key, text) = (Hash::of(b"key"), Hash::of(b"text"));
-        assert_eq!(theirs.give(key, 1000), Ok(None));
-        theirs.keep(key, &made, &digest(text)).unwrap();
-        let given = theirs.give(key, 1000).unwrap().unwrap();
-        assert!(
-            theirs.give(key, object.len() - 1).is_err()
-                && ours.accept(key, &given, object.len() - 1).is_err()
-        );
-        let raw = |clean_texts: usize, object: &[u8]| {
-            postcard::to_stdvec(&Given { clean_texts: vec![text; clean_texts], object })
-        };
-        for bad in [
-            raw(1, b"a script").unwrap(),
-            raw(100, &object).unwrap(),
-            [&given[..], b"x"].concat(),
-            vec![9; 9],
-        ] {
-            assert!(ours.accept(key, &bad, 1000).is_err() && ours.find(key).is_none());
-        }
-        ours.accept(key, &given, 1000).unwrap();
-        let found = ours.find(key).unwrap();
-        assert_eq!((&*found.content, found.notes.clean_texts), (&object[..], vec![text]));
-    }
-
-    #[test]
-    fn the_limit_is_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = objects(folder.path(), Some(1 << 20));
-        let made = folder.path().join("made.o");
-        fs::write(&made, vec![7; 60 << 10]).unwrap();
-        for number in 0..60u8 {
-            objects.keep(Hash::of(&[number]), &made, &TextDigest::default()).unwrap();
-        }
-        objects.clean().unwrap();
-        let (count, bytes) = objects.volume().unwrap();
-        assert!(count > 0 && bytes <= 1 << 20, "{count} objects, {bytes} bytes");
-        objects.clear().unwrap();
-        assert_eq!(objects.volume().unwrap(), (0, 0));
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_others_give_is_kept_whole_or_not_at_all(bytes: Vec<u8>, object: Vec<u8>) {
-            let folder = tempfile::tempdir().unwrap();
-            let objects = objects(folder.path(), None);
-            let object = [b"\x7fELF", &object[..]].concat();
-            let key = Hash::of(b"key");
-            for bytes in [bytes, postcard::to_stdvec(&Given { clean_texts: Vec::new(), object: &object }).unwrap()] {
-                let is_kept = objects.accept(key, &bytes, 1000).is_ok();
-                prop_assert_eq!(objects.find(key).is_some(), is_kept);
-            }
-        }
-    }
-}
+#[path = "objects_tests.rs"]
+mod tests;

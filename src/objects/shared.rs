@@ -1,10 +1,9 @@
-//! Objects of other machines: where `TASTING_REMOTE` has the attribute `objects`, those that this
-//! machine does not have are looked for in the remote store, and those that it makes are sent
-//! there.
+//! Objects of other machines: if `TASTING_REMOTE` has the attribute `objects`, objects that this
+//! machine lacks are looked up in the remote store, and those that it makes are uploaded.
 //!
-//! A shim speaks to no server. It has `tasting` fetch an object into the cache, and finds it there;
-//! what it has made it notes in the spool, for a process that nobody waits for. In: keys. Out: a
-//! [`Reply`]. Whatever goes wrong, the source is compiled.
+//! A shim does not talk to servers. It has `tasting` fetch an object into the cache; and it adds
+//! the objects that it has made to the upload queue, for a background process. In: keys. Out: a
+//! [`Reply`]. On any error, the source is compiled.
 
 use super::Objects;
 use crate::model::Hash;

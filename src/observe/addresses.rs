@@ -1,6 +1,6 @@
-//! Whom a socket address means: somebody on this machine, another machine, or nobody.
+//! Socket addresses: whether one belongs to this machine, to another machine, or to nobody.
 //!
-//! In: bytes of socket addresses. Out: partners and ports.
+//! In: bytes of socket addresses. Out: the peer ([`Partner`]) and the port.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! A system call that the filter has stopped.
+//! A system call that the filter has stopped, with its arguments.
 
 use super::kernel::{Listener, Notification};
 use std::cell::Cell;

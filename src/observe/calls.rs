@@ -1,6 +1,6 @@
-//! The table of system calls that are watched: what each one means, which of its arguments say
-//! what, and when it need not be looked at. Calls that are not here cannot tell a program anything
-//! about files, programs or other machines that it has not learnt by one of these.
+//! The table of watched system calls: what each one does, which of its arguments matter, and when
+//! it need not be stopped. Calls without a row cannot tell a program anything about files, programs
+//! or other machines that it has not learnt by one of these.
 //!
 //! Calls that only one processor has are in `arch/`.
 

@@ -1,7 +1,8 @@
-//! What the run itself makes, changes and removes: from then on that is its own, and no input.
+//! What the run itself creates, changes and removes. From then on such a path belongs to the run
+//! and is not an input.
 //!
-//! In: places, as they are just before. Out: what is the run's own, and what its changes depended
-//! on.
+//! In: paths, in the state they have just before the change. Out: the run's own paths, and what its
+//! changes depended on.
 
 use super::content::{Identity, device_and_inode};
 use super::entries::Sight;

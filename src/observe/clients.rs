@@ -1,9 +1,10 @@
-//! Who connects to the servers of a test. Which connection a server gets, no stopped call tells, so
-//! connections are counted. Those of ports are in the kernel's tables for a minute after they have
-//! ended (unless they were reset); of other sockets a server must have got one when it goes on
-//! after it has waited. More than the test's own processes have made are somebody else's.
+//! Counts the connections to servers that a test starts. No stopped call says who connected, so
+//! connections from outside the test are found by counting: if a server has received more
+//! connections than the test's own processes have made, some came from outside. TCP connections
+//! stay in the kernel's tables for a minute after they end (unless they were reset). For other
+//! sockets, a server must have received a connection when it continues after waiting.
 //!
-//! In: stopped calls, tables of sockets. Out: places with connections from outside.
+//! In: stopped calls, tables of sockets. Out: sockets with connections from outside.
 
 use super::addresses::Partner;
 use super::facts;

@@ -1,5 +1,5 @@
-//! The end of a run's account: whether what was met first is still so, and what the run leaves
-//! behind.
+//! The end of a run: checks that every input still has the state in which it was first seen, and
+//! collects what the run leaves behind.
 //!
 //! In: the ledger of a run that has ended. Out: its uses, sorted, and its refusals.
 

@@ -1,5 +1,5 @@
-//! Contents of files by hash, each file read as seldom as can be: what was hashed is remembered by
-//! the file's identity, within a run, and between runs by whoever provides the `Memory`.
+//! Hashes of files. Each file is read as rarely as possible: a hash is remembered by the file's
+//! identity, within a run, and between runs by a `Memory`.
 //!
 //! In: paths. Out: hashes, and the identities that they belong to.
 

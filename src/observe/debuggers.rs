@@ -1,8 +1,9 @@
-//! Debuggers that get hold of a process which is traced already: it has to show them its own code,
-//! without breakpoints of ours, in pages that they can write to. Its agent does that when it is
-//! told to, by a signal.
+//! Debuggers that attach to a process which is traced already. The debugger must see the process's
+//! own code, without breakpoints, in pages that it can write to. The agent restores these when it
+//! receives a signal.
 //!
-//! In: a process that is about to be debugged. Out: nothing; its program counts whole then.
+//! In: a process that is about to be debugged. Out: nothing; from then on its program is
+//! fingerprinted as a whole.
 
 use super::call::Call;
 use super::kernel;

@@ -1,9 +1,9 @@
-//! Descriptors that the test has from outside, wherever they turn up: under their own number, put
-//! aside under a higher one, by a path, or handed to another process; and pipes of ours that paths
-//! lead to.
+//! Descriptors that the test inherited from outside, under whatever number they appear: the
+//! original one, a duplicate with a higher number, a path such as `/dev/fd/3`, or a descriptor
+//! passed to another process. Also paths that lead to our own pipes.
 //!
-//! In: stopped calls. Out: refusals where something comes from outside, facts where a terminal is
-//! asked for its size.
+//! In: stopped calls. Out: refusals where data comes from outside, facts where a terminal is asked
+//! for its size.
 
 use super::arch;
 use super::call::Call;

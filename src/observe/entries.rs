@@ -1,6 +1,7 @@
-//! What is known of a path that is not the run's own, and what uses it stands for.
+//! What is known of one path that does not belong to the run, and which uses follow from it.
 //!
-//! In: what was met first, and what of it the run can have seen. Out: uses.
+//! In: the state in which the path was first seen, and how much of it the run can have seen. Out:
+//! uses.
 
 use super::content::Identity;
 use super::library_names::LibraryNames;

@@ -1,6 +1,6 @@
-//! What a run can learn of the machine without opening a file: whether a port, a name or a key is
-//! free, whether there is a terminal and how large it is, whether the output is a file. Each fact
-//! has a name, under which it can be asked again.
+//! What a run can learn about the machine without opening a file: whether a port, a name or a key
+//! is free, whether there is a terminal and how large it is, whether the output is a file. Each
+//! fact has a name, by which its value can be asked for again.
 //!
 //! In: names of facts. Out: their values.
 

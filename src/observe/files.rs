@@ -1,7 +1,6 @@
-//! Calls about files, folders and programs: what each of them lets the run see, and what it
-//! changes.
+//! Calls about files, folders and programs: what each call shows to the run, and what it changes.
 //!
-//! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
+//! In: stopped calls. Out: entries in the ledger, made before the call can take effect.
 
 use super::act::Act;
 use super::call::Call;

@@ -1,8 +1,9 @@
-//! The filter: a small program for the kernel that says for each system call, by its number and
-//! arguments, whether it is looked at. Everything else costs nothing, since the kernel remembers
-//! which calls a filter allows whatever their arguments are.
+//! The seccomp filter: a small program for the kernel that decides for each system call, by its
+//! number and arguments, whether it is stopped. All other calls cost nothing, since the kernel
+//! remembers which calls a filter allows whatever their arguments are.
 //!
-//! In: the table of calls, the descriptors that the test inherits from outside. Out: instructions.
+//! In: the table of calls, the descriptors that the test inherits from outside. Out: filter
+//! instructions.
 
 use super::act::{Row, When};
 use super::arch::{ARCHITECTURE, CALLS_OF_32_BITS, OLD_CALLS};

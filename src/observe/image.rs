@@ -1,10 +1,11 @@
-//! The image of a module's code that agents show in its place: functions with a call of the gate at
-//! their fronts (the agent's `gate.rs`) and breakpoints behind it, so that no way in is missed. And
-//! the pages on which those calls land. Functions that cannot have a gate (shorter than a call,
-//! entered by jumps) are left as they are, and count as executed: noting them would take a signal.
+//! The image of a module's code, which agents map in place of the original. Functions start with a
+//! call of the gate (see the agent's `gate.rs`) and are filled with breakpoints behind it, so that
+//! no way into them goes unnoticed. This file also makes the pages on which those calls land.
+//! Functions that cannot have a gate (shorter than a call, or entered by jumps) keep their code and
+//! count as executed: noting them would take a signal.
 //!
-//! In: a binary and where its functions lie. Out: the image, written to shared memory; what the
-//! agent has to know of it.
+//! In: a binary and the positions of its functions. Out: the image, written to shared memory; what
+//! the agent has to know of it.
 
 use super::arch;
 use crate::model::{Code, Function};

@@ -1,8 +1,8 @@
-//! What a test is given beside its arguments: standard input, and other descriptors that whoever
-//! started us left open. What comes through them is no file with a path, so that using one is
-//! noticed and refused.
+//! What a test is given besides its arguments: standard input, and other descriptors that the
+//! parent process left open. Their content is no file with a path, so using one is noticed and
+//! refused.
 //!
-//! In: our own descriptors, before the test is started. Out: what they are.
+//! In: our own descriptors, before the test is started. Out: what each of them is.
 
 use super::content::{Contents, Identity, device_and_inode};
 use super::kernel;
@@ -135,7 +135,7 @@ impl Input {
     }
 }
 
-/// The other descriptors that the test will inherit: pipes and sockets of whoever started us.
+/// The other descriptors that the test will inherit: pipes and sockets of our parent process.
 /// Folders are left out, since what is opened from there has a path. Standard output and error are
 /// the outcome.
 pub fn others() -> Vec<Foreign> {

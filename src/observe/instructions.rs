@@ -1,6 +1,6 @@
-//! The instructions of filters, and where the parts of a call stand that they read.
+//! Instructions of seccomp filters, and the offsets of the fields that they read.
 //!
-//! In: numbers. Out: instructions, as the kernel takes them.
+//! In: numbers. Out: instructions, in the kernel's format.
 
 use libc::sock_filter;
 

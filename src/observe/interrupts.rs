@@ -1,8 +1,8 @@
-//! Which processes have signal handlers that interrupt calls: those installed without SA_RESTART. A
-//! watched call of such a process that is not led (`lead`) can fail with EINTR where it would not
-//! have failed without us, if a signal comes. So it is noted which signals can come: what the test
-//! sends, timers, children that end, terminals of the test's own. (What comes from outside,
-//! `tasting run` gets too.)
+//! Which processes have signal handlers that interrupt calls: handlers installed without
+//! SA_RESTART. A watched call of such a process can fail with EINTR where it would not have failed
+//! unwatched, unless the agent has routed it past the filter (`lead`). So this file notes which
+//! signals can arrive: those that the test sends, timers, children that end, terminals of the
+//! test's own. (Signals from outside also reach `tasting run`.)
 //!
 //! In: handlers that are installed, programs that are started, calls that send signals. Out:
 //! whether a thread's calls can be interrupted.

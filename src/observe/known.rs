@@ -1,32 +1,34 @@
-//! The table of known looks: what a led call need not ask again. The watcher's side of the agent's
-//! `known.rs`.
+//! The table of known looks: queries that the agent need not ask about again. The agent's side is
+//! its `known.rs`.
 //!
-//! A look (`stat`, `access`, `readlink`, opening for reading) that the watcher has noted is entered
-//! into shared memory, under a key of 128 bits made of what is looked at and how, where the path
-//! starts, the path, and the *generation*. An agent that finds the key makes its call without a
-//! question. This is sound because of what holds of a second look with the same key:
+//! A *look* is a `stat`, an `access`, a `readlink` or an open for reading. When the watcher has
+//! recorded a look, it enters it into shared memory under a key of 128 bits: what is looked at and
+//! how, the folder where the path starts, the path, and the *generation*. An agent that finds the
+//! key makes its call without asking the watcher. This is sound because of what holds for a second
+//! look with the same key:
 //!
-//! - **It would note nothing new.** The first look has noted the place, the links on the way and,
-//!   for its kind, the content or the attributes. Whose process looks makes no difference: what
-//!   depends on that (`/proc`, `/dev`, libraries that the loader opens) is never entered. What is
-//!   the run's own does not become an input again.
-//! - **The path means the same.** Whatever the run can change names, links, folders or files by is
-//!   stopped, and moves the generation on *before* it goes on. After that it takes a while to
-//!   happen, and a look in that time may be one of before: so nothing is entered until all granted
-//!   changes are finished. Agents count the finished ones in shared memory. A thread that is not
-//!   led has finished when it makes another watched call, or is gone.
+//! - **It would record nothing new.** The first look has recorded the path, the links on the way
+//!   and, depending on its kind, the content or the attributes. Which process looks makes no
+//!   difference: paths for which it does (`/proc`, `/dev`, libraries that the loader opens) are
+//!   never entered. What belongs to the run does not become an input again.
+//! - **The path means the same.** Every call by which the run can change names, links, folders or
+//!   files is stopped, and increases the generation *before* it continues. The change itself
+//!   happens a little later, and a look in between may still see the old state: so nothing is
+//!   entered until all granted changes are finished. Agents count finished changes in shared
+//!   memory. A thread without an agent has finished its change when it makes another watched call,
+//!   or has ended.
 //! - **It starts in the same folder.** As long as no process has changed its working folder, all
-//!   have the first one. From then on the folder's identity is part of the key, and agents ask the
-//!   kernel for it: memory could not tell, since a child of vfork has the memory of its parent and
+//!   share the first one. From then on the folder's identity is part of the key, and agents ask the
+//!   kernel for it. Memory could not tell: a child of vfork shares the memory of its parent but has
 //!   a working folder of its own.
-//! - **Others who change something** are noticed as before: files, links and absences are looked at
+//! - **Changes by other processes** are noticed as before: files, links and absences are checked
 //!   again when the run ends; and an agent that does not find what was found, or finds what was
-//!   missing, asks.
+//!   missing, asks the watcher.
 //!
-//! Torn or lost entries make a question more, never less: a slot holds nothing but a key, and each
-//! word of it is written at once, by one thread.
+//! A torn or lost entry leads to one more question, never to one less: a slot holds nothing but a
+//! key, and each word of it is written at once, by one thread.
 //!
-//! In: looks and changes, as they are noted. Out: the table.
+//! In: looks and changes, as they are recorded. Out: the table.
 
 use super::kernel::Notification;
 use super::listing::Kind;

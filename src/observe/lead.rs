@@ -1,7 +1,8 @@
-//! Calls that are led past the filter: the watcher's side of the agent's `lead.rs`.
+//! Calls that the agent routes past the filter ("led" calls), from the watcher's side. The agent's
+//! side is its `lead.rs`.
 //!
-//! In: libraries that are opened. Out: the *board*, which tells all processes of the run where the
-//! call page is, and where in the libraries the sites are.
+//! In: libraries that are opened. Out: the *board*, a page of shared memory that tells all
+//! processes of the run where the call page is, and where in the libraries the call sites are.
 
 use super::arch;
 use super::known::{KnownLooks, SHARED};

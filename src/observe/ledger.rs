@@ -1,8 +1,8 @@
-//! The account of one run: what was met first at each path, what of it the run can have seen, and
-//! what the run itself has made or changed. What is the run's own is no input, whatever it reads of
-//! it later.
+//! The ledger of one run: the state in which each path was first seen, how much of it the run can
+//! have seen, and what the run itself has created or changed. What the run has made itself is not
+//! an input, even if the run reads it later.
 //!
-//! In: places, as they are just before the run gets to see or to change them. Out: uses and
+//! In: paths, in the state they have just before the run sees or changes them. Out: uses and
 //! refusals.
 
 use super::content::{Contents, Identity, device_and_inode};

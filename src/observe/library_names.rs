@@ -1,10 +1,10 @@
-//! Under which name the dynamic loader opened each library. `libx.so.5` is a link to
-//! `libx.so.5.4.0` beside it; where only the loader follows that link, the program sees what the
-//! library is, not what its file is called: the library counts under the name that was opened, and
-//! the link does not count by its target.
+//! The name under which the dynamic loader opened each library. `libx.so.5` is a link to
+//! `libx.so.5.4.0` beside it. If only the loader follows that link, the program sees the library's
+//! content but not the name of its file. So the library is recorded under the name that was opened,
+//! and the link's target is not an input.
 //!
 //! In: the links that the loader and others followed. Out: the name of each library, and the links
-//! that need not count.
+//! that are not inputs.
 
 use super::resolve::Trail;
 use rustc_hash::{FxHashMap, FxHashSet};

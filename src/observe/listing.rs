@@ -1,6 +1,6 @@
 //! The entries of a folder, as far as a program can tell them apart: names and kinds.
 //!
-//! In: a folder. Out: its entries in the order of their names, and their hash.
+//! In: a folder. Out: its entries, sorted by name, and their hash.
 
 use crate::model::keys::Code;
 use crate::model::{Hash, Hasher};

@@ -1,7 +1,8 @@
-//! Which calls the dynamic loader makes: those whose instruction lies in its own code. What it
-//! opens is a library, whose code runs; what anybody else opens is data.
+//! Which calls come from the dynamic loader: those whose instruction lies in the loader's own code.
+//! A file that the loader opens is a library, whose code runs; a file that anything else opens is
+//! data.
 //!
-//! In: threads, and where they make a call. Out: whether that is within the loader.
+//! In: threads, and the addresses of their calls. Out: whether that is within the loader.
 
 use super::kernel::{self, Mapping};
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
-//! Arguments that are in the memory of the process that makes a call: paths, addresses, structures.
+//! Arguments in the memory of the process that makes a call: paths, addresses, structures.
 //!
-//! In: a thread and addresses in its memory. Out: bytes. What is not mapped there is no error of
-//! ours: the call will fail for it too.
+//! In: a thread and addresses in its memory. Out: bytes. An address that is not mapped is not an
+//! error here: the call will fail for the process too.
 
 use super::kernel;
 use std::io;

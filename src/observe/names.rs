@@ -1,6 +1,6 @@
-//! Calls that make, change and remove what has a name: files, folders, links, attributes.
+//! Calls that create, change and remove names: files, folders, links, attributes.
 //!
-//! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
+//! In: stopped calls. Out: entries in the ledger, made before the call can take effect.
 
 use super::act::Act;
 use super::call::Call;

@@ -1,5 +1,5 @@
-//! Calls by which a program can notice that it is watched, or that do something else below a
-//! filter. Its run is disturbed: a pass is not kept, a failure is repeated without us.
+//! Calls by which a program can notice the watcher, or that behave differently under a filter. The
+//! run counts as disturbed: a pass is not stored, and a failure is repeated unwatched.
 //!
 //! In: stopped calls. Out: disturbances.
 

@@ -1,6 +1,6 @@
-//! Calls that open files: whether the run gets to see what is there, and what it does to it.
+//! Calls that open files: whether the run sees the file's content, and whether it changes it.
 //!
-//! In: stopped calls. Out: entries in the ledger, made before the call can have any effect.
+//! In: stopped calls. Out: entries in the ledger, made before the call can take effect.
 
 use super::call::Call;
 use super::entries::Sight;
@@ -237,7 +237,7 @@ impl Supervisor {
         if theirs.is_some_and(|terminal| terminal != 0) && !is_probe {
             self.ledger.refuse(
                 TERMINAL,
-                (codes::INHERITED, "is used, and belongs to whoever runs the test"),
+                (codes::INHERITED, "is used, and belongs to the user who runs the test"),
             );
         }
         self.ledger.learns(&Fact::Terminal);

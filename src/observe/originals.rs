@@ -1,9 +1,9 @@
-//! The originals of what a run changes, each kept just before the change, so that a run that is not
-//! believed can be undone and made again.
+//! The originals of what a run changes, each saved just before the change, so that a run whose
+//! result is not trusted can be undone and repeated.
 //!
-//! In: places that are about to be changed. Out: the files as they were before the run
-//! (`put_back.rs`), or the reason why that is not possible. What the run itself has made needs
-//! nothing but a note of its name.
+//! In: paths that are about to be changed. Out: the files as they were before the run
+//! (`put_back.rs`), or the reason why that is not possible. For what the run itself has created,
+//! its name is enough.
 
 use super::content::Identity;
 use super::listing::Kind;

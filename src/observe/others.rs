@@ -1,7 +1,7 @@
 //! Calls that are not about files: sockets, shared memory and queues, other processes, users,
 //! filters.
 //!
-//! In: stopped calls. Out: refusals, and notes of what is the test's own.
+//! In: stopped calls. Out: refusals, and notes of what belongs to the test.
 
 use super::act::Act;
 use super::addresses::{Partner, partner, port};

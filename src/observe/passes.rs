@@ -1,8 +1,8 @@
-//! What the filter lets through although it would be looked at: led calls, and two that the loader
-//! makes with paths of its own.
+//! What the filter lets through although the table of calls says otherwise: calls that the agent
+//! has already asked about, and two calls that the loader makes with constant paths.
 //!
-//! In: where such calls are made. Out: instructions that allow them, in front of what is done about
-//! other calls of that number.
+//! In: the addresses of such calls. Out: filter instructions that allow them, placed before those
+//! that stop other calls of the same number.
 
 use super::instructions::{
     ARGUMENTS, EQUAL, EQUAL_OTHER, INSTRUCTION, LOAD, MASK, RETURN, SUBTRACT_OTHER, TO_OTHER, step,

@@ -1,11 +1,11 @@
-//! A copy of a library in which jumps stand at its sites already. Agents (`agent/lead.rs`) map its
-//! code in the place of the library's: it is shared by all processes, while jumps that each of them
-//! writes cost it a copy of every page.
+//! A copy of a library that already has the jumps at its call sites. Agents (`agent/lead.rs`) map
+//! its code in place of the library's. All processes share the copy, whereas jumps that each
+//! process writes by itself cost it a private copy of every page.
 //!
-//! The jumps lead to stubs that lie in what is left of the last page of the code, and from there to
-//! where a pointer says, which the agent puts into what is left of the last page of the variables.
+//! The jumps lead to stubs at the end of the last page of the code. From there they go to the
+//! address in a pointer at the end of the last page of the variables, which the agent sets.
 //!
-//! In: a library and its sites. Out: the copy, and what agents have to know of it. `None` where
+//! In: a library and its call sites. Out: the copy, and what agents have to know of it. `None` if
 //! there is no room.
 
 use super::sites::Sites;
@@ -89,7 +89,7 @@ pub fn patched(library: &[u8], sites: &Sites, room: &Room) -> Option<Vec<u8>> {
         let code = copy.get_mut(at(site)..at(site) + SITE)?;
         code[0] = 0xe9;
         code[1..5].copy_from_slice(&distance(site + INSTRUCTION, stub)?);
-        // Whoever would jump to the `syscall` itself.
+        // For code that would jump to the `syscall` itself.
         code[5..].fill(BREAKPOINT);
     }
     Some(copy)

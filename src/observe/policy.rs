@@ -1,9 +1,10 @@
 //! How paths outside of ordinary file systems are treated: `/dev`, `/proc`, `/sys` and a few
-//! sockets. One table, the first line that fits counts; `docs/observing.md` tells it to users.
+//! sockets. One table, in which the first matching line counts; `docs/observing.md` describes it
+//! for users.
 //!
-//! The thought behind it: what a program can equally ask without any file (the clock, the number of
-//! processors, free memory, the kernel's version, random numbers) is no input when it is asked
-//! through a file. Verdicts that depend on it differ from run to run as well.
+//! The principle: what a program can also ask without a file (the clock, the number of processors,
+//! free memory, the kernel's version, random numbers) is not an input when it is read from a file.
+//! Verdicts that depend on it differ from run to run anyway.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
-//! How the agent gets into the programs of a test. Nothing is put into their environment: the
-//! dynamic loader of the GNU C library asks in each process for `/etc/ld.so.preload`, a list of
-//! libraries to load before all others, and those calls are stopped like all that open files. The
-//! answer is a list with the agent on it, and then the agent: two files that are ours, so that
-//! neither the process's user nor its root and mounts matter. Other loaders ask for nothing and get
-//! nothing.
+//! How the agent gets into the programs of a test. Nothing is added to their environment. In each
+//! process, the dynamic loader of the GNU C library opens `/etc/ld.so.preload`, a list of libraries
+//! to load first, and that call is stopped like every open. The answer is a list that names the
+//! agent, and then the agent itself. Both files are ours, so the process's user, root folder and
+//! mounts do not matter. Other loaders do not open that file, and get no agent.
 //!
 //! In: calls of loaders. Out: answers to them, for programs into which the agent may be loaded.
 

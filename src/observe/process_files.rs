@@ -1,12 +1,12 @@
-//! Files of `/proc/PID` that show the watcher: `status` has the filter in it, `maps` has the agent
+//! Files of `/proc/PID` that reveal the watcher: `status` shows the filter, `maps` shows the agent
 //! and its memory.
 //!
-//! Whoever opens `status` gets a copy of it as it would be without the filter. Lists of what is
-//! mapped cannot be made so, since code is exchanged too. Runtimes read them to find their stacks
-//! (the C library, libsigsegv in `grep`), which is no matter; whoever was told to
-//! (`grep -c x /proc/self/maps`) is disturbed.
+//! A process that opens `status` gets a copy without the filter. `maps` cannot be corrected in this
+//! way, because code is replaced too. Runtimes read it to find their stacks (the C library,
+//! libsigsegv in `grep`), which is harmless; a program that was told to read it
+//! (`grep -c x /proc/self/maps`) counts as disturbed.
 //!
-//! In: files of processes that are opened. Out: a file in their place, or a disturbance.
+//! In: files of processes that are opened. Out: a replacement for the file, or a disturbance.
 
 use super::call::Call;
 use super::policy;

@@ -1,5 +1,4 @@
-//! Which processes belong to the test: those whose calls came to us, and whatever was started by
-//! one of them.
+//! Which processes belong to the test: those whose calls were stopped, and their descendants.
 //!
 //! In: numbers of threads and processes. Out: whether they are the test's.
 

@@ -1,8 +1,8 @@
-//! Undoing a run: what it made is removed, what it changed or removed is put back with attributes
-//! and times.
+//! Undoes a run: removes what it made, and restores what it changed or removed, with attributes and
+//! times.
 //!
-//! In: originals. Out: the files as they were before the run. Nothing is touched if it can be seen
-//! beforehand that it will not succeed.
+//! In: originals. Out: the files as they were before the run. Nothing is touched if it is clear
+//! beforehand that undoing will fail.
 
 use super::content::Identity;
 use super::originals::{Attributes, Content, Original, Originals, Times, extended};

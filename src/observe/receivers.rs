@@ -1,7 +1,7 @@
-//! Whom the signals of a test go to. A signal to a process outside the test is an effect that a
-//! replay does not have, and tells whether there is such a process.
+//! Which processes receive the signals of a test. A signal to a process outside the test is an
+//! effect that a replay does not have, and sending one also reveals whether that process exists.
 //!
-//! In: stopped calls that send signals, or name who is to get them later. Out: refusals.
+//! In: stopped calls that send signals, or that name the process to get them later. Out: refusals.
 
 use super::call::Call;
 use super::calls::{FIOSETOWN, SIOCSPGRP};

@@ -1,7 +1,7 @@
-//! What loaders and agents ask for by opening names that stand for something of ours: the agent,
+//! Requests of loaders and agents, which they make by opening reserved file names: for the agent,
 //! the board, regions.
 //!
-//! In: the names. Out: answers in the place of files.
+//! In: the names. Out: descriptors, in place of files.
 
 use super::call::Call;
 use super::supervisor::{Supervisor, has_debugger};

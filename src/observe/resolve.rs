@@ -1,8 +1,9 @@
-//! What a path means to the thread that names it: the walk along folders and symbolic links that
-//! the kernel will do a moment later, with notes of what it meets on the way.
+//! Path resolution: the same walk over folders and symbolic links that the kernel is about to do
+//! for a thread, with notes of what it passes on the way.
 //!
-//! In: the thread, where it starts from, the bytes of the path. Out: the place itself, free of
-//! links, what is there, and a trail: links followed, and folders that `..` left again.
+//! In: the thread, the folder where the path starts, the bytes of the path. Out: the resolved path
+//! without links, what is there, and a trail: the links that were followed, and the folders that
+//! `..` left again.
 
 use super::content::same_file;
 use super::listing::Kind;

@@ -1,8 +1,7 @@
-//! The places in a C library, or in the dynamic loader, where it makes watched calls: an
-//! instruction of 5 bytes that sets a register, and `syscall` behind it. The agent (its `lead.rs`)
-//! can put a jump there.
+//! Call sites in a C library or in the dynamic loader: an instruction of 5 bytes that sets a
+//! register, followed by `syscall`. The agent (its `lead.rs`) can replace them by a jump.
 //!
-//! In: the bytes of a library. Out: its sites. A place that some jump may lead into is none.
+//! In: the bytes of a library. Out: its call sites. Code that some jump may lead into is left out.
 
 use super::calls;
 use std::ops::Range;

@@ -1,7 +1,7 @@
-//! Whom a test talks to, and whether it is somebody of its own. Between its own processes a test
-//! may use sockets as it likes; whoever else answers is an input that nobody can compare.
+//! The peers of a test's sockets. A test's own processes may use sockets among themselves; an
+//! answer from any other process is an input that cannot be compared, and refuses the run.
 //!
-//! In: partners, `/proc/PID/net`. Out: sockets that are the test's own.
+//! In: peers, `/proc/PID/net`. Out: the sockets that belong to the test.
 
 use super::addresses::Partner;
 use super::clients::Clients;

@@ -1,10 +1,10 @@
-//! Pipes that a test has in the place of its output, so that what it prints can be kept.
+//! Pipes that replace a test's output, so that what it prints can be recorded.
 //!
-//! Whoever only writes cannot tell a pipe from a file. Whoever comes by a path
-//! (`echo text >/dev/stderr`, which empties a file) can: then the process gets what is really
-//! behind its output, in the place of the pipe, before its call goes on.
+//! A process that only writes cannot tell a pipe from a file. One that opens the output by a path
+//! can (`echo text >/dev/stderr` empties a file): before its call continues, the pipe is replaced
+//! by the real output.
 //!
-//! In: a call that has come to a pipe. Out: descriptors that are replaced.
+//! In: a call that has reached a pipe. Out: descriptors that are replaced.
 
 use super::call::Call;
 use super::content::device_and_inode;

@@ -1,12 +1,11 @@
-//! The thread that answers: it receives each call that the filter stops, has it noted down, and
-//! lets it go.
+//! The thread that answers stopped calls: it receives each one, records it, and lets it continue.
 //!
-//! A call that was let go is done by the kernel with arguments that it reads anew, so a program
-//! could change a path between our look and the kernel's. One that does so on purpose is out of
-//! scope: this is an account of what honest programs do, not a jail. Threads that open files at the
-//! same time are no problem, since none of them writes into the path that another is opening.
+//! The kernel then executes the call with arguments that it reads again, so a program could change
+//! a path between our look and the kernel's. One that does so on purpose is out of scope: this
+//! records what honest programs do, and is not a sandbox. Threads that open files at the same time
+//! are no problem, since none of them writes into the path that another one is opening.
 //!
-//! In: notifications. Out: the ledger, complete when nobody is left to make calls.
+//! In: notifications. Out: the ledger, complete when no process is left.
 
 use super::act::{Act, When};
 use super::arch;

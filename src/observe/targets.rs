@@ -1,6 +1,6 @@
-//! What is at places that a run writes to, as far as that decides whether and how the write
-//! succeeds. A file that an earlier run has left there is in nobody's way; a folder, a link or a
-//! file that may not be written is.
+//! The state of paths that a run writes to, as far as it decides whether and how the write
+//! succeeds. A file that an earlier run has left there makes no difference; a folder, a link or a
+//! read-only file does.
 //!
 //! In: paths, before the run changes them. Out: states, as hashes.
 

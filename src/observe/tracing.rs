@@ -1,7 +1,7 @@
-//! Which functions a test executes: the watcher's side of the agent (`agent/`).
+//! Which functions a test executes, from the watcher's side of the agent (`agent/`).
 //!
-//! In: requests of agents, programs that are started. Out: for each module, where the functions
-//! start that were executed; nothing for those of which it is not sure.
+//! In: requests of agents, programs that are started. Out: for each module, the addresses of the
+//! executed functions; nothing for modules where these are not certain.
 
 use super::agent::Agent;
 use super::image::{self, Image};

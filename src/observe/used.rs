@@ -1,9 +1,8 @@
-//! What a run used, as values: files, programs, folders, links, and what was looked for in vain.
-//! Each one can be asked later whether it is still so.
+//! What a run used, as values: files, programs, folders, links, and paths that did not exist. Each
+//! one can be checked later for whether it is still the same.
 //!
-//! Paths are absolute and name the thing itself: what links were followed on the way is listed on
-//! its own. The uses of a run are sorted, and no two are the same, so that two runs which used the
-//! same give the same list.
+//! Paths are absolute and resolved: links that were followed on the way are listed on their own.
+//! The uses of a run are sorted and unique, so that two runs with the same uses have equal lists.
 
 use super::content::Contents;
 use super::listing;

@@ -1,8 +1,8 @@
-//! Small answers of other programs (which linker a compiler would run, what kind a linker is),
-//! remembered in files of the store so that asking costs a process only once.
+//! A cache of small answers from other programs (which linker a compiler would run, what kind of
+//! linker it is), in files of the store, so that each question is asked once.
 //!
-//! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Whatever
-//! goes wrong is a miss.
+//! In: a hash of everything that the answer depends on. Out: the answer, if it is known. Any error
+//! is a miss.
 
 use super::{Settings, atomic_write, side_caches};
 use crate::model::Hash;

@@ -1,8 +1,8 @@
-//! What the compiler's shim tells the linker's shim. Between them runs the real driver, which knows
-//! nothing of it; so it travels in the environment: which driver that is, and what decides which
-//! linker it would have run without us.
+//! What the compiler's shim passes to the linker's shim. The real driver runs between them and
+//! knows nothing of it, so it travels in the environment: which driver that is, and what decides
+//! which linker it would have run without us.
 //!
-//! In: the facts. Out: changes to the environment, and the facts again.
+//! In: the facts. Out: changes to the environment, and the facts read from it.
 
 use super::search;
 use super::spawn::{Change, Program, set, unset};

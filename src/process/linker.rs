@@ -1,9 +1,9 @@
-//! Finding the real linker: the one that the compiler's driver would have run without us. Only the
-//! driver knows (a cross compiler never takes the native `ld`), so it is asked, once; the answer is
-//! remembered.
+//! Finds the real linker: the one that the compiler's driver would have run without us. Only the
+//! driver knows (a cross compiler never takes the native `ld`), so it is asked once, and the answer
+//! is cached.
 //!
-//! In: what was handed over by the compiler's shim, and the name under which the linker was called.
-//! Out: the linker's path, and what kind of linker it is.
+//! In: what the compiler's shim has passed on, and the name under which the linker was called. Out:
+//! the linker's path, and what kind of linker it is.
 
 use super::handover::{self, Handover};
 use super::spawn::Change;

@@ -1,7 +1,7 @@
 //! What the name of a tool says about it: `aarch64-linux-gnu-g++-12` is a compiler for another
 //! machine.
 //!
-//! In: a file name. Out: its kind, and its parts.
+//! In: a file name. Out: the kind of tool, and the parts of the name.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

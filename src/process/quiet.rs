@@ -1,7 +1,7 @@
-//! Work of our own, behind the back of a build: whatever happens to it, nothing is printed, the
-//! tool's status is what counts, and the log file tells.
+//! Runs our own work during a build without disturbing it: nothing is printed, failures and even
+//! panics go to the log file, and the tool's exit status is what counts.
 //!
-//! In: the work. Out: what it gives, if it does not fail.
+//! In: the work. Out: its result, if it does not fail.
 
 use super::Settings;
 use std::fmt::Display;

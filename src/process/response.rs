@@ -33,15 +33,15 @@ pub fn expand<A: AsRef<OsStr>>(arguments: &[A]) -> Expanded {
     while let Some(argument) = left.pop() {
         let content = match argument.as_bytes().strip_prefix(b"@") {
             Some(path) => read(Path::new(OsStr::from_bytes(path))),
-            None => Content::NotAFile,
+            None => ResponseFile::NotAFile,
         };
         match content {
-            Content::NotAFile => expanded.arguments.push(argument),
-            Content::Opaque => return Expanded { opaque: true, ..expanded },
-            Content::Text(_) if files == MOST_FILES => {
+            ResponseFile::NotAFile => expanded.arguments.push(argument),
+            ResponseFile::Opaque => return Expanded { opaque: true, ..expanded },
+            ResponseFile::Text(_) if files == MOST_FILES => {
                 return Expanded { opaque: true, ..expanded };
             }
-            Content::Text(text) => {
+            ResponseFile::Text(text) => {
                 files += 1;
                 left.extend(words(&text).into_iter().rev());
             }
@@ -50,18 +50,18 @@ pub fn expand<A: AsRef<OsStr>>(arguments: &[A]) -> Expanded {
     expanded
 }
 
-enum Content {
+enum ResponseFile {
     Text(Vec<u8>),
     /// There is no such file: the argument means itself.
     NotAFile,
     Opaque,
 }
 
-fn read(path: &Path) -> Content {
+fn read(path: &Path) -> ResponseFile {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() || metadata.len() > MOST_BYTES => Content::Opaque,
-        Ok(_) => fs::read(path).map_or(Content::NotAFile, Content::Text),
-        Err(_) => Content::NotAFile,
+        Ok(metadata) if !metadata.is_file() || metadata.len() > MOST_BYTES => ResponseFile::Opaque,
+        Ok(_) => fs::read(path).map_or(ResponseFile::NotAFile, ResponseFile::Text),
+        Err(_) => ResponseFile::NotAFile,
     }
 }
 

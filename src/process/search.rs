@@ -1,4 +1,4 @@
-//! Programs on `PATH`, and which of them are shims of ours and must be passed over.
+//! Programs on `PATH`, and which of them are our shims and must be skipped.
 //!
 //! In: a name, or a path. Out: the path of a program that is not a shim.
 

@@ -1,6 +1,6 @@
-//! The small caches of the shims beside the results: what tools have answered (`answers`), and
-//! records of objects that carry none. In: the settings. Out: what `tasting stats`, `gc` and
-//! `clear` do with them.
+//! The small caches of the shims beside the results: answers of tools (`answers`), and records of
+//! objects that carry none. In: the settings. Out: what `tasting stats`, `gc` and `clear` do with
+//! them.
 
 use super::Settings;
 use std::fs::{self, DirEntry};

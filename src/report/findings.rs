@@ -1,4 +1,4 @@
-//! What works here and what does not: for `tasting doctor`.
+//! What works on this machine and what does not: for `tasting doctor`.
 
 use super::style::Style;
 use super::units::{counted, visible};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// How it is about something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum FindingState {
     Works,
     /// Something less does not work, or is good to know.
     Note,
@@ -20,22 +20,22 @@ pub enum State {
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     pub subject: String,
-    pub state: State,
+    pub state: FindingState,
     /// What was found, and what follows from it.
     pub text: String,
 }
 
 impl Finding {
     pub fn works(subject: impl Into<String>, text: impl Into<String>) -> Self {
-        Finding { subject: subject.into(), state: State::Works, text: text.into() }
+        Finding { subject: subject.into(), state: FindingState::Works, text: text.into() }
     }
 
     pub fn note(subject: impl Into<String>, text: impl Into<String>) -> Self {
-        Finding { subject: subject.into(), state: State::Note, text: text.into() }
+        Finding { subject: subject.into(), state: FindingState::Note, text: text.into() }
     }
 
     pub fn broken(subject: impl Into<String>, text: impl Into<String>) -> Self {
-        Finding { subject: subject.into(), state: State::Broken, text: text.into() }
+        Finding { subject: subject.into(), state: FindingState::Broken, text: text.into() }
     }
 }
 
@@ -49,7 +49,10 @@ pub struct Findings {
 
 impl Findings {
     pub fn new(findings: Vec<Finding>) -> Self {
-        Findings { works: findings.iter().all(|finding| finding.state != State::Broken), findings }
+        Findings {
+            works: findings.iter().all(|finding| finding.state != FindingState::Broken),
+            findings,
+        }
     }
 }
 
@@ -60,9 +63,9 @@ pub fn write(out: &mut impl Write, found: &Findings, colour: bool) -> io::Result
         found.findings.iter().map(|finding| finding.subject.chars().count()).max().unwrap_or(0);
     for finding in &found.findings {
         let (colour, state) = match finding.state {
-            State::Works => (green, "works"),
-            State::Note => (yellow, "note"),
-            State::Broken => (red, "broken"),
+            FindingState::Works => (green, "works"),
+            FindingState::Note => (yellow, "note"),
+            FindingState::Broken => (red, "broken"),
         };
         let subject = visible(&finding.subject);
         writeln!(
@@ -71,7 +74,8 @@ pub fn write(out: &mut impl Write, found: &Findings, colour: bool) -> io::Result
             visible(&finding.text)
         )?;
     }
-    let broken = found.findings.iter().filter(|finding| finding.state == State::Broken).count();
+    let broken =
+        found.findings.iter().filter(|finding| finding.state == FindingState::Broken).count();
     match broken {
         0 => writeln!(out, "{green}Everything essential works.{plain}"),
         1 => writeln!(out, "{red}1 thing that is essential does not work.{plain}"),

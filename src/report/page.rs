@@ -1,7 +1,7 @@
 //! The page of `tasting report` and `tasting history -o`: one file, with nothing loaded from
 //! elsewhere.
 //!
-//! In: commits and tests, with what became of each ([`Content`]). Out: HTML. What does not fit on a
+//! In: commits and tests, with what became of each ([`PageContent`]). Out: HTML. What does not fit on a
 //! screen (the matrix) is drawn by a script from data in the page; everything else is there without
 //! it. All escaping is maud's and serde's.
 
@@ -19,31 +19,31 @@ use std::io::{self, Write};
 const MOST_ROWS: usize = 25;
 
 /// What a page shows.
-pub struct Content<'c> {
+pub struct PageContent<'c> {
     pub title: &'c str,
     pub history: &'c History,
     /// Whether the tests ran in shadow mode, so that granularities can be compared.
     pub compares: bool,
 }
 
-impl<'c> Content<'c> {
+impl<'c> PageContent<'c> {
     /// The replay of a range of commits.
     pub fn of_history(history: &'c History) -> Self {
-        Content { title: "Tasting: history", history, compares: true }
+        PageContent { title: "Tasting: history", history, compares: true }
     }
 
     /// What was decided about tests, as commits with one test each time that it was decided.
     pub fn of_decisions(history: &'c History) -> Self {
-        Content { title: "Tasting: tests", history, compares: false }
+        PageContent { title: "Tasting: tests", history, compares: false }
     }
 }
 
 /// Writes the page.
-pub fn write(out: &mut impl Write, content: &Content) -> io::Result<()> {
+pub fn write(out: &mut impl Write, content: &PageContent) -> io::Result<()> {
     out.write_all(page(content)?.into_string().as_bytes())
 }
 
-fn page(content: &Content) -> io::Result<Markup> {
+fn page(content: &PageContent) -> io::Result<Markup> {
     let data = data::encode(content.history)?;
     Ok(html! {
         (DOCTYPE)
@@ -78,7 +78,7 @@ fn page(content: &Content) -> io::Result<Markup> {
     })
 }
 
-fn figures(content: &Content) -> Markup {
+fn figures(content: &PageContent) -> Markup {
     let sums = &content.history.summary;
     let reused = share(sums.reused.executed, sums.executions).map_or("–".to_owned(), percent);
     let missed = if sums.missed > 0 { "figure bad" } else { "figure good" };
@@ -137,7 +137,7 @@ fn misses(history: &History) -> Markup {
     }
 }
 
-fn matrix(content: &Content) -> Markup {
+fn matrix(content: &PageContent) -> Markup {
     let states = [
         ("reused", "reused"),
         ("ran", "ran"),
@@ -229,7 +229,7 @@ fn over_commits(history: &History) -> Markup {
     }
 }
 
-fn by_cost(content: &Content) -> Markup {
+fn by_cost(content: &PageContent) -> Markup {
     let tests = costs::of_tests(content.history);
     let (title, hint) = match content.compares {
         true => (

@@ -4,7 +4,7 @@ use super::demangle::demangle;
 use super::shown::{kind_name, level_name};
 use super::style::Style;
 use super::units::visible;
-use crate::change::{AtomChange, Comparison, What};
+use crate::change::{AtomChange, AtomFate, Comparison};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -85,10 +85,10 @@ impl ShownChange {
         let reference = |(before, now)| ShownReference { before, now };
         ShownChange {
             what: match change.what {
-                What::Changed => "changed",
-                What::Retargeted => "other references",
-                What::Added => "added",
-                What::Removed => "removed",
+                AtomFate::Changed => "changed",
+                AtomFate::Retargeted => "other references",
+                AtomFate::Added => "added",
+                AtomFate::Removed => "removed",
             },
             demangled: Some(demangle(&change.name).into_owned())
                 .filter(|name| *name != change.name),
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::model::{AtomKind, Level};
 
-    fn change(what: What, name: &str) -> AtomChange {
+    fn change(what: AtomFate, name: &str) -> AtomChange {
         AtomChange {
             what,
             name: name.to_owned(),
@@ -250,9 +250,9 @@ mod tests {
 
     #[test]
     fn each_change_has_its_place_and_its_chain() {
-        let moved = AtomChange { moved_from: Some(3), ..change(What::Changed, "_ZN1a1bEv") };
+        let moved = AtomChange { moved_from: Some(3), ..change(AtomFate::Changed, "_ZN1a1bEv") };
         let references = vec![("one\n".to_owned(), "two".to_owned())];
-        let other = AtomChange { references, source: None, ..change(What::Retargeted, "f") };
+        let other = AtomChange { references, source: None, ..change(AtomFate::Retargeted, "f") };
         assert_eq!(
             text(Comparison { changes: vec![moved, other], ..Comparison::default() }),
             "  a::b() (x.c:4): function is different\n    main → a::b()\n    was in line 3; same size, same references: \
@@ -263,8 +263,9 @@ mod tests {
 
     #[test]
     fn much_is_cut_short() {
-        let changes =
-            (0..MOST_ATOMS + 5).map(|number| change(What::Added, &format!("f{number}"))).collect();
+        let changes = (0..MOST_ATOMS + 5)
+            .map(|number| change(AtomFate::Added, &format!("f{number}")))
+            .collect();
         let text = text(Comparison { changes, ..Comparison::default() });
         assert!(text.ends_with("  and 5 more (--json lists all)\n"), "{text}");
         let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();

@@ -1,5 +1,5 @@
-//! What came of a suite: as JSON all tests and the sums, as text the sums, what ran and why, and
-//! what failed.
+//! The result of a suite: as JSON all tests and the sums, as text the sums, which tests ran and
+//! why, and which failed.
 
 use super::style::Style;
 use super::units::{counted, duration, visible};

@@ -1,8 +1,8 @@
-//! The latest run of tests as a trace for chrome://tracing and Perfetto: who ran beside whom, and
-//! for how long.
+//! The latest run of tests as a trace for chrome://tracing and Perfetto: which tests ran in
+//! parallel, and for how long.
 //!
-//! In: decisions, as they are in the log. Out: those of the latest run, and events in Chrome's
-//! format, one lane for each test that ran at the same time.
+//! In: decisions, from the log. Out: those of the latest run, and events in Chrome's format, one
+//! lane for each test that ran at the same time.
 
 use crate::model::{Decision, Verdict};
 use serde_json::{Value, json};

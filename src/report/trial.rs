@@ -1,4 +1,4 @@
-//! What became of a project that was built and tested on trial: for `tasting init --try`.
+//! The result of building and testing a copy of a project: for `tasting init --try`.
 
 use super::style::Style;
 use super::units::{counted, duration, visible};

@@ -1,11 +1,11 @@
 //! Audits: a test runs although its result could be reused, and the two results are compared. A
-//! test whose result is another one is put into quarantine.
+//! test whose results differ is put into quarantine.
 
 use super::choice;
-use super::harness::{ToldFailure, failures_told};
 use super::reason::Reason;
 use super::shadow::Foreseen;
 use super::{Options, Session, execute, executed, now, repeat};
+use crate::harness::{ToldFailure, failures_told};
 use crate::model::{Audit, Exit, Mark};
 use crate::store::{Quarantine, Results};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(super) const AUDIT: [&str; 2] =
 pub(super) const SHADOW: [&str; 2] =
     ["shadow", "its result would have been reused; it ran because of shadow mode"];
 
-/// How a test ended, as whoever judges it sees it. What else it prints may differ from run to run.
+/// How a test ended, as its harness sees it. What else it prints may differ from run to run.
 #[derive(PartialEq, Eq)]
 struct End {
     exit: Exit,

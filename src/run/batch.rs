@@ -1,8 +1,8 @@
-//! Decisions about many tests in one process: by the same code as for one, with what they have in
-//! common looked at once.
+//! Decisions about many tests in one process, by the same code as for one test. Work that the tests
+//! have in common is done once.
 //!
-//! In: tests as their harness would start them. Out: for each the outcome that it can reuse, or the
-//! reason why it runs.
+//! In: tests as their harness would start them. Out: for each, the outcome that it can reuse, or
+//! the reason why it runs.
 
 pub use super::reason::Reason;
 
@@ -10,7 +10,8 @@ use super::choice::{self, Choice, Hit};
 use super::context::{Environment, InvocationContext};
 use super::project::Project;
 use super::values::{OpenedPrograms, Values};
-use super::{Options, Session, harness, leftovers, local_store, program_file, replay, sharing};
+use super::{Options, Session, leftovers, local_store, program_file, replay, sharing};
+use crate::harness;
 use crate::model::{Decision, DependencyKind, Exit, Hash, Step};
 use crate::observe::Input;
 use crate::process::{Settings, quiet};

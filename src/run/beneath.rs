@@ -1,10 +1,9 @@
-//! One name in a folder, held by the folder's descriptor: what a replay changes in the file system
-//! goes through here.
+//! File operations of a replay, relative to the descriptor of a trusted folder.
 //!
-//! In: a folder that is trusted (the project's root, its build folder, …) and a path below it. The
-//! path is resolved by the kernel, and is refused where it leaves the folder or leads through a
-//! symbolic link. An outcome's paths were free of links when they were recorded; a link that stands
-//! there now was put there since, perhaps by another outcome.
+//! In: a trusted folder (the project's root, its build folder, …) and a path below it. The kernel
+//! resolves the path, and it is refused if it leaves the folder or leads through a symbolic link.
+//! An outcome's paths were free of links when they were recorded; a link that is there now was
+//! created since, perhaps by another outcome.
 
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT,

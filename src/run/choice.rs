@@ -1,5 +1,4 @@
-//! Whether a test has to run: the executions that are remembered of it, held against what is there
-//! now.
+//! Decides whether a test has to run, by comparing its earlier executions with the current state.
 //!
 //! In: the test. Out: an outcome to reuse, or a reason to run.
 
@@ -8,7 +7,9 @@ use super::reason::Reason;
 use super::values::Values;
 use super::{Options, Session, difference, is_success, latest};
 use crate::model::keys::KeyOf;
-use crate::model::{Base, DependencyKind, DependencySet, Hash, Mark, Outcome, Place, Step, Trace};
+use crate::model::{
+    Base, DependencyKind, DependencySet, Hash, Mark, Outcome, PortablePath, Step, Trace,
+};
 use crate::observe::inherited;
 use crate::store::{Memo, Quarantine, Results};
 use std::sync::Arc;
@@ -97,13 +98,13 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
             });
         }
     };
-    let mut look = Look::new(session, options);
+    let mut look = OutcomeSearch::new(session, options);
     let mut hit = dependency_sets.iter().find_map(|dependency_set| look.at(dependency_set, values));
     if hit.is_none() && mark.is_none() && !look.failed_before {
         hit = look.ask_remote(&dependency_sets, values);
     }
     values.remember();
-    let Look { failed_before, problem, far, .. } = look;
+    let OutcomeSearch { failed_before, problem, far, .. } = look;
     if let Some(mark) = mark {
         let text =
             format!("in quarantine: {}; {} more passes needed", mark.reason, mark.passes_left);
@@ -126,7 +127,7 @@ pub fn decide(session: &Session, options: Options, values: &mut Values) -> Choic
 }
 
 /// The search for an outcome.
-struct Look<'a> {
+struct OutcomeSearch<'a> {
     session: &'a Session,
     options: Options,
     failed_before: bool,
@@ -159,10 +160,10 @@ impl Far {
     }
 }
 
-impl<'a> Look<'a> {
+impl<'a> OutcomeSearch<'a> {
     fn new(session: &'a Session, options: Options) -> Self {
         let (missing, far) = Default::default();
-        Look { session, options, failed_before: false, problem: None, missing, far }
+        OutcomeSearch { session, options, failed_before: false, problem: None, missing, far }
     }
 
     /// The same search in the store of the team. All keys that are known go there in one turn, with
@@ -209,7 +210,7 @@ impl<'a> Look<'a> {
     /// machine: patterns are the project's own.
     fn is_sensible(&self, dependency_set: &DependencySet) -> bool {
         let inputs = &self.session.project.config.inputs;
-        let is_own = |place: &Place| {
+        let is_own = |place: &PortablePath| {
             place.base == Base::Root && inputs.iter().any(|own| own.as_bytes() == place.path)
         };
         let mut declared =
@@ -327,7 +328,7 @@ pub fn trace(session: &Session) -> Option<Trace> {
 }
 
 /// What the latest execution itself left behind, or removed.
-fn own_files(session: &Session, trace: &Trace) -> Vec<Place> {
+fn own_files(session: &Session, trace: &Trace) -> Vec<PortablePath> {
     let then: Vec<Hash> = trace.used.iter().map(|used| used.value).collect();
     let Some(key) = Values::key(&session.project, trace.test, &trace.dependency_set(), &then)
     else {
@@ -339,9 +340,9 @@ fn own_files(session: &Session, trace: &Trace) -> Vec<Place> {
 }
 
 /// Whether a place is one of these, or a folder that one of them is in.
-fn is_touched(place: &Place, files: &[Place]) -> bool {
+fn is_touched(place: &PortablePath, files: &[PortablePath]) -> bool {
     let folder = &place.path[..];
-    let is_in = |file: &Place| {
+    let is_in = |file: &PortablePath| {
         let rest = file.path.strip_prefix(folder);
         rest.is_some_and(|rest| folder.is_empty() || matches!(rest, [] | [b'/', ..]))
     };

@@ -1,7 +1,7 @@
 //! The project's settings: `tasting.toml` in its root.
 //!
-//! In: the file. Out: [`Config`]. A file that is not understood is an error that people hear of,
-//! and until then nothing is reused: it may have said which tests must not be.
+//! In: the file. Out: [`Config`]. A file that cannot be parsed is reported as an error, and until
+//! it is corrected nothing is reused: it may have listed tests that must not be.
 
 use crate::model::keys::Code;
 use crate::store::remote::keys;

@@ -1,7 +1,6 @@
-//! How standard output and error are connected: to terminals, files, pipes, or one and the same
-//! thing.
+//! What standard output and error are connected to: terminals, files, pipes, or both to the same.
 //!
-//! In: our own descriptors. Out: what a test can tell of them.
+//! In: our own descriptors. Out: what a test can find out about them.
 
 use super::output_file;
 use crate::process::sys;
@@ -31,7 +30,7 @@ impl Connection {
         let terminals = [isatty(io::stdout()), isatty(io::stderr())];
         let files = fstat(io::stdout()).ok().zip(fstat(io::stderr()).ok());
         let is_one = files.is_some_and(|(out, err)| is_one(&out, &err));
-        // Whoever opened the same file twice has two positions in it.
+        // A file that was opened twice has two positions.
         let files = match is_one && !is_one_description() {
             true => [false; 2],
             false => [

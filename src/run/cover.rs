@@ -1,6 +1,6 @@
-//! What the latest execution of a test covers, as places in its binaries: all that has to be the
-//! same for its result to be reused. The laboratory destroys everything else and sees whether the
-//! test notices.
+//! What the latest execution of a test covers, as address ranges in its binaries: everything that
+//! has to be the same for its result to be reused. The laboratory destroys the rest and checks
+//! whether the test notices.
 //!
 //! In: a command. Out: for each program that it ran and each library of that, the atoms, and which
 //! of them count.

@@ -1,7 +1,6 @@
-//! What is different from the latest execution of a test: invocation context, and things that it
-//! used.
+//! Differences from the latest execution of a test: in its invocation context and its dependencies.
 //!
-//! In: the trace of that execution, and what is there now. Out: differences in words for people.
+//! In: the trace of that execution, and the current state. Out: differences, as text for people.
 
 use super::mentions;
 use super::project::Project;
@@ -10,7 +9,7 @@ use super::test::Test;
 use super::values::Values;
 use crate::model::keys::{KeyOf, PlainState};
 use crate::model::{
-    Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency, Trace,
+    Dependency, DependencyKind, DependencySet, Hash, PortablePath, RecordedDependency, Trace,
 };
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -55,7 +54,7 @@ pub fn of_dependencies(project: &Project, trace: &Trace, values: &mut Values) ->
         dependencies: trace.used.iter().map(|used| used.dependency.clone()).collect(),
     };
     let now = values.now(&dependency_set);
-    let mut told: BTreeSet<&Place> = BTreeSet::new();
+    let mut told: BTreeSet<&PortablePath> = BTreeSet::new();
     let mut differences = Vec::new();
     for (number, (used, now)) in trace.used.iter().zip(&now).enumerate() {
         if used.value == *now || !told.insert(&used.dependency.place) {
@@ -84,7 +83,7 @@ pub fn of_dependencies(project: &Project, trace: &Trace, values: &mut Values) ->
 const READ_AS_DATA: &str =
     ", and was read as data (as valgrind, emulators and nm do): every change of it counts";
 
-fn is_binary(project: &Project, place: &Place) -> bool {
+fn is_binary(project: &Project, place: &PortablePath) -> bool {
     let start = |path| {
         let mut start = [0; 4];
         File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()

@@ -1,7 +1,7 @@
-//! Tests that are disturbed by tracing or watching: how they are run from then on.
+//! Tests that are disturbed by tracing or watching, and how they are run from then on.
 //!
-//! In: what came of running a test in several ways. Out: how to run it next time, and a note in the
-//! store, for `tasting stats`.
+//! In: the results of running a test in several ways. Out: how to run it next time, and a note in
+//! the store, for `tasting stats`.
 
 use super::{Session, now};
 use crate::model::{Disturbed, Treatment};

@@ -1,12 +1,12 @@
-//! Which variables of the environment count. All of them do, for a test can read any; except those
-//! that are random, that belong to the terminal or the session, or that number the runs of a build
+//! Which environment variables count. All of them do, since a test can read any, except those that
+//! are random, that belong to the terminal or the session, or that number the runs of a build
 //! server.
 //!
 //! In: the environment, the project's settings. Out: names and values that count.
 
 use super::config::{Config, matches};
 use super::context::Environment;
-use super::ignored_variables::{OF_SERVERS, OF_SESSIONS, OF_TERMINALS};
+use crate::harness::ignored_variables::{OF_SERVERS, OF_SESSIONS, OF_TERMINALS};
 use std::ffi::OsString;
 
 /// Tasting's own settings, which no test is about.

@@ -1,8 +1,8 @@
-//! Would a result have been reused if changes were seen less finely: by whole binaries, by object
-//! files, by what can be reached? Decisions do not depend on it; shadow mode shows the
-//! granularities side by side.
+//! Would a result have been reused if changes were detected more coarsely: by whole binaries, by
+//! object files, or by everything that can be reached? Decisions do not depend on it; shadow mode
+//! shows the granularities side by side.
 //!
-//! In: what an execution used. Out: a name at each granularity, which is known where the same was
+//! In: what an execution used. Out: a hash for each granularity; the store knows it if the same was
 //! seen before.
 
 use super::Session;

@@ -1,8 +1,8 @@
-//! What would be done about a test, without doing it: would it be reused, from which run; if not,
-//! what is different from the nearest one.
+//! The decision about a test, without acting on it: would it be reused, and from which run; if not,
+//! what differs from the nearest one.
 //!
-//! In: a command, or a binary. Out: the decision, the differences, and of changed programs both
-//! builds' manifests.
+//! In: a command, or a binary. Out: the decision, the differences, and for changed programs the
+//! manifests of both builds.
 
 pub use super::difference::Difference;
 pub use super::nearest::Builds;
@@ -18,7 +18,9 @@ use super::test::{self, Test};
 use super::values::Values;
 use super::{Options, Session, StoreMemory, StoreOptions, exit_code, latest};
 use crate::fingerprint::ModuleCache;
-use crate::model::{Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, Place, Trace};
+use crate::model::{
+    Dependency, DependencyKind, Hash, LastUse, Origin, Outcome, PortablePath, Trace,
+};
 use crate::observe::{Contents, Input};
 use crate::process::Settings;
 use crate::store::{FileStore, Memo};
@@ -150,7 +152,7 @@ fn where_it_went(session: Session, words: &[OsString], trace: Option<&Trace>) ->
     }
 }
 
-/// What was taken from the last run, because whoever asks has another shell or harness around him.
+/// What was taken from the last run, since `tasting explain` runs in another shell or harness.
 #[derive(Clone, Copy, Default)]
 struct Assumed {
     variables: bool,
@@ -282,7 +284,8 @@ fn latest_use(
     let mut values = Values::new(project, settings, &**store, contents, Input::Given, &modules);
     let now = values.now(&dependency_set);
     let is_meant = |Dependency { kind, place: program, libraries, .. }: &Dependency| {
-        let is_file_of = |library: &Place| project.library_path(library).as_deref() == Some(path);
+        let is_file_of =
+            |library: &PortablePath| project.library_path(library).as_deref() == Some(path);
         *kind == DependencyKind::Program && (*program == place || libraries.iter().any(is_file_of))
     };
     let mut programs =

@@ -1,5 +1,5 @@
-//! The traces of the latest and of some earlier executions of a test, as they are kept: which
-//! functions were executed is in the dependency set of the execution already, and can be long.
+//! The traces of recent executions of a test, as they are stored. The executed functions are left
+//! out, since they are part of the execution's dependency set already, and can be many.
 //!
 //! In: a trace. Out: the same, from the store.
 

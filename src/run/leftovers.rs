@@ -1,13 +1,14 @@
-//! What a test leaves behind: reports, logs, folders. Kept with its outcome, and put back when that
-//! is reused.
+//! Files that a test leaves behind: reports, logs, folders. They are stored with its outcome, and
+//! restored when that is reused.
 //!
-//! In: what the run wrote or removed. Out: [`LeftFile`]s, or a reason why they cannot be kept; and
-//! the way back.
+//! In: what the run wrote or removed. Out: [`LeftFile`]s, or a reason why they cannot be stored;
+//! and the reverse.
 
 use super::beneath::Beneath;
 use super::project::Project;
 use crate::model::{
-    Dependency, DependencyKind, DependencySet, Left, LeftFile, Outcome, Place, Refusal, codes,
+    Dependency, DependencyKind, DependencySet, Left, LeftFile, Outcome, PortablePath, Refusal,
+    codes,
 };
 use crate::observe::{Kind, Use, extended};
 use crate::process::sys;
@@ -153,7 +154,7 @@ fn make_one(
     done
 }
 
-fn is_overwritten(dependency_set: &DependencySet, place: &Place) -> bool {
+fn is_overwritten(dependency_set: &DependencySet, place: &PortablePath) -> bool {
     let is = |used: &Dependency| used.kind == DependencyKind::Overwritten && used.place == *place;
     dependency_set.dependencies.iter().any(is)
 }

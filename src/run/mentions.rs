@@ -1,14 +1,14 @@
-//! What of its surroundings an outcome mentions: the names of the folders that the checkout lies
-//! in, the length of its path, the folder for temporary files, variables that are ignored
-//! otherwise. Such an outcome is of use where these are the same.
+//! Which parts of its surroundings an outcome contains: the names of the folders that the checkout
+//! lies in, the length of its path, the folder for temporary files, variables that are otherwise
+//! ignored. Such an outcome is valid only where these are the same.
 //!
-//! In: the project, what a run printed and left behind. Out: places of the kind `Mentioned`, and
-//! their values here and now.
+//! In: the project, what a run printed and left behind. Out: dependencies of the kind `Mentioned`,
+//! and their current values.
 
 use super::config;
 use super::environment;
 use super::project::Project;
-use crate::model::{Base, Hash, Hasher, Left, LeftFile, Place};
+use crate::model::{Base, Hash, Hasher, Left, LeftFile, PortablePath};
 use crate::observe::{Use, agent, patched};
 use memchr::memmem;
 use std::ffi::OsStr;
@@ -58,7 +58,7 @@ pub fn shows_watcher(traces: &Traces) -> bool {
 }
 
 /// What a run mentions of its surroundings.
-pub fn of(project: &Project, on_terminal: bool, traces: &Traces) -> Vec<Place> {
+pub fn of(project: &Project, on_terminal: bool, traces: &Traces) -> Vec<PortablePath> {
     let folders = parts_mentioned(project, traces);
     let length = length_mentioned(project, traces);
     let temporary = temporary_mentioned(project, traces);
@@ -70,7 +70,7 @@ pub fn of(project: &Project, on_terminal: bool, traces: &Traces) -> Vec<Place> {
         .collect()
 }
 
-fn parts_mentioned(project: &Project, traces: &Traces) -> Vec<Place> {
+fn parts_mentioned(project: &Project, traces: &Traces) -> Vec<PortablePath> {
     let mut mentioned = Vec::new();
     for (base, parts) in project.parts() {
         for (index, part) in parts.iter().rev().enumerate() {
@@ -79,7 +79,7 @@ fn parts_mentioned(project: &Project, traces: &Traces) -> Vec<Place> {
                     0 => "part 1".to_owned(),
                     _ => format!("part {} of {}", index + 1, parts.len()),
                 };
-                mentioned.push(Place { base, path: path.into_bytes() });
+                mentioned.push(PortablePath { base, path: path.into_bytes() });
             }
         }
     }
@@ -87,7 +87,7 @@ fn parts_mentioned(project: &Project, traces: &Traces) -> Vec<Place> {
 }
 
 /// `pwd | wc -c` counts the end of the line too.
-fn length_mentioned(project: &Project, traces: &Traces) -> Option<Place> {
+fn length_mentioned(project: &Project, traces: &Traces) -> Option<PortablePath> {
     let base = project.place(&project.working).base;
     let folder = project.folder(base)?;
     let lengths = [&project.working, folder].map(|path| path.as_os_str().len());
@@ -96,17 +96,19 @@ fn length_mentioned(project: &Project, traces: &Traces) -> Option<Place> {
     let numbers: Vec<String> = numbers.collect();
     let is_mentioned =
         traces.contain(|text| numbers.iter().any(|number| has_number(text, number.as_bytes())));
-    is_mentioned.then(|| Place { base, path: b"length".to_vec() })
+    is_mentioned.then(|| PortablePath { base, path: b"length".to_vec() })
 }
 
-fn temporary_mentioned(project: &Project, traces: &Traces) -> Option<Place> {
+fn temporary_mentioned(project: &Project, traces: &Traces) -> Option<PortablePath> {
     let spellings = project.spellings_of(Base::Temporary);
     let is_mentioned =
         |text: &[u8]| spellings.iter().any(|folder| memmem::find(text, folder).is_some());
-    traces.contain(is_mentioned).then(|| Place { base: Base::Temporary, path: b"all".to_vec() })
+    traces
+        .contain(is_mentioned)
+        .then(|| PortablePath { base: Base::Temporary, path: b"all".to_vec() })
 }
 
-fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) -> Vec<Place> {
+fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) -> Vec<PortablePath> {
     let settings = &project.config.environment;
     let is_ignored = |name: &str| {
         let by_project = settings.ignore.iter().any(|pattern| config::matches(pattern, name));
@@ -127,12 +129,12 @@ fn variables_mentioned(project: &Project, on_terminal: bool, traces: &Traces) ->
         .filter(|(name, value)| value.len() >= SHORTEST && is_ignored(&name.to_string_lossy()))
         .filter(|(name, _)| !name.to_string_lossy().starts_with(environment::OWN))
         .filter(|(_, value)| is_mentioned(value.as_bytes()))
-        .map(|(name, _)| Place { base: Base::None, path: [b"$", name.as_bytes()].concat() })
+        .map(|(name, _)| PortablePath { base: Base::None, path: [b"$", name.as_bytes()].concat() })
         .collect()
 }
 
 /// The value of something that was mentioned, here and now.
-pub fn value(project: &Project, place: &Place) -> Hash {
+pub fn value(project: &Project, place: &PortablePath) -> Hash {
     let mut hasher = Hasher::new("mentioned");
     let words: Vec<&[u8]> = place.path.split(|&byte| byte == b' ').collect();
     let number = |index: usize| {
@@ -171,7 +173,7 @@ pub fn value(project: &Project, place: &Place) -> Hash {
 }
 
 /// What was mentioned, for people.
-pub fn describe(place: &Place) -> String {
+pub fn describe(place: &PortablePath) -> String {
     let path = String::from_utf8_lossy(&place.path);
     match (path.strip_prefix('$'), place.base) {
         (Some(name), _) => format!("the variable {name}"),

@@ -1,12 +1,13 @@
 //! The runner hook: decide, replay, execute, record.
 //!
-//! command → `project` and `test` (which test it is) → `choice` (the values of earlier executions
-//! here and now: `values`) → `replay`, or `repeat` (as often as it takes; `execute` under watch,
-//! with `capture`; `disturbed`) → `record` (what was used, what is `leftovers`) → the same end.
-//! What the `harness` has to say comes in between. For whoever asks why: `difference` (from the
-//! latest execution), `inspect` (what would be done).
+//! command → `project` and `test` (its identity) → `choice` (compares earlier executions with the
+//! current `values`) → `replay`, or `repeat` (until the result is not disturbed; `execute` under
+//! watch, with `capture`; `disturbed`) → `record` (uses, `leftovers`) → the same exit status.
 //!
-//! Whatever goes wrong with any of it, the test runs, and ends as it ends.
+//! What the harness asks for (`crate::harness`) comes in between. For explanations: `difference`
+//! (from the latest execution), `inspect` (the decision without acting on it).
+//!
+//! If anything goes wrong with any of it, the test runs, and ends as it ends.
 
 mod audit;
 pub mod batch;
@@ -22,8 +23,6 @@ mod disturbed;
 pub mod environment;
 mod execute;
 mod granularity;
-pub mod harness;
-mod ignored_variables;
 pub mod inspect;
 mod latest;
 mod leftovers;
@@ -54,6 +53,7 @@ use self::project::Project;
 use self::reason::Reason;
 use self::test::Test;
 use crate::fingerprint::ModuleCache;
+use crate::harness;
 use crate::model::keys::KeyOf;
 use crate::model::{Decision, Exit, Hash, Refusal, Shadow, Treatment, Verdict, codes};
 use crate::observe::{self, Contents, Identity, Memory};

@@ -1,8 +1,8 @@
-//! The stored execution that a test is compared with when people ask why it would run: the nearest
-//! one, which after a branch was changed or an edit undone is not the latest.
+//! The stored execution that a test is compared with when `tasting explain` reports why it would
+//! run: the nearest one. After switching branches or undoing an edit, that is not the latest.
 //!
-//! In: the traces that are kept of a test. Out: the one with the fewest differences from what is
-//! there now, and those.
+//! In: the stored traces of a test. Out: the one with the fewest differences from the current
+//! state, and those differences.
 
 use super::difference::{self, Difference};
 use super::project::Project;

@@ -1,9 +1,9 @@
 //! Standard output or error that is a file of the test's own.
 //!
-//! A test whose output goes to a new file that nobody else has open (`test >log 2>&1`) gets that
-//! file itself, so that seeking, `ftruncate` and comparing it with other files work as they do
-//! plainly. What it printed is read from the file in the end. Where others may write to the file as
-//! well, what is there would not all be the test's: it gets a pipe then.
+//! A test whose output goes to a new file that no other process has open (`test >log 2>&1`) gets
+//! that file itself, so that seeking, `ftruncate` and comparing it with other files work as without
+//! Tasting. What it printed is read from the file at the end. If other processes may write to the
+//! file as well, its content would not all be the test's: then the test gets a pipe.
 //!
 //! In: our own descriptors. Out: whether they are such files, and what was written to them.
 

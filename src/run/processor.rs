@@ -1,5 +1,5 @@
-//! What the processor can do, as far as programs go by it: libraries choose other code where it can
-//! do more, and nobody sees them ask.
+//! A name for the processor's features. Libraries choose other code where the processor offers
+//! more, and their query for features cannot be observed.
 
 use crate::model::Hasher;
 

@@ -1,13 +1,13 @@
 //! Where a test belongs: the project's root, its build folder, the user's home. Paths inside them
-//! are kept relative, so that another checkout, another user or another machine finds the same
-//! results.
+//! are stored relative to them, so that another checkout, another user or another machine finds the
+//! same results.
 //!
-//! In: the working folder, the program, the settings. Out: [`Project`], which turns paths into
-//! places and back.
+//! In: the working folder, the program, the settings. Out: [`Project`], which converts paths to
+//! portable paths and back.
 
 use super::config::{self, Config};
 use super::context::Environment;
-use crate::model::{Base, Dependency, DependencyKind, Hasher, Place};
+use crate::model::{Base, Dependency, DependencyKind, Hasher, PortablePath};
 use crate::process::Settings;
 use memchr::memmem;
 use std::ffi::OsStr;
@@ -98,17 +98,17 @@ impl Project {
     }
 
     /// The place that a path means. The path has to be absolute and free of links.
-    pub fn place(&self, path: &Path) -> Place {
+    pub fn place(&self, path: &Path) -> PortablePath {
         let inside = self
             .bases
             .iter()
             .find_map(|(base, folder)| Some((*base, path.strip_prefix(folder).ok()?)));
         let (base, path) = inside.unwrap_or((Base::None, path));
-        Place { base, path: path.as_os_str().as_bytes().to_vec() }
+        PortablePath { base, path: path.as_os_str().as_bytes().to_vec() }
     }
 
     /// The path of a place here; `None` if there is no such folder here.
-    pub fn path(&self, place: &Place) -> Option<PathBuf> {
+    pub fn path(&self, place: &PortablePath) -> Option<PathBuf> {
         let path = Path::new(OsStr::from_bytes(&place.path));
         if place.base == Base::None {
             return Some(path.to_owned());
@@ -118,7 +118,7 @@ impl Project {
     }
 
     /// The file of a library, which may be known by the name of a link to it.
-    pub fn library_path(&self, place: &Place) -> Option<PathBuf> {
+    pub fn library_path(&self, place: &PortablePath) -> Option<PathBuf> {
         let path = self.path(place)?;
         let is_link = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
         Some(if is_link { std::fs::canonicalize(&path).unwrap_or(path) } else { path })
@@ -126,7 +126,7 @@ impl Project {
 
     /// The folder here that a place belongs to, and the path below it; `None` if there is no such
     /// folder here.
-    pub fn top_and_path<'a>(&'a self, place: &'a Place) -> Option<(&'a Path, &'a Path)> {
+    pub fn top_and_path<'a>(&'a self, place: &'a PortablePath) -> Option<(&'a Path, &'a Path)> {
         let path = Path::new(OsStr::from_bytes(&place.path));
         if place.base == Base::None {
             return Some((Path::new("/"), path.strip_prefix("/").ok()?));
@@ -136,7 +136,7 @@ impl Project {
     }
 
     /// A place in words for people.
-    pub fn show(&self, place: &Place) -> String {
+    pub fn show(&self, place: &PortablePath) -> String {
         let path = String::from_utf8_lossy(&place.path);
         match place.base {
             Base::None => path.into_owned(),
@@ -246,7 +246,7 @@ impl Project {
 
     /// What lies around the root and the build folder, but not in them, can have been found by way
     /// of `..`: there it matters what they lie in.
-    pub fn surroundings(&self, used: &[Dependency]) -> Vec<Place> {
+    pub fn surroundings(&self, used: &[Dependency]) -> Vec<PortablePath> {
         if !used.iter().any(|used| self.is_around(used)) {
             return Vec::new();
         }
@@ -272,7 +272,7 @@ impl Project {
     }
 
     /// The function that a program's tests start in, if the project names one.
-    pub fn entry(&self, program: &Place) -> Option<&str> {
+    pub fn entry(&self, program: &PortablePath) -> Option<&str> {
         let path = String::from_utf8_lossy(&program.path);
         let fits = |(pattern, _): &(&String, &String)| config::matches(pattern, &path);
         self.config.entry_points.iter().find(fits).map(|(_, function)| function.as_str())
@@ -354,95 +354,5 @@ fn is_of_a_name(letter: u8) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Hash;
-
-    fn project(root: &str, build: &str) -> Project {
-        let bases = vec![
-            (Base::Build, build.into()),
-            (Base::Root, root.into()),
-            (Base::Home, "/home/u".into()),
-        ];
-        let spellings = vec![(Base::Home, "/u".into())];
-        let (config, environment) = Default::default();
-        Project { root: root.into(), working: root.into(), config, environment, bases, spellings }
-    }
-
-    #[test]
-    fn a_path_becomes_a_place_and_a_path_again() {
-        let project = project("/home/u/p", "/home/u/p/build");
-        for (path, base, rest) in [
-            ("/home/u/p/build/t", Base::Build, "t"),
-            ("/home/u/p/a/b", Base::Root, "a/b"),
-            ("/home/u/p", Base::Root, ""),
-            ("/home/u/pp", Base::Home, "pp"),
-            ("/usr/bin", Base::None, "/usr/bin"),
-        ] {
-            let place = project.place(Path::new(path));
-            assert_eq!(place, Place { base, path: rest.into() });
-            assert_eq!(project.path(&place), Some(path.into()));
-        }
-        assert_eq!(project.path(&Place { base: Base::Temporary, path: b"x".to_vec() }), None);
-    }
-
-    #[test]
-    fn texts_are_the_same_in_another_checkout_and_only_there() {
-        let hash = |project: &Project, text: &str| -> Hash {
-            let mut hasher = Hasher::new("test");
-            project.hash_text(text.as_bytes(), &mut hasher);
-            hasher.finish()
-        };
-        let (one, other) = (project("/home/u/p", "/home/u/p/build"), project("/w/q", "/w/out"));
-        for (here, there) in [
-            ("/home/u/p/x", "/w/q/x"),
-            ("-I/home/u/p:/home/u/p/build/y", "-I/w/q:/w/out/y"),
-            ("/home/u/p", "/w/q"),
-            ("/u/x:/home/u/z", "/home/u/x:/u/z"),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(hash(&one, here), hash(&other, there), "{here}");
-        }
-        for (here, there) in
-            [("/home/u/p/x", "/w/q/y"), ("/home/u/pp/x", "/w/qq/x"), ("/home/u/p", "/w/out")]
-        {
-            assert_ne!(hash(&one, here), hash(&other, there), "{here}");
-        }
-        assert!(one.is_named_in(b"in /home/u/p/x.c:3") && !one.is_named_in(b"in x.c:3"));
-    }
-
-    #[test]
-    fn the_root_is_the_nearest_mark_and_the_build_folder_the_outermost() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(folder.path()).unwrap();
-        let deep = top.join("p/build/sub/x");
-        fs::create_dir_all(&deep).unwrap();
-        fs::write(top.join("p/tasting.toml"), "build-folders = ['declared']").unwrap();
-        let find = |working: &Path| Project::find(working, None, &Settings::default()).unwrap();
-        assert_eq!(find(&deep).root, top.join("p"));
-        assert_eq!(
-            find(&deep).place(&deep),
-            Place { base: Base::Root, path: b"build/sub/x".to_vec() }
-        );
-        for mark in ["p/build/CMakeCache.txt", "p/build/sub/CMakeCache.txt"] {
-            fs::write(top.join(mark), "").unwrap();
-        }
-        assert_eq!(find(&deep).place(&deep), Place { base: Base::Build, path: b"sub/x".to_vec() });
-        let declared = top.join("p/declared");
-        fs::create_dir(&declared).unwrap();
-        assert_eq!(find(&declared).place(&declared), Place { base: Base::Build, path: Vec::new() });
-        assert_eq!(find(&top).root, top, "without a mark it is the working folder");
-        let [sandbox, build] = ["b/sandbox/linux-sandbox/17/execroot/main", "b/execroot/main"]
-            .map(|name| top.join(name));
-        assert_eq!(bazel_build(&sandbox), None);
-        fs::create_dir_all(&build).unwrap();
-        assert_eq!((bazel_build(&sandbox), bazel_build(&build)), (Some(build.clone()), None));
-        for (inside, root) in [
-            ("17/execroot/main/bazel-out/k8/bin/t.runfiles/main", "17/execroot/main"),
-            ("p/bazel-out/x", "p"),
-        ] {
-            fs::create_dir_all(top.join(inside)).unwrap();
-            assert_eq!(find(&top.join(inside)).root, top.join(root));
-        }
-    }
-}
+#[path = "project_tests.rs"]
+mod tests;

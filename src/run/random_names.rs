@@ -1,23 +1,23 @@
-//! Names that a test draws anew each time (`mkdtemp`, `mktemp`) and leaves behind. The name was not
-//! there before the run, and is there after it: taken as a condition, its own leftover would refute
-//! the record of every such test.
+//! Names that a test invents anew each time (`mkdtemp`, `mktemp`) and leaves behind. The name did
+//! not exist before the run and exists after it: as a dependency, the test's own leftover would
+//! invalidate every result of such a test.
 //!
-//! That a name is random is shown by two executions of the same test that used the very same but
-//! for such names, all of which they have made themselves: with nothing else different, the name is
-//! not determined by anything that the test has seen. The second execution did not look at the
-//! first one's name either, so a name that is taken makes no difference.
+//! A name is shown to be random by two executions of the same test that differ in nothing but such
+//! names, all of which they have created themselves: since nothing else differs, the name does not
+//! follow from anything that the test has seen. Nor did the second execution look at the first
+//! one's name, so a name that is taken makes no difference.
 //!
 //! In: what an execution used, and the one before it. Out: the same without the names that are
 //! random.
 
 use super::Session;
 use super::choice::trace;
-use crate::model::{Base, DependencyKind, Hash, Place, RecordedDependency};
+use crate::model::{Base, DependencyKind, Hash, PortablePath, RecordedDependency};
 use crate::observe::Use;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-type Known<'a> = (DependencyKind, &'a Place, Hash);
+type Known<'a> = (DependencyKind, &'a PortablePath, Hash);
 
 /// Removes the absence of names that are random from what an execution used.
 pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Session) {
@@ -36,7 +36,7 @@ pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Sessio
 }
 
 /// Names that were looked for in vain, made, and left behind.
-fn made(seen: &[Use], session: &Session) -> BTreeSet<Place> {
+fn made(seen: &[Use], session: &Session) -> BTreeSet<PortablePath> {
     let written: BTreeSet<&Path> =
         seen.iter().filter(|used| matches!(used, Use::Written { .. })).map(Use::path).collect();
     let absent = seen.iter().filter(|used| matches!(used, Use::Absent { .. })).map(Use::path);
@@ -47,8 +47,8 @@ fn made(seen: &[Use], session: &Session) -> BTreeSet<Place> {
 fn random(
     now: &[RecordedDependency],
     before: &[RecordedDependency],
-    made: &BTreeSet<Place>,
-) -> BTreeSet<Place> {
+    made: &BTreeSet<PortablePath>,
+) -> BTreeSet<PortablePath> {
     let (new, old) = (known(now), known(before));
     let (appeared, vanished): (Vec<_>, Vec<_>) =
         (new.difference(&old).collect(), old.difference(&new).collect());
@@ -73,7 +73,7 @@ fn known(used: &[RecordedDependency]) -> BTreeSet<Known<'_>> {
 }
 
 /// What two random names have in common: the folder, and the length.
-fn pattern(place: &Place) -> (Base, Vec<u8>, usize) {
+fn pattern(place: &PortablePath) -> (Base, Vec<u8>, usize) {
     let end = place.path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     (place.base, place.path[..end].to_vec(), place.path.len())
 }
@@ -84,7 +84,7 @@ mod tests {
     use crate::model::Dependency;
 
     fn traced(kind: DependencyKind, path: &str, value: u8) -> RecordedDependency {
-        let dependency = Dependency::on(kind, Place::absolute(path));
+        let dependency = Dependency::on(kind, PortablePath::absolute(path));
         RecordedDependency {
             dependency,
             value: Hash([value; 16]),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn found(now: &[RecordedDependency], before: &[RecordedDependency], made: &[&str]) -> usize {
-        random(now, before, &made.iter().map(Place::absolute).collect()).len()
+        random(now, before, &made.iter().map(PortablePath::absolute).collect()).len()
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Remembering a run: its outcome under the key of all that it used, and a trace for whoever asks
-//! why.
+//! Stores a run: its outcome under the key of everything that it used, and a trace for
+//! `tasting explain`.
 
 use super::choice::{Run, checkout_key};
 use super::config::UnknownPrograms;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::keys::{self, KeyOf};
 use crate::model::{
-    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, Place,
+    Base, Dependency, DependencyKind, Hash, LastUse, Left, LeftFile, Origin, Outcome, PortablePath,
     RecordedDependency, Refusal, Trace, codes,
 };
 use crate::observe::Input;
@@ -282,7 +282,7 @@ fn leave_trace(
     }
 }
 
-/// Notes for each binary of the project which test used it last, so that whoever asks about the
+/// Notes for each binary of the project which test used it last, so that an explanation of the
 /// binary finds the trace.
 fn note_uses(session: &Session, resolved: &ResolvedDependencies) {
     let Ok(bytes) =
@@ -297,7 +297,7 @@ fn note_uses(session: &Session, resolved: &ResolvedDependencies) {
     let places = programs.flat_map(|program| {
         std::iter::once(program.place.clone()).chain(program.libraries.iter().filter_map(file_of))
     });
-    let ours: BTreeSet<Place> =
+    let ours: BTreeSet<PortablePath> =
         places.filter(|place| matches!(place.base, Base::Root | Base::Build)).collect();
     for place in ours {
         if let Err(error) = session.store.put_blob(last_use_name(&session.project, &place), &bytes)
@@ -309,7 +309,7 @@ fn note_uses(session: &Session, resolved: &ResolvedDependencies) {
 
 /// Under which name the latest use of a binary is kept. Other checkouts and projects have binaries
 /// of the same names.
-pub fn last_use_name(project: &Project, place: &Place) -> Hash {
+pub fn last_use_name(project: &Project, place: &PortablePath) -> Hash {
     keys::last_use(&project.root, place)
 }
 

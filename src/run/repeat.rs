@@ -1,8 +1,8 @@
-//! Running a test so that it is not disturbed. One that has failed, perhaps because of us, is
-//! undone and run again, at first without tracing, then without watching. What passes then was
+//! Runs a test so that it is not disturbed. A test that has failed, perhaps because of us, is
+//! undone and run again, first without tracing, then without watching. If it passes then, it was
 //! disturbed, and the pass is what is reported.
 //!
-//! In: a session. Out: how the test ends, with the output and the observations that belong to it.
+//! In: a session. Out: how the test ended, with the output and the observations that belong to it.
 
 use super::capture::{Captured, exit_of_failed_write};
 use super::disturbed::{Earlier, Traced};

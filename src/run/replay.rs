@@ -1,9 +1,9 @@
-//! Doing as if a test had run: its files, its output, its end.
+//! Replays an outcome: its files, its output, its exit status.
 
 use super::choice::Hit;
 use super::execute::read_on_from;
-use super::harness::{HarnessHints, MEASUREMENT};
-use super::{Session, capture, exit_code, harness, leftovers, now};
+use super::{Session, capture, exit_code, leftovers, now};
+use crate::harness::{self, HarnessHints, MEASUREMENT};
 use crate::model::{Decision, Exit, Step, Stream, Verdict};
 use crate::store::Results;
 use std::io;

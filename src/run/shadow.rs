@@ -1,7 +1,7 @@
-//! Shadow mode: every test runs, and what would have been done about it is noted.
+//! Shadow mode: every test runs, and what would have been decided is logged.
 //!
-//! In: the choice that was made. Out: the same at each granularity of change, for the log; and when
-//! the test has ended as the result that would have been replayed, what is to be remembered of it.
+//! In: the decision. Out: the same at each granularity of change, for the log; and when the test
+//! has ended like the result that would have been replayed, what is to be stored of it.
 
 use super::choice::{self, Choice, Hit};
 use super::values::Values;
@@ -66,7 +66,7 @@ fn would_reuse(session: &Session, hit: &Hit) -> (Shadow, Option<Foreseen>) {
 /// What has changed since the latest execution.
 #[derive(Default)]
 struct Changed {
-    /// Names of both builds of a program, for whoever wants to know what in it.
+    /// Names of both builds of a program, to find out what has changed in it.
     programs: Vec<Hash>,
     files: Vec<String>,
 }

@@ -1,8 +1,7 @@
-//! The store of the team: where it is, whether to write there, and sending what is new without
-//! anybody waiting for it.
+//! The remote store of a run: where it is, whether to write there, and uploading new results in the
+//! background.
 //!
-//! In: `TASTING_REMOTE`, `tasting.toml`, what the build server says of the job. Out: a [`Remote`],
-//! or none.
+//! In: `TASTING_REMOTE`, `tasting.toml`, the build server's variables. Out: a [`Remote`], or none.
 
 use super::config::{Config, Processors};
 use super::{Session, processor, untrusted};

@@ -1,12 +1,12 @@
-//! What a test was started with, noted for `tasting suite`: the next time it knows what the harness
-//! gives the test, because this is what it was given.
+//! Records what a test was started with, for `tasting suite`: the next time it knows what the
+//! harness gives to the test.
 //!
-//! In: the folder that the suite names in the environment, the command. Out: a file for each start,
-//! and those files read again.
+//! In: the folder that the suite names in the environment, the command. Out: one file for each
+//! start, and those files read again.
 
 use super::Options;
 use super::context::{InvocationContext, STARTED};
-use super::harness::HarnessHints;
+use crate::harness::HarnessHints;
 use crate::model::FormatError;
 use crate::model::envelope::Format;
 use crate::store::private;

@@ -1,5 +1,5 @@
-//! Which test it is: the command, where it is started, and the invocation context that it can see
-//! without opening a file. What belongs to the checkout, the user or the machine alone is left out.
+//! The identity of a test: its command, the folder where it is started, and its invocation context.
+//! What is specific to the checkout, the user or the machine is left out.
 //!
 //! In: the command line, the project. Out: the identity under which executions are looked up.
 

@@ -1,4 +1,4 @@
-//! Tracing the functions of a test: whether, and where they start.
+//! Whether the functions of a test are traced, and where they start.
 
 use super::{Session, disturbed};
 use crate::elf::sanitizers;
@@ -25,7 +25,7 @@ pub fn of(session: &Session) -> Option<Tracing> {
     let agent = Agent::open(folder)?;
     let (settings, store, modules) =
         (session.settings.clone(), session.store.clone(), session.modules.clone());
-    let known = Arc::new(Known { settings, store, modules });
+    let known = Arc::new(KnownFunctions { settings, store, modules });
     let only_leads = session.settings.notrace || disturbed::of(session).is_some();
     Some(Tracing { agent, functions: known.clone(), program, sites: known, only_leads })
 }
@@ -47,13 +47,13 @@ fn passed_name(session: &Session) -> Hash {
 }
 
 /// The functions that manifests know, and that were looked up before.
-struct Known {
+struct KnownFunctions {
     settings: Settings,
     store: Arc<Layered>,
     modules: Arc<ModuleCache>,
 }
 
-impl Functions for Known {
+impl Functions for KnownFunctions {
     fn of(&self, binary: &Path) -> Option<Code> {
         let manifest = manifest_file::beside(&self.settings, binary)?;
         let name = name(binary, &manifest);
@@ -92,7 +92,7 @@ impl Functions for Known {
     }
 }
 
-impl KnownSites for Known {
+impl KnownSites for KnownFunctions {
     fn of(&self, library: &Path) -> Option<Sites> {
         let (content, found) = sys::map_with_metadata(library).ok()?;
         let identity = FileIdentity::of(&found);

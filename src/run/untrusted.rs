@@ -1,8 +1,7 @@
-//! Whether this is a job of a build server for somebody who may not write to the project: a pull
-//! request from a fork.
+//! Detects jobs of a build server for an author without write access: a pull request from a fork.
 //!
-//! In: the variables that GitHub and GitLab document. Out: a reason. Where a pull request does not
-//! say where it is from, it is taken for a stranger's.
+//! In: the variables that GitHub and GitLab document. Out: a reason. A pull request that does not
+//! say where it comes from is treated as one from a fork.
 
 use serde::Deserialize;
 use std::fs::File;

@@ -1,6 +1,5 @@
-//! The values of what a test used: as they were when it ran, and as they are now. Hashed in order
-//! they are the key under which its outcome is kept; the two ways must give the same for the same
-//! thing.
+//! The values of dependencies: as they were when the test ran, and as they are now. Hashed in order
+//! they are the cache key of the outcome; both ways must give the same value for the same thing.
 //!
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
@@ -20,7 +19,7 @@ use crate::fingerprint::ModuleCache;
 use crate::fingerprint::libraries;
 use crate::model::keys::{self, KeyOf, PlainState};
 use crate::model::{
-    Base, Dependency, DependencyKind, DependencySet, Hash, Hasher, Place, RecordedDependency,
+    Base, Dependency, DependencyKind, DependencySet, Hash, Hasher, PortablePath, RecordedDependency,
 };
 use crate::observe::targets::{self, Target};
 use crate::observe::used::{is_absence, is_executable};
@@ -44,7 +43,7 @@ pub struct Values<'a> {
     contents: Contents,
     input: Input,
     modules: &'a ModuleCache,
-    known: FxHashMap<(DependencyKind, Place), Hash>,
+    known: FxHashMap<(DependencyKind, PortablePath), Hash>,
     /// What files were found to be, while all values of an execution are looked up: many count by
     /// their attributes as well.
     found: Option<FxHashMap<PathBuf, fs::Metadata>>,
@@ -349,7 +348,7 @@ fn is_of_system(library: &Path) -> bool {
 
 /// What `ldconfig` has found counts only as far as it was asked for: it is different on each
 /// machine.
-fn is_loader_cache(place: &Place) -> bool {
+fn is_loader_cache(place: &PortablePath) -> bool {
     place.base == Base::None && place.path == libraries::CACHE.as_bytes()
 }
 

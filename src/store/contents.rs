@@ -1,8 +1,8 @@
-//! What is dear to compute, remembered by name, above all content hashes of files by their
-//! identity: a table of fixed size in one file, in which an identity has one of four places. It is
-//! read and written in place without any lock; each place carries a checksum, so that what was torn
-//! between two writers is not an answer. The file is sparse, and old hashes make way for new ones:
-//! nothing ever needs cleaning up.
+//! A cache of results that are expensive to compute, above all content hashes by file identity: a
+//! table of fixed size in one file, in which each identity has four possible slots. It is read and
+//! written in place without any lock; each slot carries a checksum, so that one that two writers
+//! have torn is not used. The file is sparse, and new hashes replace old ones: nothing ever needs
+//! cleaning up.
 
 use super::private;
 use crate::model::Hash;

@@ -1,6 +1,6 @@
-//! The dependency sets of one test: up to 16 files, one dependency set each, so that nobody has to
-//! read, change and write a list that somebody else is changing too. A new dependency set claims a
-//! free place; when there is none, it takes that of the one used longest ago.
+//! The dependency sets of one test: up to 16 files with one set each, so that no process has to
+//! read, change and write a list that another one is changing too. A new dependency set takes a
+//! free slot, or else the least recently used one.
 
 use super::entry::{self, DEPENDENCY_SET, LARGEST_FILE};
 use super::store_file::{self, TemporaryFile};

@@ -1,5 +1,5 @@
-//! The bytes of one entry: packed if that makes them smaller, with the name under which they are
-//! kept, in an envelope. Out comes what went in under that name, or an error.
+//! The bytes of one entry: compressed if that makes them smaller, with the name under which they
+//! are stored, in an envelope. Reading returns what was written under that name, or an error.
 
 use super::{LARGEST, StoreError};
 use crate::model::envelope::Format;
@@ -25,7 +25,7 @@ const HIGHEST_RATIO: usize = 256;
 pub const LARGEST_FILE: usize = LARGEST + 1024;
 
 #[derive(Serialize, Deserialize)]
-struct Entry<'a> {
+struct StoredEntry<'a> {
     /// The test or key that it belongs to: a file under a wrong name is not an answer.
     name: Hash,
     /// The length before packing; 0 if it is not packed.
@@ -41,9 +41,9 @@ pub fn encode(format: &Format, name: Hash, raw: &[u8]) -> Result<Vec<u8>, StoreE
     let packed = (raw.len() >= WORTH_PACKING).then(|| lz4_flex::block::compress(raw));
     let entry = match &packed {
         Some(packed) if packed.len() < raw.len() => {
-            Entry { name, unpacked: raw.len() as u64, body: packed }
+            StoredEntry { name, unpacked: raw.len() as u64, body: packed }
         }
-        _ => Entry { name, unpacked: 0, body: raw },
+        _ => StoredEntry { name, unpacked: 0, body: raw },
     };
     // Numbers and bytes can always be written; a failure would be one of memory.
     format.encode(&entry).map_err(|_| StoreError::TooLarge { size: raw.len(), limit: LARGEST })
@@ -51,7 +51,7 @@ pub fn encode(format: &Format, name: Hash, raw: &[u8]) -> Result<Vec<u8>, StoreE
 
 /// What `encode` was given, if the file is whole and belongs to that name.
 pub fn decode(format: &Format, name: Hash, file: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let (entry, rest) = format.decode::<Entry>(file)?;
+    let (entry, rest) = format.decode::<StoredEntry>(file)?;
     if entry.name != name || !rest.is_empty() {
         return Err(FormatError::Malformed);
     }
@@ -97,7 +97,7 @@ mod tests {
         let name = Hash::of(b"x");
         let body = lz4_flex::block::compress(&[b'a'; 5000]);
         for unpacked in [1, 4999, 5001, 1 << 40, u64::MAX] {
-            let file = OUTCOME.encode(&Entry { name, unpacked, body: &body }).unwrap();
+            let file = OUTCOME.encode(&StoredEntry { name, unpacked, body: &body }).unwrap();
             assert!(decode(&OUTCOME, name, &file).is_err(), "{unpacked}");
         }
     }
@@ -112,7 +112,7 @@ mod tests {
 
         #[test]
         fn a_hostile_body_is_an_error_or_bytes(body: Vec<u8>, unpacked: u64) {
-            let file = OUTCOME.encode(&Entry { name: Hash::default(), unpacked, body: &body }).unwrap();
+            let file = OUTCOME.encode(&StoredEntry { name: Hash::default(), unpacked, body: &body }).unwrap();
             let _ = decode(&OUTCOME, Hash::default(), &file);
         }
     }

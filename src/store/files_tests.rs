@@ -1,8 +1,8 @@
-//! Tests of the store in one process: what goes in comes out, and nothing that is wrong with its
-//! files comes out at all.
+//! Tests of the store in one process: entries come back as they were written, and damaged files
+//! never do.
 
 use super::*;
-use crate::model::{Base, Dependency, DependencyKind, Exit, Origin, Place};
+use crate::model::{Base, Dependency, DependencyKind, Exit, Origin, PortablePath};
 use crate::store::MOST_DEPENDENCY_SETS;
 use proptest::prelude::*;
 use std::fs::FileTimes;
@@ -18,7 +18,7 @@ fn hash(kind: &str, number: usize) -> Hash {
 }
 
 fn dependency_set(number: usize) -> DependencySet {
-    let place = Place { base: Base::Root, path: format!("data/{number}").into_bytes() };
+    let place = PortablePath { base: Base::Root, path: format!("data/{number}").into_bytes() };
     DependencySet { dependencies: vec![Dependency::on(DependencyKind::File, place)] }
 }
 

@@ -2,9 +2,9 @@
 //! Out: the last decisions; sums.
 //!
 //! Lines of JSON are appended to the newest of some numbered segments, each with one write and no
-//! lock. A full segment is followed by the next number; the oldest goes, once it has been added to
-//! the sums. The sums say up to where in the log they reach, so that adding a segment twice is the
-//! same as adding it once.
+//! lock. A full segment is followed by the next number. The oldest one is removed once it has been
+//! added to the sums. The sums record up to which position of the log they reach, so that adding a
+//! segment twice is the same as adding it once.
 
 use super::StoreError;
 use super::private;

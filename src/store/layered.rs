@@ -1,10 +1,12 @@
-//! This machine's store, with a team's store behind it. What is here is not asked for there; what
-//! is found there is copied here once it is used; what is new here waits in the spool, until a
-//! process that nobody waits for has sent it there.
+//! The local store, with a remote store behind it. What is stored here is not asked for there; what
+//! is found there is copied here when it is used; what is new here waits in the upload queue for a
+//! background process.
 
 use super::remote::spool::UploadJob;
 use super::remote::{Fetched, Name, Remote, ValueKind};
-use super::{Asked, FileStore, Journal, Memo, Quarantine, Results, Store, StoreError, Volume};
+use super::{
+    FileStore, Journal, Memo, Quarantine, RemoteLookup, Results, Store, StoreError, Volume,
+};
 use crate::model::{Decision, DependencySet, Disturbed, Hash, Mark, Outcome, Stats};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +16,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Layered {
     pub near: FileStore,
     pub far: Option<Remote>,
-    state: Mutex<State>,
+    state: Mutex<RemoteAnswers>,
     has_upload_jobs: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct RemoteAnswers {
     /// Outcomes that came from the remote store.
     fetched: HashMap<Hash, Outcome>,
     /// Keys whose values there are of no use.
@@ -36,7 +38,7 @@ impl Layered {
         self.has_upload_jobs.load(Ordering::Relaxed)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, RemoteAnswers> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -44,7 +46,7 @@ impl Layered {
         self.far.as_ref().filter(|far| far.is_writable() && !self.near.is_read_only())
     }
 
-    /// Leaves something to be done for whoever has the time. The worst that comes of a failure is
+    /// Adds a job to the upload queue. The worst result of a failure is
     /// that others run the test.
     fn spool(&self, job: UploadJob) {
         if let Some(far) = self.writable_far() {
@@ -52,8 +54,8 @@ impl Layered {
         }
     }
 
-    fn fetch(&self, far: &Remote, test: Option<Hash>, keys: &[Hash]) -> Asked {
-        let mut asked = Asked::default();
+    fn fetch(&self, far: &Remote, test: Option<Hash>, keys: &[Hash]) -> RemoteLookup {
+        let mut asked = RemoteLookup::default();
         let trial = far.location.attributes.operation_timeout;
         if far.reading.is_open(trial).is_some() {
             return asked;
@@ -97,7 +99,7 @@ impl Layered {
         far: &Remote,
         name: Name,
         bytes: &[u8],
-        asked: &mut Asked,
+        asked: &mut RemoteLookup,
     ) -> Result<(), String> {
         match name.kind {
             ValueKind::DependencySets => {
@@ -159,7 +161,7 @@ impl Results for Layered {
         self.near.drop_outcome(key)
     }
 
-    fn ask(&self, test: Option<Hash>, keys: &[Hash]) -> Asked {
+    fn ask(&self, test: Option<Hash>, keys: &[Hash]) -> RemoteLookup {
         self.far.as_ref().map(|far| self.fetch(far, test, keys)).unwrap_or_default()
     }
 }

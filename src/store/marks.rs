@@ -1,5 +1,5 @@
-//! Tests that are treated in a way of their own, because they are in quarantine or were disturbed:
-//! one small file each, under the test's name.
+//! Tests that are treated specially, because they are in quarantine or were disturbed: one small
+//! file each, under the test's identity.
 
 use super::StoreError;
 use super::store_file::{self, TemporaryFile};

@@ -1,10 +1,9 @@
-//! The store: what is remembered of executions. A look-up goes in two steps, as in a compiler
-//! cache's direct mode: the test's identity → the dependency sets of earlier executions → (the
-//! caller hashes a dependency set's values in the build at hand) → the outcome with that key.
+//! The store of executions. A lookup has two steps, as in a compiler cache's direct mode: the
+//! test's identity → the dependency sets of earlier executions → (the caller hashes a dependency
+//! set's current values) → the outcome with that key.
 //!
-//! In: dependency sets, outcomes, decisions. Out: the same, whole and as they were put in, or a
-//! reason why not. Whatever is the matter with a store, the worst that comes of it is that a test
-//! runs.
+//! In: dependency sets, outcomes, decisions. Out: the same, complete and as they were stored, or a
+//! reason why not. If anything is wrong with the store, tests run; nothing worse happens.
 
 pub mod entry;
 pub mod files;
@@ -82,7 +81,7 @@ pub struct Volume {
 
 /// What came of asking a store further away.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RemoteLookup {
     /// The dependency sets of the test that are known there.
     pub dependency_sets: Vec<DependencySet>,
     /// Whether some of the outcomes were there; `outcome` gives them now.
@@ -133,8 +132,8 @@ pub trait Results: Send + Sync {
 
     /// Asks a store further away, if there is one, for the dependency sets of a test and for
     /// outcomes, all at one time.
-    fn ask(&self, _test: Option<Hash>, _keys: &[Hash]) -> Asked {
-        Asked::default()
+    fn ask(&self, _test: Option<Hash>, _keys: &[Hash]) -> RemoteLookup {
+        RemoteLookup::default()
     }
 }
 

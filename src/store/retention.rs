@@ -1,7 +1,6 @@
-//! Keeping within the limit. After each entry that was added, a look at the table of sizes; only
-//! when the limit is passed, and then for some milliseconds at the most, what was used longest ago
-//! in some of the folders is removed. The thorough way, over all folders, is for those who ask for
-//! it.
+//! Keeps the store within its size limit. After each new entry, the table of sizes is checked. Only
+//! when the limit is exceeded, the least recently used entries in some of the folders are removed,
+//! which takes some milliseconds at most. `tasting gc` does it thoroughly, over all folders.
 
 use super::private;
 use super::sizes::{FOLDERS, Sizes};

@@ -1,6 +1,6 @@
-//! About how large each of the 256 folders of entries is: a table of numbers, changed in place
-//! without any lock. Numbers that get lost between two processes are put right whenever a folder is
-//! looked through.
+//! The approximate size of each of the 256 folders of entries: a table of numbers, changed in place
+//! without any lock. Updates that get lost between two processes are corrected whenever a folder is
+//! scanned.
 
 use super::private;
 use std::fs::File;

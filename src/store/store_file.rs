@@ -1,5 +1,5 @@
-//! One file of the store: written under another name and renamed into place; read only if it is a
-//! plain file of a sensible size.
+//! One file of the store: written atomically, and read only if it is a plain file of a plausible
+//! size.
 
 use super::{StoreError, private};
 use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -1,5 +1,5 @@
-//! The course of a suite: decide about all tests, put back what reused ones leave behind, let the
-//! harness run the others, and look again at those that come behind a test that ran.
+//! The course of a suite: decides about all tests, restores what reused ones leave behind, has the
+//! harness run the others, and decides again about tests that come behind one that ran.
 //!
 //! In: a harness. Out: for each test what was decided and how it ended; the harness's exit status.
 

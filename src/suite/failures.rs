@@ -1,4 +1,4 @@
-//! The tests of a suite that failed the last time, for those who want to run them alone.
+//! The tests of a suite that failed the last time, for `--failed`.
 //!
 //! In: the command line of the suite. Out: names of tests, in the store.
 

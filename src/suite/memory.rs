@@ -1,10 +1,10 @@
-//! With what a harness starts its tests: nobody knows better than the tests that it has started.
-//! `tasting run` notes each start (`run/started`); the starts are remembered under all that they
-//! can follow from: the harness's command line, its program, what defines the tests, and what the
-//! suite itself was started with. How the harness judged the outcome is remembered with them.
+//! The context in which a harness starts its tests, remembered from earlier starts. `tasting run`
+//! records each start (`run/started.rs`). The starts are stored under everything that they can
+//! depend on: the harness's command line, its program, the files that define the tests, and the
+//! context of the suite itself. How the harness judged each outcome is stored with them.
 //!
-//! In: the tests that a harness lists, notes, ends. Out: for each test its start and what the
-//! harness makes of an outcome, if known.
+//! In: the tests that a harness lists, recorded starts, results. Out: for each test its start, and
+//! the harness's verdict on an outcome, if known.
 
 use super::probe::Folder;
 use super::{End, Output, SuiteError, TestCase};

@@ -1,22 +1,16 @@
-//! A whole suite decided in one process: the harness says which tests there are (`ctest`, `meson`,
-//! `list`), a `probe` what a test that it starts can see, or the `memory` of what its tests were
-//! started with; `course` decides about all of them, puts back what the reused ones leave behind
-//! and lets the harness run the others, by the `order` that they have.
+//! A whole suite, decided in one process. The `harness` lists its tests. A `probe` finds out the
+//! context in which it starts them, or `memory` knows it from an earlier time. `course` decides
+//! about all of them, restores what the reused ones leave behind and has the harness run the
+//! others, in the `order` that they have.
 //!
 //! In: a harness's command line. Out: what was decided and how each test ended, and the exit status
 //! of the harness.
 
 mod answers;
-mod automake;
-mod cargo;
 pub mod course;
-mod ctest;
 pub mod failures;
-mod junit;
-mod list;
+mod harness;
 mod memory;
-mod meson;
-mod nextest;
 mod options;
 mod order;
 pub mod probe;
@@ -24,6 +18,7 @@ mod progress;
 pub mod select;
 pub mod start;
 
+use self::harness::{automake, cargo, ctest, list, meson, nextest};
 use self::memory::Memory;
 use self::start::Manner;
 use crate::run::Options;

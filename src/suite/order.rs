@@ -1,5 +1,5 @@
-//! The order of a suite, and what follows from it: which tests have to be started by the harness so
-//! that none sees other files than it would see there.
+//! The order of a suite: which tests the harness has to start so that none of them sees other files
+//! than it would in a full run.
 //!
 //! In: the tests, and which of them have to run. Out: those that the harness is asked for.
 

@@ -1,5 +1,5 @@
-//! What a test that a harness starts can see: found out by having the harness start
-//! `tasting context FILE` in the place of a test.
+//! The context in which a harness starts its tests, found by having it start `tasting context FILE`
+//! in place of a test.
 //!
 //! In: a way to start a command. Out: its [`InvocationContext`].
 

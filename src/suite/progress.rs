@@ -1,5 +1,5 @@
-//! One line about what is under way, where standard error is a terminal, and nothing elsewhere. It
-//! goes before anything else is printed.
+//! A progress line on standard error if that is a terminal. It is cleared before anything else is
+//! printed.
 //!
 //! In: a text. Out: the line.
 

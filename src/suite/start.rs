@@ -1,5 +1,5 @@
-//! Starting a harness: as this process was started, with its output where it is wanted, and with
-//! starts of tests noted.
+//! Starts a harness with the environment and descriptors of this process, its output redirected as
+//! asked, and starts of tests recorded.
 //!
 //! In: the words of a command. Out: how it ended, or what it printed.
 

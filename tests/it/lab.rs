@@ -9,10 +9,13 @@ use std::process::Command;
 fn mutate(options: &[&str]) -> Outcome {
     tools(&["python3", "cmake", "ninja", "gcov"]);
     let shop = Workshop::new();
+    let built = Path::new(TASTING).parent().expect("the program lies in a folder");
+    let has_lab = built.join("lab").is_file();
+    assert!(has_lab, "the laboratory is not built: `cargo build --workspace --bins`");
     let mut command =
         Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/lab/mutate.py"));
     plain_environment(&mut command);
-    command.env("BUILT", Path::new(TASTING).parent().expect("the program lies in a folder"));
+    command.env("BUILT", built);
     // What Python compiles stays out of the checkout.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     command.args(["--mutations", "5", "--folder"]).arg(shop.path("lab")).args(options).arg("tiny");

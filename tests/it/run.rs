@@ -3,7 +3,6 @@
 
 mod autotools;
 pub mod cargo;
-mod circumstances;
 pub mod cmake;
 mod drivers;
 mod ends;
@@ -13,6 +12,7 @@ mod harnesses;
 mod hunted;
 mod inputs;
 mod interrupted;
+mod invocation_context;
 mod kept_details;
 mod known_looks;
 mod large;

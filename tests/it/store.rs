@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tasting::model::{
     Base, Decision, Dependency, DependencyKind, DependencySet, Exit, FileIdentity, Hash, Origin,
-    Outcome, Place, Verdict,
+    Outcome, PortablePath, Verdict,
 };
 use tasting::store::{FileStore, Journal, Memo, Options, Results, Store};
 
@@ -32,7 +32,7 @@ fn key_of(entry: u64) -> Hash {
 
 fn dependency_set_of(entry: u64) -> DependencySet {
     let number = entry / TESTS % SHAPES;
-    let place = |at| Place {
+    let place = |at| PortablePath {
         base: Base::Root,
         path: format!("data/of-shape-{number}/file-{at}").into_bytes(),
     };

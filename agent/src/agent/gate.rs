@@ -1,19 +1,19 @@
-//! Gates: what stands at the fronts of functions that are entered by calls, so that noting them
+//! Gates: the code at the start of functions that are entered by calls, so that recording them
 //! takes no signal and little stack.
 //!
-//! A front is `e8 cc cc cc cc`, a call. Whoever enters the function behind its first byte meets a
-//! breakpoint at once. The call leads to a place that lies a fixed distance below: so below each
-//! module there is a *landing area* as long as its code, in which every place leads to the gate.
-//! Below programs that are not position-independent there is no room; theirs lies above, the front
-//! is `e8 cc cc cc 60`, and the last byte is an instruction that there is not, which is met by
-//! SIGILL. An area consists of chunks. The first page of a chunk is the process's own: it ends with
-//! a jump to the gate, with the module. The others are shared by all processes, and jump there. The
-//! watcher puts calls only where they land before a jump, and not in the middle of one
-//! (`observe/image.rs`).
+//! A function starts with `e8 cc cc cc cc`, a call. Code that enters the function behind its first
+//! byte hits a breakpoint at once. The call leads to an address at a fixed distance below: so below
+//! each module there is a *landing area* as long as its code, in which every address leads to the
+//! gate. Below programs that are not position-independent there is no room; their landing area lies
+//! above, the function starts with `e8 cc cc cc 60`, and the last byte is an illegal instruction,
+//! which raises SIGILL. A landing area consists of chunks. The first page of a chunk is private to
+//! the process: it ends with a jump to the gate, with the module. The other pages are shared by all
+//! processes, and jump there. The watcher puts calls only where they land before a jump, and not in
+//! the middle of one (`observe/image.rs`).
 //!
-//! The gate changes no register, for compilers know which ones a function of theirs leaves alone,
-//! and needs 64 bytes of stack. Then the function starts anew, with its own code. The shorter way
-//! out by `ret` would be fit for nothing but the return address that the call left.
+//! The gate changes no register, since compilers know which ones a function of theirs preserves,
+//! and needs 64 bytes of stack. Then the function starts again, with its own code. Leaving by
+//! `ret`, which is shorter, would work for nothing but the return address that the call has left.
 
 use super::arch::{call, syscall};
 use super::modules::Module;

@@ -1,6 +1,6 @@
-//! The hook in the function that the dynamic loader calls for debuggers when the list of modules
-//! changes: a jump, which takes no signal. The function does nothing. The loader knows that it
-//! leaves all registers alone.
+//! A hook in the empty function that the dynamic loader calls for debuggers when the list of
+//! modules changes: a jump, which takes no signal. The loader knows that this function preserves
+//! all registers.
 
 use super::arch::{NOTHING, call, syscall};
 use super::loader::{CONSISTENT, debug};

@@ -1,5 +1,5 @@
-//! The functions of the C library with which a program could handle SIGTRAP itself, or change code.
-//! They do what they do without us; before that, the agent gives back what would be in the way.
+//! Functions of the C library by which a program could handle SIGTRAP itself, or change code. They
+//! do what the originals do; before that, the agent restores the code that would be in the way.
 
 use super::release::{is_landing, release_everything, release_range};
 use super::signals::is_ours;

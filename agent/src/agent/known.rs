@@ -1,5 +1,5 @@
-//! Looks that need no question: the watcher has noted the same look before, and nothing has changed
-//! since. It says so in a table that all processes of a run share (`src/observe/known.rs` argues
+//! Looks that need no question: the watcher has recorded the same look before, and nothing has
+//! changed since. A table that all processes of a run share says so (`src/observe/known.rs` argues
 //! why that is sound).
 
 use super::arch::{call, syscall};

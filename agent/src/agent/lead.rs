@@ -1,11 +1,12 @@
-//! Leads the watched calls of the C library and of the dynamic loader past the filter.
+//! Routes the watched calls of the C library and of the dynamic loader past the filter ("led"
+//! calls).
 //!
-//! A call that the filter stops can be interrupted by a signal before the watcher takes it up: a
-//! `stat` then fails with EINTR, which it never does by itself. So the places where these libraries
-//! make such calls (`mov $number, %eax; syscall`) are replaced by jumps to code of ours. It asks
-//! the watcher, again if it is interrupted, and then makes the call itself from the *call page*,
-//! whose calls the filter lets through. What is not led (other libraries, static programs) is
-//! stopped as ever.
+//! A call that the filter stops can be interrupted by a signal before the watcher receives it: a
+//! `stat` then fails with EINTR, which it never does otherwise. So the places where these libraries
+//! make such calls (`mov $number, %eax; syscall`) are replaced by jumps to our code. It asks the
+//! watcher, asks again if it is interrupted, and then makes the call itself from the *call page*,
+//! whose calls the filter lets through. Calls that are not led (other libraries, static programs)
+//! are stopped by the filter.
 
 use super::arch::{call, syscall};
 use super::known;
@@ -524,7 +525,7 @@ unsafe fn is_near(base: usize, library: *const Library, stubs: *const u8) -> boo
     base.abs_diff(stubs as usize) < FARTHEST && end.abs_diff(stubs as usize) < FARTHEST
 }
 
-/// Puts jumps in the place of a library's sites. Whoever would jump to the `syscall` itself meets a
+/// Puts jumps in the place of a library's sites. Code that jumps to the `syscall` itself hits a
 /// breakpoint.
 unsafe fn replace_sites(
     link: *const LinkMap,

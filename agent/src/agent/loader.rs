@@ -1,4 +1,4 @@
-//! What the dynamic loader shows to debuggers.
+//! The data that the dynamic loader publishes for debuggers.
 
 use super::arch::hook_loader;
 use core::arch::{asm, global_asm};

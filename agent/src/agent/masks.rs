@@ -1,6 +1,6 @@
-//! AArch64, where all functions have breakpoints: the functions of the C library with which a
-//! program could block SIGTRAP, wait for it or have a stack that is too small for its handler.
-//! Before they do what they do, everything is given back.
+//! AArch64, where all functions have breakpoints: the functions of the C library by which a program
+//! could block SIGTRAP, wait for it, or run on a stack that is too small for its handler. Before
+//! they do their work, all code is restored.
 
 use super::interposed::{handles, interpose};
 use super::release::release_everything;

@@ -1,20 +1,22 @@
-//! The agent: a tiny library that is preloaded into the programs of a test. It notes which
+//! The agent: a small library that is preloaded into the programs of a test. It records which
 //! functions are executed.
 //!
-//! For each module of the process it asks the watcher for a *region* of shared memory: where its
-//! functions lie, a byte for each that is to be set when it is executed, and an *image* of the
-//! module's code in which every byte of every function is a breakpoint. It maps the image in the
-//! place of the code. Whatever a function is entered by, and wherever, its byte is set, and its
-//! code is put into the image. So code that was not noted was not executed: it was not there.
-//! Functions have a call of the *gate* at their front (`gate.rs`), which takes no signal; those
-//! that cannot have one are not traced, and count as executed. Who enters a function past its
-//! front, which compilers never do, meets the handler of SIGTRAP (`signals.rs`). Programs that
-//! handle SIGTRAP themselves get their own code back (`release.rs`). AArch64 has no gates: there
-//! breakpoints do it all, and everything is given back where the signal is blocked (`masks.rs`).
-//! All processes of a test share the image, which outlives them: what one has executed costs the
-//! next one nothing, and nothing is lost however a process ends.
+//! For each module of the process it asks the watcher for a *region* of shared memory. The region
+//! has the addresses of the functions, one byte for each that is set when it is executed, and an
+//! *image* of the module's code in which every byte of every function is a breakpoint. The agent
+//! maps the image in place of the code. However a function is entered, and wherever, its byte is
+//! set, and its code is put into the image. So code that was not recorded was not executed: it was
+//! not there.
 //!
-//! Libraries that are opened later are met in the function that the dynamic loader calls for
+//! Functions start with a call of the *gate* (`gate.rs`), which takes no signal; functions that
+//! cannot have one are not traced, and count as executed. Code that enters a function past its
+//! start, which compilers never emit, reaches the handler of SIGTRAP (`signals.rs`). Programs that
+//! handle SIGTRAP themselves get their own code back (`release.rs`). AArch64 has no gates: there,
+//! breakpoints do all of this, and all code is restored where the signal is blocked (`masks.rs`).
+//! All processes of a test share the image, which outlives them: a function that one has executed
+//! costs the next one nothing, and nothing is lost however a process ends.
+//!
+//! Libraries that are opened later are noticed in the function that the dynamic loader calls for
 //! debuggers, between mapping a library and running its constructors.
 //!
 //! Built by `build.rs` into a shared library without dependencies, not even on the C library. It is

@@ -1,4 +1,4 @@
-//! The modules of the process: those that the loader lists.
+//! The modules of the process: those in the loader's list.
 
 use super::IS_ARMED;
 use super::arch::{call, land, syscall, take_off};

@@ -1,8 +1,8 @@
-//! Giving back: where a program could notice the agent, it gets what it would have without. What is
-//! then executed unseen counts as executed.
+//! Restores original code: where a program could notice the agent, it gets the code that it would
+//! have without. What is then executed unseen counts as executed.
 //!
-//! Two degrees: all functions, for programs that handle SIGTRAP themselves; pages of its own for a
-//! module, where the program changes its code, or for all, where a debugger comes.
+//! There are two degrees: all functions, for programs that handle SIGTRAP themselves; private pages
+//! for a module, if the program changes its code, or for all modules, if a debugger attaches.
 
 use super::IS_ARMED;
 use super::arch::{area, call, changed, put_back, syscall, unhook_loader};

@@ -1,5 +1,6 @@
-//! SIGTRAP: the handler that notes functions which are entered past their gates, or have none
-//! (AArch64). SIGILL is handled where the fronts of functions end with an illegal instruction.
+//! The handler of SIGTRAP, which records functions that are entered past their gates, or have none
+//! (AArch64). It also handles SIGILL where functions start with a call that ends with an illegal
+//! instruction.
 
 use super::arch::{
     COUNTER, Code, NEEDS_SIGNALS, PASSED, call, changed, leave, put_back, syscall, unwatched,
@@ -70,7 +71,7 @@ fn state(signal: c_int) -> (bool, bool) {
     (action.handler == SIG_DFL, blocked & 1 << (signal - 1) == 0)
 }
 
-/// Installs the handler. Where the signal is ignored or blocked, by whoever started us, it stays
+/// Installs the handler. Where the signal is ignored or blocked, by our parent process, it stays
 /// so, and gates do without.
 pub fn handle_traps(has_illegal_fronts: bool) -> bool {
     const FLAGS: u64 = SA_SIGINFO | SA_NODEFER | SA_RESTART;

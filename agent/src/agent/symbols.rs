@@ -1,5 +1,5 @@
-//! The functions that the agent stands before: those of the same name in the libraries behind it.
-//! `dlsym` would find them too, but not every C library has it, and it takes locks and memory.
+//! Finds the functions that the agent interposes: those of the same name in the libraries behind
+//! it. `dlsym` would find them too, but not every C library has it, and it takes locks and memory.
 //!
 //! In: a name. Out: the address of the next function of that name, in the order in which the loader
 //! has mapped the libraries.

@@ -1,4 +1,4 @@
-//! System calls that several have use for.
+//! System calls that several files need.
 
 use super::arch::{call, syscall};
 

@@ -306,7 +306,8 @@ fn set(draft: &mut Draft, dice: &mut Dice, unit: usize) {
             );
         }
     }
-    // Whoever walks over the set is in one module with the members; a library has a set of its own.
+    // The code that walks over the set is in one module with the members; a library has a set of
+    // its own.
     let name = draft.name("walk");
     draft.units[unit] += &format!(
         "extern unsigned __start_{set}[], __stop_{set}[];\nunsigned {name}(unsigned a, unsigned b)\n{{\n    unsigned sum = a;\n    for (unsigned *at = __start_{set}; at < __stop_{set}; at++) {{\n        TICK;\n        sum = MIX(sum, *at);\n    }}\n    return sum + b;\n}}\n\n"

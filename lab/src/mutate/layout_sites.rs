@@ -1,7 +1,7 @@
 //! Mutations of the layout of a text: definitions in another order, lines that move, blanks.
 
 use super::Edits;
-use super::sites::Source;
+use super::source::Source;
 use crate::dice::Dice;
 
 /// Two neighbouring definitions change places.

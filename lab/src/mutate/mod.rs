@@ -1,13 +1,15 @@
 //! Mutations: one random small change of a program's text, of the order of its link, or of the
 //! options it is built with.
 
+pub mod files;
 mod layout_sites;
 pub mod lexer;
 mod sites;
+mod source;
 
 use crate::dice::Dice;
 use crate::program::{Place, Program};
-use sites::Source;
+use source::Source;
 use std::ops::Range;
 
 /// Pieces of a text and what they become, in order.

@@ -1,5 +1,4 @@
-//! What lies in the project: was it built with the shims, and are there launchers that get into
-//! each other's way?
+//! Checks the project's build: was it built with the shims, and are there launchers that conflict?
 
 use crate::fingerprint::{FingerprintError, Opened};
 use crate::process::{Settings, manifest_file, probe};
@@ -63,8 +62,8 @@ fn whole_because(path: &Path, settings: &Settings) -> Option<String> {
 }
 
 /// The project's root, and what lies below.
-fn look(settings: &Settings) -> (PathBuf, Seen) {
-    let mut seen = Seen::default();
+fn look(settings: &Settings) -> (PathBuf, BuildFolders) {
+    let mut seen = BuildFolders::default();
     let Ok(working) = std::env::current_dir() else { return (PathBuf::new(), seen) };
     let root = Project::root(&working, settings);
     // Where nothing says that it is a project, it may be somebody's home.
@@ -78,7 +77,7 @@ fn look(settings: &Settings) -> (PathBuf, Seen) {
 
 /// What was found below a folder.
 #[derive(Default)]
-struct Seen {
+struct BuildFolders {
     /// Not looked into.
     store: Option<PathBuf>,
     linked: Vec<PathBuf>,
@@ -86,7 +85,7 @@ struct Seen {
     caches: Vec<PathBuf>,
 }
 
-impl Seen {
+impl BuildFolders {
     fn look(&mut self, folder: &Path, left: &mut usize) {
         let Ok(entries) = fs::read_dir(folder) else { return };
         for entry in entries.flatten() {

@@ -40,7 +40,7 @@ impl Commands {
     }
 
     /// What was found out about a project, and what its settings say.
-    pub fn new(found: init::Found, given: &config::History) -> Commands {
+    pub fn new(found: init::Commandlines, given: &config::History) -> Commands {
         let (configure, build) = match found.build.split_last() {
             Some((build, before)) => {
                 ((!before.is_empty()).then(|| before.join(" && ")), build.clone())

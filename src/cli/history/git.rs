@@ -1,6 +1,6 @@
-//! Calling git, so that it changes nothing of the user's.
+//! Calls git so that nothing of the user's repository changes.
 //!
-//! In: a folder and words. Out: the bytes that git prints: paths need not be text.
+//! In: a folder and words. Out: git's output as bytes: paths need not be text.
 
 use anyhow::{Context, bail};
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
-//! A replay at another level, beside the one that is shown.
+//! A second replay at another level, shown beside the first.
 //!
-//! In: the same commits, replayed twice. Out: the tests of the first, each with what came of it in
-//! the second.
+//! In: the same commits, replayed twice. Out: the tests of the first replay, each with its result
+//! in the second.
 
 use crate::report::history::{AtLevel, Commit, Test};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What tests are called, so that the same one has the same name at every commit.
+//! Names of tests, the same at every commit.
 //!
 //! In: a command, the folder that it ran in, the tree. Out: a name for people.
 

@@ -7,7 +7,7 @@ use super::commands::{Commands, Done, Mode, Shell};
 use super::decided::Decided;
 use super::progress::Progress;
 use super::repository::{Listed, Repository};
-use super::state::State;
+use super::state::ReplayState;
 use super::tree::Tree;
 use crate::cli::now;
 use crate::report::history::{Commit, Overhead, Times};
@@ -43,7 +43,7 @@ pub enum Reuse {
 
 /// Replays commits.
 pub fn replay(plan: &Plan, commits: &[Listed]) -> anyhow::Result<Vec<Commit>> {
-    let (mut state, mut done) = State::open(plan.folder, commits)?;
+    let (mut state, mut done) = ReplayState::open(plan.folder, commits)?;
     let store = plan.folder.join("store");
     let tree = plan.repository.tree(&plan.folder.join("tree"))?;
     let mut replay = Replay {
@@ -88,7 +88,12 @@ struct Replay<'p> {
 }
 
 impl Replay<'_> {
-    fn commit(&mut self, listed: &Listed, state: &State, measure: bool) -> anyhow::Result<Commit> {
+    fn commit(
+        &mut self,
+        listed: &Listed,
+        state: &ReplayState,
+        measure: bool,
+    ) -> anyhow::Result<Commit> {
         let Listed { sha, time, subject } = listed;
         let commit =
             Commit { sha: sha.clone(), time: *time, subject: subject.clone(), ..Commit::default() };

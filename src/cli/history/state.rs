@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A replay's folder, which nobody else uses at the same time.
-pub struct State {
+pub struct ReplayState {
     folder: PathBuf,
     done: File,
     _lock: File,
@@ -24,10 +24,10 @@ struct Begun {
     time: u64,
 }
 
-impl State {
+impl ReplayState {
     /// Opens the folder. Gives what was done of these commits; what belongs to another list is
     /// removed.
-    pub fn open(folder: &Path, commits: &[Listed]) -> anyhow::Result<(State, Vec<Commit>)> {
+    pub fn open(folder: &Path, commits: &[Listed]) -> anyhow::Result<(ReplayState, Vec<Commit>)> {
         let parent = folder.parent().unwrap_or(folder);
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         let lock = File::create(folder.with_extension("lock"))?;
@@ -46,7 +46,7 @@ impl State {
         let kept: usize = text.split_inclusive('\n').take(done.len()).map(str::len).sum();
         fs::write(folder.join(DONE), &text[..kept])?;
         let file = File::options().append(true).open(folder.join(DONE))?;
-        Ok((State { folder: folder.to_owned(), done: file, _lock: lock }, done))
+        Ok((ReplayState { folder: folder.to_owned(), done: file, _lock: lock }, done))
     }
 
     /// A commit is done.
@@ -93,13 +93,13 @@ mod tests {
     fn what_was_done_is_not_done_again() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("x");
-        let open = |shas: &[&str]| State::open(&place, &listed(shas)).unwrap();
+        let open = |shas: &[&str]| ReplayState::open(&place, &listed(shas)).unwrap();
         let (mut state, done) = open(&["a", "b"]);
         assert!(done.is_empty());
         assert_eq!(state.begin("a", 7).unwrap(), 7);
         state.add(&Commit { sha: "a".into(), ..Commit::default() }).unwrap();
         state.done.write_all(b"{\"sha\":").unwrap();
-        assert!(State::open(&place, &listed(&["a"])).is_err(), "two at the same time");
+        assert!(ReplayState::open(&place, &listed(&["a"])).is_err(), "two at the same time");
         drop(state);
         let (state, done) = open(&["a", "b"]);
         assert_eq!(done.len(), 1);

@@ -1,5 +1,5 @@
 //! The names of compilers and linkers under which the shims are called: all that this machine has
-//! in PATH, and the usual ones.
+//! in PATH, and the common ones.
 
 use super::{COMPILERS, Item, Placed};
 use crate::process::names;

@@ -1,4 +1,4 @@
-//! What the watcher asks the kernel about files and descriptors.
+//! Questions to the kernel about files and descriptors.
 //!
 //! In: paths, descriptors. Out: answers.
 

@@ -301,7 +301,7 @@ impl Listener {
         Ok(())
     }
 
-    /// The left-behind process: a grandchild, so that whoever inherits orphans cleans up after it.
+    /// The left-behind process: a grandchild, so that the process that inherits orphans reaps it.
     fn keep_answering(&self) -> ! {
         let listener = self.0.as_raw_fd();
         // SAFETY: only async-signal-safe calls: of the other threads of this process nothing is

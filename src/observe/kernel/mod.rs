@@ -1,5 +1,5 @@
 //! The system calls of the watcher: installing the filter, receiving and answering notifications,
-//! reading another process's memory. With `process/sys.rs` the only unsafe code of the crate, and
+//! reading another process's memory. With `process/sys/` the only unsafe code of the crate, and
 //! by the same rule: each call is wrapped so that the rest of the crate cannot misuse it.
 //!
 //! In: filters, descriptors, process ids, addresses in other processes. Out: notifications, bytes.

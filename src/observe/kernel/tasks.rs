@@ -1,4 +1,4 @@
-//! What the watcher asks the kernel about processes and threads, and does to them.
+//! Questions to the kernel about processes and threads, and changes to them.
 //!
 //! In: numbers of processes and threads, addresses in them. Out: memory, mappings, limits.
 

@@ -5,6 +5,7 @@
 //! the terminal sends goes to the whole process group, so that the child has it already; what a
 //! process sends may be for us alone.
 
+use super::dispositions::{self, FIRST_REAL_TIME};
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering};
@@ -41,8 +42,8 @@ const ENDS: [libc::c_int; 9] = [
 const FAULTS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
-/// The kernel sends these because of timers and descriptors that we never set up: whoever started
-/// us did, for the program that would be in our place (`perl -e 'alarm 5; exec @ARGV'`).
+/// The kernel sends these because of timers and descriptors that we never set up: the process that
+/// started us did, for the program that would be in our place (`perl -e 'alarm 5; exec @ARGV'`).
 const PREPARED: [libc::c_int; 5] =
     [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGURG];
 
@@ -50,15 +51,12 @@ const PREPARED: [libc::c_int; 5] =
 /// ours.
 const HARMLESS: [libc::c_int; 4] = [libc::SIGWINCH, libc::SIGCHLD, libc::SIGURG, libc::SIGXFSZ];
 
-/// The C library of most tests uses two signals itself, below those that programs may use.
-pub const FIRST_REAL_TIME: libc::c_int = 34;
-
 /// Makes this process outlive signals that are meant for the tool it is about to start. Handlers,
 /// not SIG_IGN: exec resets handlers, so the child starts with the dispositions that we were given.
 pub fn survive_signals() {
     for signal in ENDS {
         // An ignored signal has to be ignored by the child too (`nohup make`).
-        if !super::is_ignored(signal) {
+        if !dispositions::is_ignored(signal) {
             install(signal, handle);
         }
     }
@@ -67,7 +65,7 @@ pub fn survive_signals() {
 /// A limit on the size of files (`ulimit -f`) does not end this process: what it wants to keep is
 /// not kept then.
 pub fn survive_file_size_limit() {
-    super::given_signals();
+    super::given::given_signals();
     install(libc::SIGXFSZ, handle);
 }
 
@@ -75,7 +73,7 @@ pub fn survive_file_size_limit() {
 /// those that we were given as ignored or blocked: the test may change its mind about them. SIGTTIN
 /// and SIGTTOU go to the whole process group, and stop it.
 pub fn pass_on_signals() {
-    super::given_signals();
+    super::given::given_signals();
     let is_left_alone = |signal: &libc::c_int| {
         [libc::SIGKILL, libc::SIGSTOP, libc::SIGTTIN, libc::SIGTTOU].contains(signal)
             || (libc::SIGSYS < *signal && *signal < FIRST_REAL_TIME)
@@ -83,7 +81,7 @@ pub fn pass_on_signals() {
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| !is_left_alone(signal)) {
         install(signal, handle);
     }
-    super::change_mask(Some(0));
+    dispositions::change_mask(Some(0));
 }
 
 fn install(signal: libc::c_int, handler: Handler) {
@@ -96,7 +94,7 @@ fn install(signal: libc::c_int, handler: Handler) {
         // Our own libc may keep one signal more for itself than that of tests (musl does).
         if libc::sigaction(signal, &new, std::ptr::null_mut()) != 0 && signal >= FIRST_REAL_TIME {
             libc::sigaction(libc::SIGRTMAX(), &new, std::ptr::null_mut());
-            super::copy_action(libc::SIGRTMAX(), signal);
+            dispositions::copy_action(libc::SIGRTMAX(), signal);
         }
     }
 }
@@ -186,7 +184,7 @@ pub fn survived_signal() -> Option<i32> {
 }
 
 /// Waits for the end of a child that gets our signals. When the terminal stops it, we stop as well,
-/// so that whoever waits for us sees it; we go on together.
+/// so that a process that waits for us sees it; we continue together.
 pub fn wait_while_signals_are_passed_on(child: &mut Child) -> io::Result<ExitStatus> {
     forward_signals_to(Some(child.id()));
     while let Some(signal) = next_stop(child.id()) {
@@ -274,8 +272,8 @@ pub fn die_by(signal: i32) {
     // SAFETY: this prctl takes no pointers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
     // Not by way of libc, which lets nobody near the signals that it keeps for itself.
-    super::set_action(signal, &[libc::SIG_DFL as u64, 0, 0, 0]);
-    super::change_mask(Some(super::change_mask(None) & !super::bit(signal)));
+    dispositions::set_action(signal, &[libc::SIG_DFL as u64, 0, 0, 0]);
+    dispositions::change_mask(Some(dispositions::change_mask(None) & !dispositions::bit(signal)));
     // SAFETY: raise takes no pointers.
     unsafe { libc::raise(signal) };
 }

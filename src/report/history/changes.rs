@@ -3,7 +3,7 @@
 //! In: two builds, compared. Out: the changes that tell most.
 
 use super::{Changed, Text};
-use crate::change::{Comparison, What};
+use crate::change::{AtomFate, Comparison};
 use crate::report::demangle::demangle;
 
 /// More changes of one test are not kept.
@@ -17,10 +17,10 @@ pub fn of(comparison: &Comparison) -> Vec<Changed> {
     let text = |name: &str| Text::from(&*demangle(name));
     let changes = comparison.changes.iter().take(MOST).map(|change| Changed {
         what: Text::from(match change.what {
-            What::Changed => "changed",
-            What::Retargeted => "other references",
-            What::Added => "added",
-            What::Removed => "removed",
+            AtomFate::Changed => "changed",
+            AtomFate::Retargeted => "other references",
+            AtomFate::Added => "added",
+            AtomFate::Removed => "removed",
         }),
         name: text(&change.name),
         source: change.source.as_ref().map(|(file, line)| Text::from(&*format!("{file}:{line}"))),

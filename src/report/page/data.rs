@@ -140,7 +140,7 @@ fn letter(test: &Test) -> char {
 mod tests {
     use super::*;
     use crate::report::history::Commit;
-    use crate::report::page::{Content, write};
+    use crate::report::page::{PageContent, write};
     use proptest::prelude::*;
 
     fn history(name: &str, reason: &str) -> History {
@@ -175,7 +175,7 @@ mod tests {
 
     fn page(history: &History) -> String {
         let mut page = Vec::new();
-        write(&mut page, &Content::of_history(history)).unwrap();
+        write(&mut page, &PageContent::of_history(history)).unwrap();
         String::from_utf8(page).unwrap()
     }
 

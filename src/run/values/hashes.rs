@@ -1,5 +1,5 @@
-//! The value of one thing, as a hash of what was observed of it. The same function serves what was
-//! observed while a test ran and what is found now.
+//! The value of one dependency, as a hash of what was observed. The same functions serve for what
+//! was observed while a test ran and for what is found now.
 
 use crate::model::{Hash, Hasher};
 use crate::observe::{Input, What};

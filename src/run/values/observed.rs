@@ -4,7 +4,7 @@ use super::hashes::{file_value, input_value, listing_value, program_value, what_
 use super::{ResolvedDependencies, Values, is_loader_cache};
 use crate::model::keys::PlainState;
 use crate::model::{
-    Base, Dependency, DependencyKind, DependencySet, Hash, Place, RecordedDependency,
+    Base, Dependency, DependencyKind, DependencySet, Hash, PortablePath, RecordedDependency,
 };
 use crate::observe::Use;
 use crate::observe::targets::Target;
@@ -51,7 +51,10 @@ impl Values<'_> {
     }
 
     fn traced_input(&self) -> RecordedDependency {
-        traced(input_value(&self.input), Dependency::on(DependencyKind::Input, Place::default()))
+        traced(
+            input_value(&self.input),
+            Dependency::on(DependencyKind::Input, PortablePath::default()),
+        )
     }
 
     /// What was observed of one thing. What the run left behind is no dependency.
@@ -70,7 +73,8 @@ impl Values<'_> {
             Use::Extended { attributes, .. } => (DependencyKind::Extended, *attributes),
             Use::Target { target, state, .. } => (target_kind(*target), *state),
             Use::Fact { path, value } => {
-                let place = Place { base: Base::None, path: path.as_os_str().as_bytes().to_vec() };
+                let place =
+                    PortablePath { base: Base::None, path: path.as_os_str().as_bytes().to_vec() };
                 return Some(traced(*value, Dependency::on(DependencyKind::Fact, place)));
             }
             Use::Executed { path, content, libraries } => {
@@ -86,7 +90,7 @@ impl Values<'_> {
     }
 
     /// A library's place: that of the name under which it was opened.
-    fn library_place(&self, library: &Path) -> Place {
+    fn library_place(&self, library: &Path) -> PortablePath {
         self.project.place(self.library_names.get(library).map_or(library, PathBuf::as_path))
     }
 
@@ -127,7 +131,7 @@ impl Values<'_> {
     pub fn declared(&mut self) -> Vec<RecordedDependency> {
         let patterns = self.project.config.inputs.clone();
         let declared = patterns.into_iter().map(|pattern| {
-            let place = Place { base: Base::Root, path: pattern.into_bytes() };
+            let place = PortablePath { base: Base::Root, path: pattern.into_bytes() };
             Dependency::on(DependencyKind::Declared, place)
         });
         declared.map(|dependency| traced(self.value(&dependency), dependency)).collect()

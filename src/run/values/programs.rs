@@ -1,12 +1,14 @@
 //! The values of programs: their fingerprints with their libraries, and which of the libraries
-//! those cover. They are remembered in the store for as long as none of the files changes.
+//! those cover. They are cached in the store for as long as none of the files changes.
 
 use super::super::config::SystemLibraries;
 use super::{NO_MANIFEST, Values, is_of_system};
 use crate::fingerprint::execution::{Coarse, Execution, Extent, Placed, Program as ReadProgram};
 use crate::fingerprint::walk::NodeSet;
 use crate::model::keys::KeyOf;
-use crate::model::{Dependency, DependencyKind, DependencySet, FileIdentity, Hash, Hasher, Place};
+use crate::model::{
+    Dependency, DependencyKind, DependencySet, FileIdentity, Hash, Hasher, PortablePath,
+};
 use crate::observe::tracing::Executed;
 use crate::observe::used::is_executable;
 use crate::process::manifest_file;
@@ -200,7 +202,7 @@ impl Values<'_> {
     }
 
     /// The libraries that the fingerprint of each program they were mapped into covers.
-    pub(super) fn covered(&mut self, dependency_set: &DependencySet) -> BTreeSet<Place> {
+    pub(super) fn covered(&mut self, dependency_set: &DependencySet) -> BTreeSet<PortablePath> {
         let (mut covered, mut others) = (BTreeSet::new(), BTreeSet::new());
         for program in dependency_set
             .dependencies
@@ -245,7 +247,7 @@ impl Values<'_> {
     pub fn covered_libraries<'d>(
         &mut self,
         dependency: &'d Dependency,
-    ) -> impl Iterator<Item = &'d Place> + use<'d> {
+    ) -> impl Iterator<Item = &'d PortablePath> + use<'d> {
         let covered = self.execution(dependency).map(|program| program.covered).unwrap_or_default();
         dependency
             .libraries

@@ -1,6 +1,6 @@
-//! Leaving a server alone that has failed: a file that all processes of this machine share says
-//! until when, and why. The first one to ask afterwards asks for all; the others wait for what
-//! comes of it.
+//! A circuit breaker for servers: after a failure, a file shared by all processes of this machine
+//! says until when the server is not asked, and why. Afterwards one process tries again; the others
+//! wait for its result.
 
 use crate::store::store_file::{self, TemporaryFile};
 use std::fs;

@@ -1,6 +1,6 @@
-//! A remote store in Redis: one server, or a cluster of them. Everything that is asked at one time
-//! goes out together. A server of a cluster that does not have a key says who does, and is taken at
-//! its word; so nobody has to be told that it is a cluster.
+//! A remote store in Redis: one server, or a cluster. All requests of one operation are sent
+//! together. A server of a cluster that does not hold a key names the one that does, so no setting
+//! has to say that it is a cluster.
 
 use super::location::Attributes;
 use super::redis::{Command, ConnectOptions, Connection, Server};

@@ -1,5 +1,5 @@
-//! A remote store in a folder that machines share, for instance on NFS. Files are written under
-//! another name and renamed; there is no lock, so none that a dead host could hold.
+//! A remote store in a folder that machines share, for instance on NFS. Files are written
+//! atomically; there is no lock that a crashed host could hold.
 
 use super::location::{Attributes, Layout};
 use super::{Backend, Fetched, Listed, Name};

@@ -1,5 +1,6 @@
 //! A remote store behind HTTP: any server with GET, PUT and HEAD. The paths are those of ccache's
-//! layouts. A value costs a request, so that asking ends with the first that is there.
+//! layouts. Each value takes a request, so a lookup of several keys ends with the first that is
+//! found.
 
 use super::location::{Attributes, Layout};
 use super::url::{self, Url};

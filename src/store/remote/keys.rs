@@ -1,4 +1,4 @@
-//! Ed25519 keys as people write them: a private key in a PEM file, public keys in base64.
+//! Ed25519 keys in text form: a private key in a PEM file, public keys in base64.
 
 use ring::signature::Ed25519KeyPair;
 use rustls::pki_types::PrivateKeyDer;

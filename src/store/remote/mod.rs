@@ -1,17 +1,17 @@
-//! The store of a team: results shared between machines, on engines that teams already run. It
-//! holds three sorts of values: the dependency sets of a test, as one list; outcomes; and, where
-//! that is asked for, compiled objects. Each is written whole, in an envelope with a checksum, and
-//! signed if there is a key for that.
+//! The remote store: results shared between machines, on servers that teams already run. It holds
+//! three kinds of values: the dependency sets of a test, as one list; outcomes; and, if asked for,
+//! compiled objects. Each is written at once, in an envelope with a checksum, and signed if there
+//! is a key for that.
 //!
-//! In: names and values. Out: the same, checked, or a reason. Whatever the server does, whoever
-//! asks waits no longer than the operation's time, and once it has failed, nobody asks for a while
-//! (`breaker`). What is to be written waits in a folder (`spool`) until somebody has the time
-//! (`upload`).
+//! In: names and values. Out: the same, checked, or a reason. An operation never takes longer than
+//! its timeout, and after a failure the server is not asked for a while (`breaker`). Writes wait in
+//! a folder (`spool`) for a background process (`transfer`).
 
 pub mod archive;
 pub mod breaker;
 pub mod keys;
 pub mod location;
+mod name;
 pub mod objects;
 pub mod outcome_safety;
 pub mod resp;
@@ -30,10 +30,11 @@ mod url;
 
 use self::breaker::Breaker;
 use self::location::{Endpoint, Location, Secret};
+pub use self::name::{Name, ValueKind};
 use self::spool::Spool;
 use self::value::Keys;
 use crate::model::Hash;
-use crate::model::keys::{KeyOf, SCHEMA};
+use crate::model::keys::KeyOf;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -50,65 +51,6 @@ pub struct Trouble {
     /// Which server.
     pub shown: String,
     pub reason: String,
-}
-
-/// What something in a remote store is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ValueKind {
-    /// The dependency sets of a test.
-    DependencySets,
-    /// An outcome.
-    Outcome,
-    /// A compiled object.
-    Object,
-}
-
-/// The name of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
-    pub kind: ValueKind,
-    pub hash: Hash,
-}
-
-impl ValueKind {
-    const ALL: [ValueKind; 3] = [ValueKind::DependencySets, ValueKind::Outcome, ValueKind::Object];
-
-    fn letter(self) -> char {
-        match self {
-            ValueKind::DependencySets => 's',
-            ValueKind::Outcome => 'o',
-            ValueKind::Object => 'c',
-        }
-    }
-}
-
-impl Name {
-    pub fn dependency_sets(test: Hash) -> Name {
-        Name { kind: ValueKind::DependencySets, hash: test }
-    }
-
-    pub fn outcome(key: Hash) -> Name {
-        Name { kind: ValueKind::Outcome, hash: key }
-    }
-
-    pub fn object(key: Hash) -> Name {
-        Name { kind: ValueKind::Object, hash: key }
-    }
-
-    /// The name as the last part of a path: 32 digits, a dot, the kind and the version of all keys:
-    /// Tastings with other ones live side by side in one store.
-    fn file(self) -> String {
-        format!("{}.{}{SCHEMA}", self.hash, self.kind.letter())
-    }
-
-    /// The other way round; `None` for what is no name of ours.
-    fn of_file(text: &str) -> Option<Name> {
-        let (digits, ending) = text.split_once('.')?;
-        let kind = ValueKind::ALL
-            .into_iter()
-            .find(|kind| ending == format!("{}{SCHEMA}", kind.letter()))?;
-        Some(Name { kind, hash: Hash::from_text(digits)? })
-    }
 }
 
 /// What came of asking for a value.

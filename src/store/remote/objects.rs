@@ -1,7 +1,7 @@
-//! Compiled objects in a remote store. A compiler's shim cannot ask a server itself: it runs
-//! thousands of times, and must stay small. It looks at the breaker, has `tasting` fetch what it
-//! misses, and leaves what is new in a spool. All that takes no more than the text of
-//! TASTING_REMOTE, so the folder for it is found by that alone.
+//! Compiled objects in a remote store. A compiler's shim does not talk to servers itself: it starts
+//! thousands of times in a build, and must stay small. It reads the breaker's file, has `tasting`
+//! fetch what it misses, and leaves new objects in a spool. All of that needs only the text of
+//! TASTING_REMOTE, from which the folder's name is derived.
 
 use super::location::Location;
 use super::spool::Spool;
@@ -38,7 +38,7 @@ impl ShimRemoteState {
 }
 
 /// What came of asking for an object.
-pub enum Asked {
+pub enum RemoteObject {
     Missing,
     Found(Vec<u8>),
     /// There is something of no use, and why.
@@ -60,23 +60,24 @@ impl Remote {
         Remote::with_folders(location, usage, &folder, &folder)
     }
 
-    /// The same for whoever sends objects.
+    /// The same for the process that uploads objects.
     pub fn with_objects(self, source: Source) -> Remote {
         Remote { objects: Some(source), ..self }
     }
 
-    /// Asks for an object. Whoever has started this process has looked at the breaker.
-    pub fn ask_for_object(&self, key: Hash) -> Result<Asked, Trouble> {
+    /// Asks for an object. The process that started this one has checked the breaker.
+    pub fn ask_for_object(&self, key: Hash) -> Result<RemoteObject, Trouble> {
         let name = Name::object(key);
         let mut values =
             self.get(&[name], true).inspect_err(|trouble| self.reading.failed(&trouble.reason))?;
         self.reading.succeeded();
         Ok(match values.pop() {
-            None | Some(Fetched::Missing) => Asked::Missing,
-            Some(Fetched::Bad(reason)) => Asked::Bad(reason),
-            Some(Fetched::Value(bytes)) => {
-                self.keys.read_object(name, &bytes).map_or_else(Asked::Bad, Asked::Found)
-            }
+            None | Some(Fetched::Missing) => RemoteObject::Missing,
+            Some(Fetched::Bad(reason)) => RemoteObject::Bad(reason),
+            Some(Fetched::Value(bytes)) => self
+                .keys
+                .read_object(name, &bytes)
+                .map_or_else(RemoteObject::Bad, RemoteObject::Found),
         })
     }
 

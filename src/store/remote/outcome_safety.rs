@@ -1,8 +1,8 @@
-//! What an outcome of somebody else's may do here: leave files in the project, the build folder and
-//! folders for temporary files, and nothing else. An outcome is replayed with the rights of whoever
-//! runs the test.
+//! What an outcome from another machine may do here: leave files in the project, the build folder
+//! and folders for temporary files, and nothing else. An outcome is replayed with the rights of the
+//! user who runs the test.
 
-use crate::model::{Base, Left, LeftFile, Outcome, Place};
+use crate::model::{Base, Left, LeftFile, Outcome, PortablePath};
 use std::collections::BTreeSet;
 
 /// Set-user-id, set-group-id.
@@ -35,7 +35,7 @@ pub fn of(outcome: &Outcome) -> Option<String> {
     links_last(&outcome.files, &links)
 }
 
-fn of_place(place: &Place) -> Option<&'static str> {
+fn of_place(place: &PortablePath) -> Option<&'static str> {
     let path = match place.base {
         Base::Root | Base::Build | Base::Temporary => &place.path[..],
         Base::None => match place.path.strip_prefix(b"/tmp/") {
@@ -59,7 +59,7 @@ fn of_place(place: &Place) -> Option<&'static str> {
 /// Whether a link leads, or may lead, out of the project or the folder for temporary files that it
 /// lies in. Somebody who writes through it later would write elsewhere. Behind a name, `..` means
 /// the folder that contains whatever that name is a link to.
-fn leads_out(place: &Place, target: &[u8]) -> bool {
+fn leads_out(place: &PortablePath, target: &[u8]) -> bool {
     let start = if place.base == Base::None { b"/tmp/".len() } else { 0 };
     let depth =
         place.path[start.min(place.path.len())..].iter().filter(|byte| **byte == b'/').count();
@@ -71,7 +71,7 @@ fn leads_out(place: &Place, target: &[u8]) -> bool {
     target.is_empty() || target.starts_with(b"/") || target.contains(&0) || ups > depth || !is_plain
 }
 
-fn is_below(place: &Place, links: &BTreeSet<(Base, Vec<u8>)>) -> bool {
+fn is_below(place: &PortablePath, links: &BTreeSet<(Base, Vec<u8>)>) -> bool {
     let ends = place.path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);
     ends.into_iter().any(|end| links.contains(&(place.base, place.path[..end].to_vec())))
 }
@@ -109,7 +109,7 @@ mod tests {
 
     fn file(base: Base, path: &str) -> LeftFile {
         LeftFile {
-            place: Place { base, path: path.into() },
+            place: PortablePath { base, path: path.into() },
             left: Left::File { mode: 0o644, content: Vec::new(), modified: (0, 0) },
         }
     }
@@ -176,7 +176,7 @@ mod tests {
             assert!(of(&outcome(vec![link(path, target)])).is_some(), "{path} {target}");
         }
         let temporary = |path: &str, target: &str| LeftFile {
-            place: Place::absolute(path),
+            place: PortablePath::absolute(path),
             ..link("", target)
         };
         assert_eq!(of(&outcome(vec![temporary("/tmp/x/a", "../b")])), None);

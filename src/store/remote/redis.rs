@@ -1,5 +1,5 @@
-//! One connection to one Redis server: TCP, TLS or a socket of this machine; commands go out
-//! together, and the replies come back in their order.
+//! One connection to one Redis server: TCP, TLS or a local socket. Commands are sent together, and
+//! the replies come back in the same order.
 
 use super::resp::{self, Reply};
 use super::url::Url;

@@ -1,5 +1,5 @@
-//! The protocol of Redis (RESP 2): commands out, replies in, each bounded. A reply that is longer
-//! than anything of ours is read past, not taken in.
+//! The protocol of Redis (RESP 2): writes commands and reads replies of bounded length. A reply
+//! that is longer than anything of ours is skipped.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,8 +1,8 @@
-//! A remote store in a bucket of S3, or of what speaks like it (MinIO, Ceph, R2).
+//! A remote store in a bucket of S3 or a compatible server (MinIO, Ceph, R2).
 //!
 //! Credentials: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, or the
 //! attributes `user` and `password…`, or the file `~/.aws/credentials` with `AWS_PROFILE`. Without
-//! any, nothing is signed: a public bucket can be read.
+//! any, requests are not signed: a public bucket can be read.
 
 use super::http::{self, Answer};
 use super::location::{Attributes, Layout};

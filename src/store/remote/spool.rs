@@ -1,6 +1,6 @@
-//! What is still to be written to a remote store: empty files whose names say it all. So nothing
-//! can be half-written, the same thing twice is one file, and whoever comes next can go on: a
-//! process that was started for it, the next run, or `tasting push`.
+//! The upload queue of a remote store: empty files whose names say what to upload. Nothing can be
+//! half-written, duplicates are one file, and any later process can continue: one that was started
+//! for it, the next run, or `tasting push`.
 
 use crate::model::Hash;
 use crate::store::{StoreError, private};

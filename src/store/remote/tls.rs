@@ -1,5 +1,4 @@
-//! TLS: whom to believe. The certificates of `ca-file` where there is one, else those of the
-//! system.
+//! TLS: the trusted certificates. Those of `ca-file` if it is set, else those of the system.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};

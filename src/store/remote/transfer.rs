@@ -1,7 +1,7 @@
-//! Moving results between this machine's store and a remote one, where nobody waits for it: jobs of
-//! the spool, `tasting push`, `tasting pull`.
+//! Transfers results between the local store and a remote one, in the background or on request:
+//! upload jobs of the spool, `tasting push`, `tasting pull`.
 //!
-//! In: a store, a remote store. Out: how much was moved, what was not and why.
+//! In: a local store, a remote store. Out: how much was transferred, what was not and why.
 
 use super::location::Endpoint;
 use super::spool::UploadJob;
@@ -21,7 +21,7 @@ const MOST_ATTEMPTS: usize = 4;
 /// How many reasons are kept.
 const MOST_REASONS: usize = 5;
 
-/// How often, and how long each time, whoever does jobs waits for more of them.
+/// How often, and how long each time, the process that does upload jobs waits for more.
 const IDLE_ROUNDS: usize = 10;
 const IDLE: Duration = Duration::from_millis(100);
 
@@ -74,7 +74,7 @@ impl Moved {
 struct Cargo {
     outcomes: Vec<(Hash, bool)>,
     tests: BTreeMap<Hash, Vec<DependencySet>>,
-    /// Whoever ran the tests has decided that others get the results; settings may have changed
+    /// The process that ran the tests has decided to share the results; settings may have changed
     /// since.
     is_decided: bool,
 }

@@ -1,4 +1,4 @@
-//! The part of URLs that places of stores are made of: scheme, user, password, host, port, path.
+//! The parts of URLs that locations consist of: scheme, user, password, host, port, path.
 
 /// A URL in parts. User, password and path are decoded.
 #[derive(Clone, PartialEq, Eq)]

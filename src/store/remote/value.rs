@@ -1,8 +1,7 @@
-//! The bytes of one value in a remote store: the entry as it is kept on this machine (packed, with
-//! its name, a checksum), in an envelope with the signature of whoever wrote it.
+//! The bytes of one value in a remote store: the entry as the local store has it (compressed, with
+//! its name, a checksum), in an envelope with the writer's signature.
 //!
-//! In: a name and what belongs to it. Out: bytes; and the other way round, or the reason why the
-//! bytes are not believed.
+//! In: a name and its value. Out: bytes; and the reverse, or the reason why the bytes are rejected.
 
 use super::keys::{key_pair, public_key};
 use super::location::Attributes;
@@ -174,7 +173,7 @@ fn format(kind: ValueKind) -> &'static Format {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Dependency, DependencyKind, Hash, Place};
+    use crate::model::{Dependency, DependencyKind, Hash, PortablePath};
     use proptest::prelude::*;
     use std::process::Command;
 
@@ -184,7 +183,7 @@ mod tests {
 
     fn dependency_set(path: &str) -> DependencySet {
         DependencySet {
-            dependencies: vec![Dependency::on(DependencyKind::File, Place::absolute(path))],
+            dependencies: vec![Dependency::on(DependencyKind::File, PortablePath::absolute(path))],
         }
     }
 

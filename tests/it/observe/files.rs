@@ -174,7 +174,7 @@ fn a_change_that_fails_changes_nothing() {
     let busy = shop.path("busy");
     fs::copy("/bin/sleep", &busy).unwrap();
     // A program that runs cannot be written to, and a folder that is not empty cannot be removed.
-    let script = "rmdir folder 2>/dev/null; cat folder/data; ./busy 1 & sleep 0.3; (echo x > busy) 2>/dev/null; wc -c busy; wait";
+    let script = "rmdir folder 2>/dev/null; cat folder/data; ./busy 100 & until [ /proc/$!/exe -ef busy ]; do :; done; (echo x > busy) 2>/dev/null; wc -c busy; kill $!; wait; true";
     let seen = see_shell(&shop, script);
     assert!(seen.is_fine() && seen.read("folder/data", "x") && seen.mentions("busy"));
     assert!(!seen.written("busy") && !seen.written("folder"));
@@ -218,7 +218,9 @@ fn an_input_that_others_change_meanwhile_is_refused() {
         crate::workshop::wait_for(&ready);
         fs::write(file, "y").unwrap();
     });
-    let seen = see_shell(&shop, "cat data.txt; : > ready; sleep 1");
+    // Until it is changed.
+    let wait = "while read v < data.txt || [ \"$v\" = x ]; do :; done";
+    let seen = see_shell(&shop, &format!("cat data.txt; : > ready; {wait}"));
     changer.join().unwrap();
     assert!(seen.refused("changed while the test ran"));
 }

@@ -3,7 +3,7 @@
 use super::machine::{Machine, files_below};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use tasting::model::{Base, Hash, Left, LeftFile, Outcome, Place};
+use tasting::model::{Base, Hash, Left, LeftFile, Outcome, PortablePath};
 use tasting::store::remote::Name;
 use tasting::store::remote::location::Attributes;
 use tasting::store::remote::value::Keys;
@@ -30,8 +30,10 @@ impl Shared {
         let value =
             self.outcomes().into_iter().find(|value| !before.contains(value)).expect("it was sent");
         rewrite(&value, |outcome| {
-            outcome.files =
-                vec![LeftFile { place: Place { base: Base::Root, path: path.into() }, left }];
+            outcome.files = vec![LeftFile {
+                place: PortablePath { base: Base::Root, path: path.into() },
+                left,
+            }];
         });
     }
 

@@ -3,7 +3,7 @@
 
 use super::machine::{Machine, files_below};
 use std::path::{Path, PathBuf};
-use tasting::model::{Base, Hash, Left, LeftFile, Outcome, Place};
+use tasting::model::{Base, Hash, Left, LeftFile, Outcome, PortablePath};
 use tasting::store::remote::Name;
 use tasting::store::remote::location::Attributes;
 use tasting::store::remote::value::Keys;
@@ -84,7 +84,8 @@ fn values_that_do_harm() {
                     content: b"outcome_safety".to_vec(),
                     modified: (0, 0),
                 };
-                outcome.files = vec![LeftFile { place: Place { base, path: path.into() }, left }];
+                outcome.files =
+                    vec![LeftFile { place: PortablePath { base, path: path.into() }, left }];
             });
         });
     }
@@ -125,7 +126,10 @@ fn a_dependency_set_that_leads_astray_is_not_followed() {
     alice.runs_and_sends(&["./t", "one"]);
     let list = value(place.path(), "s1");
     let astray = DependencySet {
-        dependencies: vec![Dependency::on(DependencyKind::Declared, Place::absolute("/**/*"))],
+        dependencies: vec![Dependency::on(
+            DependencyKind::Declared,
+            PortablePath::absolute("/**/*"),
+        )],
     };
     let keys = Keys::new(&Attributes::default(), &[]);
     std::fs::write(

@@ -198,12 +198,12 @@ fn ignored_and_blocked_signals_stay_so() {
 #[test]
 fn signals_reach_the_second_attempt() {
     let source = format!(
-        "{IS_TRACED}\nint main(void) {{ if (is_traced()) return 1; puts(\"begun\"); fflush(stdout); sleep(60); }}"
+        "{IS_TRACED}\nint main(void) {{ if (is_traced()) return 1; fclose(fopen(\"ready\", \"w\")); sleep(60); }}"
     );
     for signal in [libc::SIGTERM, libc::SIGHUP] {
         let bench = Bench::with(&source);
         let mut child = bench.tasting(&["./t"]).stdout(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(1500));
+        crate::workshop::wait_for(&bench.path("ready"));
         Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
         let start = Instant::now();
         assert_eq!(child.wait().unwrap().signal(), Some(signal));

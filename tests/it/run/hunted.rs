@@ -178,7 +178,7 @@ fn a_library_that_is_replaced_while_it_is_in_use() {
     library("1");
     bench.compile(
         &["-o", "t", "-x", "c", "-", "-x", "none", "libx.so", "-Wl,-rpath,$ORIGIN"],
-        "#include <stdio.h>\nint x(void); int main(void) { printf(\"%d\\n\", x()); getchar(); return 0; }",
+        "#include <stdio.h>\nint x(void); int main(void) { printf(\"%d\\n\", x()); fclose(fopen(\"ready\", \"w\")); getchar(); return 0; }",
     );
     let mut command = bench.tasting(&["./t"]);
     let mut child = command
@@ -186,7 +186,7 @@ fn a_library_that_is_replaced_while_it_is_in_use() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    crate::workshop::wait_for(&bench.path("ready"));
     for name in ["", ".tasting"] {
         fs::rename(bench.path(&format!("new{name}")), bench.path(&format!("libx.so{name}")))
             .unwrap();

@@ -130,14 +130,18 @@ fn declared_inputs_count_although_nobody_reads_them() {
 fn a_file_that_others_change_meanwhile() {
     let bench = Bench::new();
     bench.write("data", "1");
-    // The harness changes it while the test sleeps.
+    // The harness changes it while the test waits for just that.
     let (path, ready) = (bench.path("data"), bench.path("ready"));
     let other = std::thread::spawn(move || {
         crate::workshop::wait_for(&ready);
         fs::write(path, "22").unwrap();
     });
     bench
-        .runs(&["sh", "-c", "cat data; : > ready; sleep 1"])
+        .runs(&[
+            "sh",
+            "-c",
+            "cat data; : > ready; while read v < data || [ \"$v\" = 1 ]; do :; done",
+        ])
         .not_kept("changed while the test ran");
     other.join().unwrap();
 }

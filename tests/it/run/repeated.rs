@@ -162,11 +162,13 @@ fn what_is_too_large_to_keep_is_believed() {
 
 #[test]
 fn a_test_that_was_killed_is_not_traced_again() {
-    let source = format!("{IS_TRACED}\nint main(void) {{ if (is_traced()) pause(); return 0; }}");
+    let source = format!(
+        "{IS_TRACED}\nint main(void) {{ if (is_traced()) {{ fclose(fopen(\"ready\", \"w\")); pause(); }} return 0; }}"
+    );
     for signal in [libc::SIGKILL, libc::SIGTERM] {
         let bench = Bench::with(&source);
         let mut child = bench.tasting(&["./t"]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+        crate::workshop::wait_for(&bench.path("ready"));
         let mut kill = std::process::Command::new("kill");
         kill.args([format!("-{signal}"), child.id().to_string()]).status().unwrap();
         child.wait().unwrap();

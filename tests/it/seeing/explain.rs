@@ -308,7 +308,7 @@ fn standard_input_counts_if_it_is_a_file() {
 #[test]
 fn where_the_output_of_the_question_goes_does_not_matter() {
     let bench = project(SOURCE);
-    // Both into one pipe, which is another circumstance for the test itself.
+    // Both into one pipe, which is another invocation context for the test itself.
     let mut shell = bench.command("sh");
     shell.args(["-c", "\"$0\" run -- ./t && \"$0\" explain -- ./t 2>&1", TASTING]);
     let text = succeed(&mut shell).unwrap().stdout_text();

@@ -30,7 +30,8 @@ fn the_log_has_the_names_of_the_contract() {
         (&json!("reused"), &json!("static"), &json!(0))
     );
     assert!(
-        second["saved_ms"].as_u64() > Some(50) && first["duration_ms"].as_u64() >= Some(100),
+        second["saved_ms"].as_u64() <= first["duration_ms"].as_u64()
+            && first["duration_ms"].as_u64() >= Some(100),
         "{first} {second}"
     );
     assert_eq!((&third["exit_code"], &third["argv"]), (&json!(3), &json!(["sh", "-c", "exit 3"])));
@@ -46,7 +47,7 @@ fn the_log_has_the_names_of_the_contract() {
     assert_eq!(lines.len(), 3);
     contains(
         lines[1],
-        &["Z  reused  ", "saved ", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"],
+        &["Z  reused  ", "  sh -c 'sleep 0.1' 'a b'  nothing that it uses has changed"],
     );
     contains(lines[2], &["Z  executed  ", " ms  sh -c 'exit 3' (exit 3)", "it has not run before"]);
     assert!(!text.contains('\x1b'), "no colours where there is no terminal");

@@ -1,5 +1,5 @@
-//! x86-64: breakpoints, what a handler finds in its context, system calls, and what compilers
-//! expect to be there.
+//! x86-64: breakpoints, the context of a signal handler, system calls, and functions that compilers
+//! expect to exist.
 
 use core::arch::{asm, global_asm};
 use core::ffi::c_void;

@@ -1,7 +1,7 @@
-//! Running the compiler. In: a call, with the options that we add to it. Out: how it ended. What
-//! fails with our options is done without them before anybody hears of it: some sources do not go
-//! together with sections of their own for functions, such as assembler with the distance between
-//! two of them.
+//! Runs the compiler. In: a call, with the options that we add to it. Out: how it ended. If it
+//! fails with our options, it is run again without them before its failure is reported: some
+//! sources cannot be compiled with one section per function, such as assembler that uses the
+//! distance between two functions.
 
 use super::words::{self, Word};
 use super::{Call, Work, languages};

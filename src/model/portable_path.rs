@@ -1,4 +1,5 @@
-//! Paths that mean the same thing in another checkout.
+//! Paths that mean the same thing in another checkout: relative to the project's root, its build
+//! folder, the user's home.
 
 use super::bytes;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use std::path::Path;
 
 /// A path that means the same thing in another checkout, where it can.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct PortablePath {
     pub base: Base,
     #[serde(with = "bytes")]
     pub path: Vec<u8>,
@@ -35,9 +36,9 @@ pub enum Base {
     Job,
 }
 
-impl Place {
+impl PortablePath {
     /// A path as it is.
     pub fn absolute(path: impl AsRef<Path>) -> Self {
-        Place { base: Base::None, path: path.as_ref().as_os_str().as_bytes().to_vec() }
+        PortablePath { base: Base::None, path: path.as_ref().as_os_str().as_bytes().to_vec() }
     }
 }

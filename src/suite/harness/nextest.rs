@@ -1,14 +1,14 @@
 //! `cargo nextest run`: `cargo nextest list --message-format json` says which tests there are, and
-//! a filterset runs some of them. What else the user has asked for stays.
+//! a filterset runs some of them. The user's other options are kept.
 //!
 //! In: the words of a `cargo nextest run` command. Out: its tests; runs of some of them.
 
 use super::cargo;
-use super::memory::{Definition, Memory};
-use super::options::{value_of, without};
-use super::select::escaped;
-use super::start::{self, Manner};
-use super::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use crate::suite::memory::{Definition, Memory};
+use crate::suite::options::{value_of, without};
+use crate::suite::select::escaped;
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

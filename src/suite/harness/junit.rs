@@ -1,8 +1,8 @@
-//! JUnit files of harnesses, read as far as they say how tests ended.
+//! JUnit files of harnesses, as far as they say how tests ended.
 //!
 //! In: the text. Out: the name and end of each test, in order.
 
-use super::End;
+use crate::suite::End;
 
 /// The tests of a file.
 pub fn read(text: &str) -> Vec<(String, End)> {

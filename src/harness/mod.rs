@@ -1,8 +1,10 @@
 //! What harnesses ask of us besides running a test: calls that only list the cases of a test
-//! program, and what CTest or a TAP driver makes of a test that cannot be told from its end.
+//! program, and verdicts of CTest or a TAP driver that do not follow from the exit status.
 //!
-//! In: the command's words, the lists that `cmake/ctest.cmake.in` leaves in the environment,
-//! output. Out: what to do otherwise.
+//! In: the command's words, the lists that `cmake/ctest.cmake.in` puts into the environment,
+//! output. Out: what to do differently.
+
+pub mod ignored_variables;
 
 use memchr::memmem;
 use std::collections::BTreeSet;
@@ -58,8 +60,8 @@ const LISTING: [&[&str]; 7] = [
     &["--list", "--format"],
 ];
 
-/// Whether a command asks a test program for its cases. Such a call is no test, and whoever makes
-/// it has little time.
+/// Whether a command asks a test program for its cases. Such a call is no test, and its caller
+/// has little time.
 pub fn is_discovery(words: &[OsString]) -> bool {
     let has = |option: &&str| words.iter().skip(1).any(|word| word == option);
     LISTING.iter().any(|options| options.iter().all(has))

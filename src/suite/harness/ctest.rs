@@ -3,15 +3,15 @@
 //!
 //! In: the words of a `ctest` command. Out: its tests with their properties; runs of some of them.
 
-use super::answers::{self, Answer};
 use super::junit;
-use super::options::{value_of, without};
-use super::probe::Folder;
-use super::start::{self, Manner};
-use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use crate::harness::HarnessHints;
 use crate::model::Hash;
 use crate::run::context::{Environment, InvocationContext};
-use crate::run::harness::HarnessHints;
+use crate::suite::answers::{self, Answer};
+use crate::suite::options::{value_of, without};
+use crate::suite::probe::Folder;
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};

@@ -1,14 +1,14 @@
-//! Automake: the Makefiles say which tests there are, and which programs they go through.
-//! `make check` runs them all, each through `tasting run`, which decides when its turn comes: so
-//! drivers, logs (`.log`, `.trs`), recursion, `XFAIL_TESTS` and summaries stay Automake's.
+//! Automake: the Makefiles say which tests there are, and which programs run them. `make check`
+//! runs them all, each through `tasting run`, which decides when its turn comes: so drivers, logs
+//! (`.log`, `.trs`), recursion, `XFAIL_TESTS` and summaries remain Automake's.
 //!
 //! In: the words of a `make check` command. Out: its tests; runs of all of them, or of some.
 
-use super::memory::{Definition, Memory};
-use super::options::{value_of, without};
-use super::start::{self, Manner};
-use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use crate::process::sys;
+use crate::suite::memory::{Definition, Memory};
+use crate::suite::options::{value_of, without};
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! The variables of the environment that do not count, by their exact names: random ones, those of
-//! the terminal or the session, and the numbers that build servers give their runs. A variable that
+//! Environment variables that do not count, by their exact names: random ones, those of the
+//! terminal or the session, and the numbers that build servers give to their runs. A variable that
 //! tests read to decide something is not here.
 //!
-//! A variable of these lists counts all the same for an execution that mentions its value
-//! (`mentions`).
+//! A variable of these lists counts all the same for an execution whose output or files contain its
+//! value (`run/mentions.rs`).
 
 /// What harnesses and shells set anew each time, and what describes who is logged in from where.
 pub const OF_SESSIONS: &[&str] = &[

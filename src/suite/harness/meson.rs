@@ -1,14 +1,14 @@
 //! Meson: `meson-info/intro-tests.json` says which tests there are, `meson test --list` which of
-//! them are meant, and their names run some of them. What they depend on is built first, as
+//! them are selected, and their names run some of them. Their dependencies are built first, as
 //! `meson test` does.
 //!
 //! In: the words of a `meson test` command. Out: its tests; runs of some of them, with
 //! `tasting run` as their wrapper.
 
-use super::memory::{Definition, Memory};
-use super::options::{positional, value_of, without};
-use super::start::{self, Manner};
-use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use crate::suite::memory::{Definition, Memory};
+use crate::suite::options::{positional, value_of, without};
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};

@@ -1,14 +1,14 @@
-//! Tests of a file: one JSON object a line, with `name`, `argv`, and if need be `cwd` and `env`.
-//! For harnesses of one's own.
+//! Tests listed in a file: one JSON object per line, with `name`, `argv`, and optionally `cwd` and
+//! `env`. For harnesses that Tasting does not know.
 //!
 //! In: the file. Out: its tests; those that have to run are started through `tasting run`, several
 //! at a time.
 
-use super::probe::Folder;
-use super::progress;
-use super::start::{self, Manner};
-use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use crate::process::sys;
+use crate::suite::probe::Folder;
+use crate::suite::progress;
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

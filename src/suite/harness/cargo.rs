@@ -1,13 +1,13 @@
 //! `cargo test`: the messages of `cargo test --no-run` say which programs it runs, each of which is
-//! a test. It runs them all, each through `tasting run`, which decides when its turn comes; so do
-//! the tests in documentation, of which nobody knows beforehand.
+//! a test. It runs them all, each through `tasting run`, which decides when its turn comes. The
+//! same holds for tests in documentation, which cannot be listed beforehand.
 //!
 //! In: the words of a `cargo test` command. Out: its programs; runs of all of them.
 
-use super::memory::{Definition, Memory};
-use super::options::value_of;
-use super::start::{self, Manner};
-use super::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
+use crate::suite::memory::{Definition, Memory};
+use crate::suite::options::value_of;
+use crate::suite::start::{self, Manner};
+use crate::suite::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ impl Cargo {
     /// Words of cargo that belong to the programs: the name that chooses cases.
     fn filter(&self) -> Vec<OsString> {
         let (words, more) = self.parts();
-        let names = super::options::positional(&words[1..], OPTIONS).unwrap_or_default();
+        let names = crate::suite::options::positional(&words[1..], OPTIONS).unwrap_or_default();
         names.into_iter().chain(more).cloned().collect()
     }
 
@@ -168,7 +168,7 @@ const OPTIONS: &[(&str, usize)] = &[
 impl Harness for Cargo {
     fn list(&self, _: Output) -> Result<Listing, SuiteError> {
         let (words, _) = self.parts();
-        if let Err(word) = super::options::positional(&words[1..], OPTIONS) {
+        if let Err(word) = crate::suite::options::positional(&words[1..], OPTIONS) {
             return Err(SuiteError::Unknown(format!(
                 "with {} tests are not decided about beforehand",
                 word.display()
