@@ -38,5 +38,5 @@ fn mutations_of_a_small_project() {
 fn what_is_reused_wrongly_is_found() {
     let outcome = mutate(&["--blind"]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(outcome.stdout_text().contains("MISS: tiny, seed 1, mutation 1"), "{outcome:?}");
+    assert!(outcome.stdout_text().contains("MISS: tiny, seed 1, mutation "), "{outcome:?}");
 }
