@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 import time
 
-# Mutated programs ask for all the memory there is, or write for ever.
-LIMITS = {resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_FSIZE: 64 << 20, resource.RLIMIT_CORE: 0}
+# Mutated programs ask for all the memory there is, or write for ever. The address space is not
+# limited: then nothing would be traced.
+LIMITS = {resource.RLIMIT_DATA: 4 << 30, resource.RLIMIT_FSIZE: 64 << 20, resource.RLIMIT_CORE: 0}
 # What differs from run to run: addresses, numbers of processes.
 UNSTEADY = re.compile(rb"0x[0-9a-fA-F]{6,}|\bpid \d+|==\d+==")
 HANGS = "hangs"
