@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::agent::loader::CHANGES;
 use crate::agent::modules::Module;
-use crate::protocol::PAGE;
+use crate::protocol::{BREAKPOINT, PAGE};
 
 pub type Code = u32;
 /// All functions have breakpoints only, and so has the loader.
