@@ -87,8 +87,10 @@ pub fn has_no_new_privileges() -> bool {
 
 /// The number of the calling thread.
 pub fn own_thread() -> u32 {
+    // By its number: Rust's library names the function weakly, and a static program that is
+    // optimised as a whole may get none.
     // SAFETY: gettid takes nothing and cannot fail.
-    unsafe { libc::gettid() as u32 }
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
 /// Makes the command's process die with the thread that starts it: nobody would answer its calls
