@@ -178,6 +178,13 @@ mod tests {
         }
     }
 
+    /// What others can choose the bytes of has to resist collisions that are made on purpose: the
+    /// published vector of BLAKE3 for an empty input.
+    #[test]
+    fn a_hash_is_the_first_half_of_blake3() {
+        assert_eq!(Hash::of(b"").to_string(), "af1349b9f5f9a1a6a0404dea36dcc949");
+    }
+
     #[test]
     fn shown_as_32_hex_digits() {
         assert_eq!(Hash([0; 16]).to_string(), "0".repeat(32));
