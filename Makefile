@@ -34,7 +34,7 @@ deny: ## licences, bans and sources of the dependencies, where cargo-deny is ins
 test: ## all tests (`make check` installs the tools they need; `cargo test` runs those that need none)
 	$(CARGO) test --locked --workspace --lib --bins --no-fail-fast -- --include-ignored --skip write_fixtures
 	$(CARGO) build --locked --workspace --bins
-	$(CARGO) test --locked --test it -- --include-ignored
+	PATH="$$PATH:$${CARGO_HOME:-$$HOME/.cargo}/bin" $(CARGO) test --locked --test it -- --include-ignored
 
 lab-short: ## two minutes of the laboratory: random programs and their mutants, damaged inputs, faults
 	$(CARGO) build --locked --workspace --bins
