@@ -1,18 +1,16 @@
 //! A tool that dies by a signal, and signals that are sent to a shim.
 
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::cases::ONE;
-use crate::workshop::{Outcome, TASTING_CC, TASTING_LD, Workshop};
+use crate::workshop::{Outcome, TASTING_CC, TASTING_LD, Workshop, write_executable};
 
 fn script(workshop: &Workshop, text: &str) -> PathBuf {
-    let path = workshop.write("tool", format!("#!/bin/sh\n{text}\n"));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))
-        .expect("a script can be made executable");
+    let path = workshop.path("tool");
+    write_executable(&path, format!("#!/bin/sh\n{text}\n"));
     path
 }
 
