@@ -87,8 +87,9 @@ pub fn plain_environment(command: &mut Command) {
         let of_make = ["MAKELEVEL", "MAKEFLAGS", "MFLAGS", "CFLAGS", "LDFLAGS"];
         // cargo names folders of the build here, wherever the checkout lies.
         let of_cargo = "LD_LIBRARY_PATH";
-        name.starts_with("TASTING_")
-            || name.starts_with("CCACHE_")
+        // dash hands on no variable whose name has a `-` in it, as these do; other shells do.
+        let of_tests = "CARGO_BIN_EXE_";
+        ["TASTING_", "CCACHE_", of_tests].iter().any(|prefix| name.starts_with(prefix))
             || of_make.contains(&name.as_ref())
             || name == of_cargo
     };
