@@ -45,8 +45,9 @@ pub fn sections(bytes: &[u8]) -> Option<Sections> {
         let number = count.entry(name.clone()).or_default();
         *number += 1;
         let mut content = section.data().unwrap_or_default().to_vec();
-        content
-            .extend([section.size(), section.align(), sh_flags.0].map(u64::to_le_bytes).concat());
+        // That a section is one of a group is not loaded: `is_shared` says it.
+        let flags = sh_flags.0 & !SHF_GROUP;
+        content.extend([section.size(), section.align(), flags].map(u64::to_le_bytes).concat());
         let is_shared = sh_flags.0 & (SHF_MERGE | SHF_GROUP) != 0;
         let has_pieces = sh_flags.0 & SHF_MERGE != 0;
         let references = references(&file, &section);
@@ -122,6 +123,7 @@ pub fn compare(
         if let (Some(before), Some(after)) = (before, after)
             && before.content != after.content
             && !before.is_shared
+            && !after.is_shared
             && !is_removed(&key.0, 0)
             && !is_removed(&key.0, 1)
             && is_certain(&key.0)
@@ -180,6 +182,14 @@ mod tests {
             .certain
             .is_empty()
         );
+    }
+
+    #[test]
+    fn a_section_of_a_group_may_be_another_objects() {
+        let (before, mut after) = (one(".text.f", 1), one(".text.f", 2));
+        after.values_mut().for_each(|section| section.is_shared = true);
+        let difference = compare(&before, &after, &|_, _| false, &|_| false);
+        assert_eq!(difference, Difference { certain: Vec::new(), any: true });
     }
 
     #[test]

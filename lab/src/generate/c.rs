@@ -7,6 +7,9 @@ use super::{address_features, c_features};
 use crate::dice::Dice;
 use crate::program::{Language, Place, Program, Segment, Test, Unit};
 
+/// What tells a program which of its tests to run, and how many there can be.
+const ARGUMENTS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
 /// A program under construction, test by test.
 pub struct Draft {
     /// The text of the test at hand, by unit.
@@ -53,7 +56,7 @@ impl Draft {
             finished.push(Segment { owner, text: std::mem::take(unit) });
         }
         self.main.clear();
-        let argument = Some(char::from(b'a' + self.tests.len() as u8).to_string());
+        let argument = Some(char::from(ARGUMENTS[self.tests.len()]).to_string());
         self.tests.push(Test {
             argument,
             entry: Some(entry),
@@ -182,7 +185,9 @@ impl Draft {
 pub fn program(dice: &mut Dice) -> Program {
     let count = dice.between(3, 4);
     let mut draft = Draft::new(count);
-    for _ in 0..dice.between(12, 16) {
+    // Starting compilers and linkers takes longer than compiling what a test is made of, and one
+    // build answers for a mutation of each test.
+    for _ in 0..dice.between(40, 50) {
         for _ in 0..dice.between(2, 4) {
             let unit = dice.below(count);
             match dice.below(100) {

@@ -8,7 +8,7 @@ use crate::program::{Language, Program};
 pub fn program(dice: &mut Dice) -> Program {
     let count = dice.between(2, 4);
     let mut draft = Draft::new(count);
-    for _ in 0..dice.between(8, 10) {
+    for _ in 0..dice.between(32, 40) {
         for _ in 0..dice.between(1, 2) {
             let unit = dice.below(count);
             match dice.below(20) {
