@@ -2,7 +2,7 @@
 //! have been missed.
 
 pub mod commands;
-mod decided;
+pub mod decided;
 mod git;
 mod levels;
 pub mod names;
@@ -16,7 +16,7 @@ use super::{exit, is_colourful, open_store};
 use crate::model::Hasher;
 use crate::process::Settings;
 use crate::report::history::{self, History};
-use crate::report::{json, page};
+use crate::report::page;
 use crate::run::config::Config;
 use anyhow::{Context, bail};
 use replay::{Plan, Reuse};
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 /// that can be reached and for functions that are executed. The commands are those that
 /// `tasting init` shows, or those of [history] in tasting.toml: configure, build, test. A commit
 /// that does not build is skipped. After Ctrl-C the same command goes on where it was. Exit code 1
-/// if a failure would have been missed.
+/// if a failure would have been missed, or if no test ran at any commit.
 #[derive(clap::Args)]
 #[command(after_help = "  tasting history -n 30                    # the last 30 commits\n  \
     tasting history v1.0..v1.1 -o page.html  # a range, as a page\n  \
@@ -120,13 +120,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     print(&arguments, &shown)?;
     // All that it holds is in the report.
     fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    if shown.summary.executions == 0 {
+        bail!(
+            "no test ran at any of these commits, so nothing is known. If the commands are not the right ones, \
+             say them under [history] in tasting.toml (configure, build, test)"
+        );
+    }
     Ok(if shown.summary.missed == 0 { exit::OK } else { exit::FAILED })
 }
 
 fn print(arguments: &Arguments, shown: &History) -> anyhow::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match () {
-        () if arguments.json => json::write_line(&mut out, shown)?,
+        () if arguments.json => history::write_json(&mut out, shown)?,
         () if arguments.markdown => history::write_markdown(&mut out, shown)?,
         () => history::write(&mut out, shown, is_colourful())?,
     }

@@ -5,10 +5,11 @@ mod files;
 mod systems;
 mod trial;
 
-use super::{exit, print};
+use super::{exit, print, setup as installer};
 use crate::process::Settings;
 use crate::report::setup::{self, Setup, System};
 use anyhow::Context;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,9 +67,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     Ok(if is_well { exit::OK } else { exit::FAILED })
 }
 
-/// The lines for a folder, by the first build system that is found.
-pub fn lines(folder: &Path) -> Commandlines {
-    lines_with(folder, &ProjectFolder::find())
+/// The lines for a folder, by the first build system that is found, with this installation and this
+/// store.
+pub fn lines(folder: &Path, prefix: &Path, store: &Path) -> Commandlines {
+    let (prefix, store) = (Some(prefix.to_owned()), store.to_owned());
+    lines_with(folder, &ProjectFolder { prefix, on_path: true, store })
+}
+
+/// The folder with `bin` and `share` of this Tasting: the real one, or else one of links, which is
+/// made.
+pub fn installation(links: &Path) -> anyhow::Result<PathBuf> {
+    ProjectFolder::find().installation(links)
+}
+
+/// The user's PATH, with the programs of an installation before it.
+pub fn path_with(prefix: &Path) -> anyhow::Result<OsString> {
+    let given = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(prefix.join("bin")).chain(std::env::split_paths(&given));
+    std::env::join_paths(folders).context("PATH cannot be extended")
 }
 
 fn lines_with(folder: &Path, place: &ProjectFolder) -> Commandlines {
@@ -101,6 +117,17 @@ impl ProjectFolder {
         let found = which::which("tasting").ok().and_then(|found| fs::canonicalize(found).ok());
         let store = Settings::from_environment().dir.unwrap_or_default();
         ProjectFolder { prefix: prefix.map(Path::to_owned), on_path: found == Some(own), store }
+    }
+
+    fn installation(&self, links: &Path) -> anyhow::Result<PathBuf> {
+        let is_whole = |prefix: &&PathBuf| {
+            prefix.join(CMAKE_FILE).exists() && prefix.join("bin/tasting-c++").exists()
+        };
+        if let Some(prefix) = self.prefix.as_ref().filter(is_whole) {
+            return Ok(prefix.clone());
+        }
+        installer::write_files(links)?;
+        Ok(links.to_owned())
     }
 
     /// A file of the installation, for a command line.

@@ -1,12 +1,13 @@
 //! `tasting report`: results of tests, as an HTML page.
 
+use super::history::decided::{self, Comparisons};
 use super::history::names;
 use super::{exit, open_store};
 use crate::model::{Decision, Granularities, Verdict};
 use crate::process::Settings;
 use crate::report::history::{self, Commit, History, Test, Text};
 use crate::report::{json, page, trace};
-use crate::store::Journal;
+use crate::store::{FileStore, Journal, Options};
 use anyhow::Context;
 use std::collections::HashMap;
 use std::fs::File;
@@ -58,7 +59,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     match () {
-        () if arguments.json => json::write_line(&mut out, &shown)?,
+        () if arguments.json => history::write_json(&mut out, &shown)?,
         () if arguments.markdown && arguments.history.is_some() => {
             history::write_markdown(&mut out, &shown)?
         }
@@ -71,7 +72,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 
 /// What the log says; of its latest run a trace is written, if that is wanted.
 fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
-    let all = open_store(&Settings::from_environment())?.store.decisions(usize::MAX)?;
+    let opened = open_store(&Settings::from_environment())?;
+    let all = opened.store.decisions(usize::MAX)?;
+    let mut comparisons = Comparisons::new(FileStore::new(&opened.folder, Options::default()));
     let run = if arguments.suite || arguments.trace.is_some() {
         trace::latest_run(all.clone())
     } else {
@@ -84,8 +87,8 @@ fn of_log(arguments: &Arguments) -> anyhow::Result<History> {
         write_file(path, |file| json::write_line(file, &events))?;
     }
     Ok(match arguments.suite {
-        true => latest(run, "the latest run of tests"),
-        false => latest(all, "the latest decision about each test"),
+        true => latest(run, "the latest run of tests", &mut comparisons),
+        false => latest(all, "the latest decision about each test", &mut comparisons),
     })
 }
 
@@ -107,7 +110,7 @@ fn read(path: &Path) -> anyhow::Result<History> {
 }
 
 /// The latest decision about each test.
-fn latest(decisions: Vec<Decision>, subject: &str) -> History {
+fn latest(decisions: Vec<Decision>, subject: &str, comparisons: &mut Comparisons) -> History {
     let mut tests: HashMap<(Vec<String>, String), Decision> = HashMap::new();
     let mut time = 0;
     for decision in decisions {
@@ -115,14 +118,15 @@ fn latest(decisions: Vec<Decision>, subject: &str) -> History {
         tests.insert((decision.argv.clone(), decision.cwd.clone()), decision);
     }
     let root = std::env::current_dir().unwrap_or_default();
-    let mut tests: Vec<Test> = tests.values().map(|decision| test(decision, &root)).collect();
+    let mut tests: Vec<Test> =
+        tests.values().map(|decision| test(decision, &root, comparisons)).collect();
     tests.sort_by(|one, other| one.name.cmp(&other.name));
     let (sha, subject) = ("latest".to_owned(), subject.to_owned());
     let commit = Commit { sha, subject, time, built: true, tests, ..Commit::default() };
     History::new(root.display().to_string(), vec![commit])
 }
 
-fn test(decision: &Decision, root: &Path) -> Test {
+fn test(decision: &Decision, root: &Path, comparisons: &mut Comparisons) -> Test {
     let verdict = decision.decision;
     let granularities = match &decision.shadow {
         Some(shadow) => shadow.granularities,
@@ -138,12 +142,16 @@ fn test(decision: &Decision, root: &Path) -> Test {
         decision: granularities,
         exit_code: decision.exit_code,
         failed: decision.told_failure.then_some(true),
-        reason: Text::from(&*decision.reason),
+        reason: Text::from(&*decided::reason(decision)),
         sort: Text::from(&*decision.sort),
         duration_ms,
         audit: decision.audit,
         disturbed: decision.disturbed.as_deref().map(Text::from),
         ast: None,
-        changed: Vec::new(),
+        changed: decision
+            .shadow
+            .as_ref()
+            .map(|shadow| comparisons.changed(shadow))
+            .unwrap_or_default(),
     }
 }

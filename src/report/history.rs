@@ -4,12 +4,15 @@
 //! Markdown.
 
 pub mod changes;
+pub mod costs;
 mod markdown;
 mod summary;
+pub mod troubles;
 
 pub use markdown::{write_decisions_markdown, write_markdown};
 pub use summary::{AstSums, Miss, Overhead, Row, Summary, Times};
 
+use super::json;
 use super::style::Style;
 use super::units::{counted, duration, share, visible};
 use crate::model::{Audit, Granularities, Verdict};
@@ -87,6 +90,9 @@ pub struct Commit {
     #[serde(default)]
     pub test_ms: u64,
     pub tests: Vec<Test>,
+    /// The project's files that differ from those of the latest commit before that was tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Text>,
     /// What building and testing takes with and without Tasting, where it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Overhead>,
@@ -145,6 +151,9 @@ pub struct Changed {
     pub name: Text,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Text>,
+    /// The object or archive member that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<Text>,
     /// The names that lead to it, from where the program starts.
     #[serde(default)]
     pub chain: Vec<Text>,
@@ -156,7 +165,13 @@ const FILE_CHANGED: &str = "changed, which the test reads";
 impl Changed {
     /// A file that a test reads, or looks for.
     pub fn file(path: &str) -> Self {
-        Changed { what: FILE_CHANGED.into(), name: path.into(), source: None, chain: Vec::new() }
+        Changed {
+            what: FILE_CHANGED.into(),
+            name: path.into(),
+            source: None,
+            object: None,
+            chain: Vec::new(),
+        }
     }
 
     /// Whether it is such a file, and no function or datum.
@@ -178,6 +193,21 @@ impl History {
         let summary = Summary::of(&commits);
         History { project, commits, summary }
     }
+}
+
+/// What is printed as JSON: the history, and the figures of its tables.
+#[derive(Serialize)]
+struct Printed<'h> {
+    #[serde(flatten)]
+    history: &'h History,
+    costs: costs::Costs<'h>,
+    troubles: Vec<troubles::Trouble<'h>>,
+}
+
+/// Writes everything as one line of JSON.
+pub fn write_json(out: &mut impl Write, shown: &History) -> io::Result<()> {
+    let (costs, troubles) = (costs::Costs::of(shown), troubles::of(shown));
+    json::write_line(out, &Printed { history: shown, costs, troubles })
 }
 
 /// What building and testing takes with Tasting, as a multiple of what it takes without; `None`

@@ -5,14 +5,14 @@
 //! screen (the matrix) is drawn by a script from data in the page; everything else is there without
 //! it. All escaping is maud's and serde's.
 
-mod costs;
 mod data;
 
+use super::history::costs::{Caused, Costs};
+use super::history::troubles::{self, Trouble};
 use super::history::{Commit, History, Row, Test, short};
 use super::units::{counted, duration, share};
-use crate::model::{Audit, Granularities, Verdict};
+use crate::model::{Granularities, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// How many rows the tables of tests and changes have.
@@ -45,6 +45,7 @@ pub fn write(out: &mut impl Write, content: &PageContent) -> io::Result<()> {
 
 fn page(content: &PageContent) -> io::Result<Markup> {
     let data = data::encode(content.history)?;
+    let costs = Costs::of(content.history);
     Ok(html! {
         (DOCTYPE)
         html lang="en" {
@@ -66,13 +67,13 @@ fn page(content: &PageContent) -> io::Result<Markup> {
                     (misses(content.history))
                     (matrix(content))
                     @if content.compares { (granularities(content.history)) (over_commits(content.history)) }
-                    @if !content.compares { (sources(content.history)) }
-                    (by_cost(content))
-                    (changes(content.history))
+                    @if !content.compares { (sources(&costs)) }
+                    (by_cost(content, &costs))
+                    (changes(&costs))
                     (troubles(content.history))
                 }
                 script type="application/json" id="data" { (PreEscaped(data)) }
-                script { (PreEscaped(include_str!("page/page.js"))) }
+                script { (PreEscaped(concat!(include_str!("page/matrix.js"), include_str!("page/page.js")))) }
             }
         }
     })
@@ -151,6 +152,10 @@ fn matrix(content: &PageContent) -> Markup {
             h2 { (if content.compares { "Commits and tests" } else { "Tests" }) }
             div.controls {
                 label { "Search " input type="search" id="search" placeholder="test name" autocomplete="off"; }
+                label { "Show " select id="state" {
+                    option value="" { "all tests" }
+                    @for (state, _) in &states[1..] { option value=(state) { "tests that " (that(state)) } }
+                } }
                 @if content.compares {
                     label { "Granularity " select id="granularity" {
                         @for (number, name) in Granularities::<u64>::NAMES.iter().enumerate() {
@@ -175,20 +180,32 @@ fn matrix(content: &PageContent) -> Markup {
     }
 }
 
+/// Said of tests with a cell in that state.
+fn that(state: &str) -> &'static str {
+    match state {
+        "ran" => "ran",
+        "new" => "were new",
+        "failed" => "failed",
+        "unstable" => "were unstable",
+        _ => "were missed",
+    }
+}
+
 fn granularities(history: &History) -> Markup {
     let sums = &history.summary;
     html! {
         section aria-label="Granularities" {
             h2 { "Granularities" }
-            table {
-                thead { tr { th { "changes are seen by" } th.number { "would run" } th { } th.number { "time saved" } th.number { "time left" } } }
+            table aria-label="Granularities" {
+                thead { tr {
+                    th scope="col" { "changes are seen by" } th.number scope="col" { "would run" } td {}
+                    th.number scope="col" { "time saved" } th.number scope="col" { "time left" }
+                } }
                 tbody { @for Row { name, ran, saved, left, percent: width } in sums.rows() {
                     tr {
                         th scope="row" { (name) }
                         td.number { (ran) }
-                        td.bar { svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=(format!("{ran} would run")) {
-                            rect class="ran" x="0" y="0" height="8" width=(format!("{width:.2}")) {}
-                        } }
+                        td.bar { (bar(width, "would run")) }
                         td.number { (saved) } td.number { (left) }
                     }
                 } }
@@ -229,13 +246,12 @@ fn over_commits(history: &History) -> Markup {
     }
 }
 
-fn by_cost(content: &PageContent) -> Markup {
-    let tests = costs::of_tests(content.history);
+fn by_cost(content: &PageContent, costs: &Costs) -> Markup {
     let (title, hint) = match content.compares {
         true => (
             "Tests by cost",
-            "What the runs cost that would still have been made. Tests at the top that run often are \
-             worth splitting.",
+            "What the runs cost that would still have been made, and how often they would have been. \
+             Tests at the top with a long bar are worth splitting.",
         ),
         false => ("Slowest tests", "Those that ran, then those whose result was reused."),
     };
@@ -243,35 +259,40 @@ fn by_cost(content: &PageContent) -> Markup {
         section aria-label=(title) {
             h2 { (title) }
             p.hint { (hint) }
-            table {
-                thead { tr { th { "test" } th.number { "still spent" } th.number { "ran" } th.number { "of" } th.number { "one run" } } }
-                tbody { @for (name, cost) in tests.iter().take(MOST_ROWS) {
-                    tr { th scope="row" class="name" { div { (name) } } td.number { (duration(cost.spent_ms)) } td.number { (cost.ran) }
-                        td.number { (cost.all) } td.number { (duration(cost.total_ms / cost.all.max(1))) } }
+            table aria-label=(title) {
+                thead { tr {
+                    th scope="col" { "test" } th.number scope="col" { "still spent" } th.number scope="col" { "ran" }
+                    th.number scope="col" { "of" } th scope="col" { "how often" } th.number scope="col" { "one run" }
+                } }
+                tbody { @for cost in costs.tests.iter().take(MOST_ROWS) {
+                    tr { th scope="row" class="name" { div { (cost.name) } } td.number { (duration(cost.spent_ms)) } td.number { (cost.ran) }
+                        td.number { (cost.all) } td.often { (bar(100.0 * cost.ran as f64 / cost.all.max(1) as f64, "of its runs")) }
+                        td.number { (duration(cost.total_ms / cost.all.max(1))) } }
                 } }
             }
         }
     }
 }
 
-/// Whose results were reused.
-fn sources(history: &History) -> Markup {
-    let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    let tests = history.commits.iter().flat_map(|commit| &commit.tests);
-    for test in tests.filter(|test| test.decision.executed == Verdict::Reused) {
-        let (count, saved) = found.entry(&test.reason).or_default();
-        (*count, *saved) = (*count + 1, *saved + test.duration_ms);
-    }
-    let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+/// A bar as long as a share of 100.
+fn bar(width: f64, of: &str) -> Markup {
     html! {
-        @if !found.is_empty() {
+        svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=(format!("{width:.1}% {of}")) {
+            rect class="ran" x="0" y="0" height="8" width=(format!("{width:.2}")) {}
+        }
+    }
+}
+
+/// Whose results were reused.
+fn sources(costs: &Costs) -> Markup {
+    html! {
+        @if !costs.sources.is_empty() {
             section aria-label="Reused results" {
                 h2 { "Reused results" }
-                table {
-                    thead { tr { th { "why, and from which run" } th.number { "tests" } th.number { "took there" } } }
-                    tbody { @for (reason, (count, saved)) in found.iter().take(MOST_ROWS) {
-                        tr { th scope="row" class="name" { div { (reason) } } td.number { (count) } td.number { (duration(*saved)) } }
+                table aria-label="Reused results" {
+                    thead { tr { th scope="col" { "why, and from which run" } th.number scope="col" { "tests" } th.number scope="col" { "took there" } } }
+                    tbody { @for source in costs.sources.iter().take(MOST_ROWS) {
+                        tr { th scope="row" class="name" { div { (source.reason) } } td.number { (source.tests) } td.number { (duration(source.saved_ms)) } }
                     } }
                 }
             }
@@ -279,15 +300,17 @@ fn sources(history: &History) -> Markup {
     }
 }
 
-fn changes(history: &History) -> Markup {
-    let (functions, files) = (costs::of_functions(history), costs::of_files(history));
-    let table = |what: &str, rows: &[(String, costs::Caused)]| {
+fn changes(Costs { functions, files, .. }: &Costs) -> Markup {
+    let table = |what: &str, rows: &[Caused]| {
         html! {
-            table {
-                thead { tr { th { (what) } th.number { "test time" } th.number { "runs" } th.number { "tests" } } }
-                tbody { @for (name, caused) in rows.iter().take(MOST_ROWS) {
-                    tr { th scope="row" class="name" { div { (name) } } td.number { (duration(caused.spent_ms)) } td.number { (caused.runs) }
-                        td.number { (caused.share) } }
+            table aria-label=(format!("Changes of a {what}")) {
+                thead { tr {
+                    th scope="col" { (what) } th.number scope="col" { "test time" } th.number scope="col" { "runs" }
+                    th.number scope="col" { "of all tests" }
+                } }
+                tbody { @for caused in rows.iter().take(MOST_ROWS) {
+                    tr { th scope="row" class="name" { div { (caused.name) } } td.number { (duration(caused.spent_ms)) } td.number { (caused.runs) }
+                        td.number { (format!("{:.0}%", caused.share * 100.0)) } }
                 } }
             }
         }
@@ -296,35 +319,32 @@ fn changes(history: &History) -> Markup {
         @if !functions.is_empty() || !files.is_empty() {
             section aria-label="Changes by cost" {
                 h2 { "Changes by cost" }
-                p.hint { "Functions and files whose changes made tests run, and the share of all tests that they made run at once." }
+                p.hint { "Functions and files whose changes made tests run, and the share of all tests that one of these changes ran. "
+                    "A function that differs although its file is the same as before counts for the headers that have changed." }
                 div.columns {
-                    @if !functions.is_empty() { (table("function", &functions)) }
-                    @if !files.is_empty() { (table("file", &files)) }
+                    @if !functions.is_empty() { (table("function", functions)) }
+                    @if !files.is_empty() { (table("file", files)) }
                 }
             }
         }
     }
 }
 
-/// Tests that need somebody: why, and what can be done.
+/// Tests that need somebody, and commits without tests.
 fn troubles(history: &History) -> Markup {
-    let mut troubles: BTreeMap<(&str, &str), (String, u64)> = BTreeMap::new();
-    for commit in &history.commits {
-        for test in &commit.tests {
-            for (kind, why) in trouble(test) {
-                troubles.entry((kind, &test.name)).or_insert((why, 0)).1 += 1;
-            }
-        }
-    }
+    let troubles = troubles::of(history);
     let broken = history.commits.iter().filter(|commit| commit.error.is_some());
     html! {
         section aria-label="Troubles" {
             h2 { "What stands in the way" }
             @if troubles.is_empty() { p { "No unstable, disturbed or refused tests." } }
-            @else { table {
-                thead { tr { th { "test" } th { "what" } th { "why" } th { "what to do" } th.number { "times" } } }
-                tbody { @for ((kind, name), (why, times)) in troubles.iter().take(4 * MOST_ROWS) {
-                    tr { th scope="row" class="name" { div { (name) } } td { (kind) } td { (why) } td { (advice(kind)) } td.number { (times) } }
+            @else { table aria-label="Troubles" {
+                thead { tr {
+                    th scope="col" { "test" } th scope="col" { "what" } th scope="col" { "why" } th scope="col" { "what to do" }
+                    th.number scope="col" { "times" }
+                } }
+                tbody { @for Trouble { test, what, why, advice, times } in &troubles {
+                    tr { th scope="row" class="name" { div { (test) } } td { (what) } td { (why) } td { (advice) } td.number { (times) } }
                 } }
             } }
             @for commit in broken.take(4 * MOST_ROWS) {
@@ -335,32 +355,6 @@ fn troubles(history: &History) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn trouble(test: &Test) -> Vec<(&'static str, String)> {
-    let mut found = Vec::new();
-    if test.audit == Some(Audit::Unstable) {
-        found.push(("unstable", test.reason.to_string()));
-    }
-    if &*test.sort == "quarantine" {
-        found.push(("quarantine", test.reason.to_string()));
-    }
-    found.extend(test.disturbed.as_ref().map(|how| ("disturbed", how.to_string())));
-    if let Some((_, refusal)) = test.reason.split_once("not kept: ") {
-        found.push(("refused", refusal.to_owned()));
-    } else if &*test.sort == "refused" {
-        found.push(("refused", test.reason.to_string()));
-    }
-    found
-}
-
-fn advice(kind: &str) -> &'static str {
-    match kind {
-        "unstable" => "make it end the same way each time: it depends on time, chance or order",
-        "quarantine" => "it is trusted again when it has passed often enough",
-        "disturbed" => "nothing: it runs without tracing; TASTING_NOTRACE=1 shows the same",
-        _ => "`tasting help CODE`, with the code in brackets, says what to do",
     }
 }
 

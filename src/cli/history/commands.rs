@@ -5,7 +5,7 @@
 
 use crate::cli::init;
 use crate::run::config;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -34,11 +34,6 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// The lines for a folder.
-    pub fn of(folder: &Path, given: &config::History) -> Commands {
-        Commands::new(init::lines(folder), given)
-    }
-
     /// What was found out about a project, and what its settings say.
     pub fn new(found: init::Commandlines, given: &config::History) -> Commands {
         let (configure, build) = match found.build.split_last() {
@@ -66,6 +61,8 @@ pub struct Shell<'s> {
     pub folder: &'s Path,
     /// The store of the replay.
     pub store: &'s Path,
+    /// The user's PATH, with the folder of the shims before it.
+    pub path: &'s OsStr,
     pub jobs: usize,
     pub mode: Mode,
     /// How finely the shims hash, where that is not for the user's settings to say.
@@ -105,7 +102,7 @@ impl Shell<'_> {
         UNWANTED.iter().for_each(|name| _ = command.env_remove(name));
         let jobs = self.jobs.to_string();
         command.env("TASTING_DIR", self.store).env("TASTING_REMOTE", "none");
-        command.env("PATH", path()).env("MAKEFLAGS", format!("-j{jobs}"));
+        command.env("PATH", self.path).env("MAKEFLAGS", format!("-j{jobs}"));
         for name in ["CMAKE_BUILD_PARALLEL_LEVEL", "CTEST_PARALLEL_LEVEL", "MESON_TESTTHREADS"] {
             command.env(name, &jobs);
         }
@@ -149,12 +146,4 @@ fn cpu_ms() -> u64 {
     let ticks =
         fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
     ticks.sum::<u64>() * TICK_MS
-}
-
-/// The user's PATH, with the folder of this program before it: the shims are there.
-fn path() -> OsString {
-    let own = std::env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
-    let given = std::env::var_os("PATH").unwrap_or_default();
-    let folders = own.into_iter().chain(std::env::split_paths(&given));
-    std::env::join_paths(folders).unwrap_or(given)
 }

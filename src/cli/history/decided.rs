@@ -6,9 +6,9 @@
 use super::names;
 use crate::change;
 use crate::fingerprint::walk::NodeSet;
-use crate::model::{Audit, Decision, Hash, Manifest, Rebuilt, Verdict};
+use crate::model::{Audit, Decision, Hash, Manifest, Rebuilt, Shadow, Verdict};
 use crate::report::history::{Changed, Test, Text, changes, short};
-use crate::store::{FileStore, Journal, Memo};
+use crate::store::{FileStore, Journal, Memo, Options};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -21,14 +21,15 @@ pub struct Decided {
     log: FileStore,
     /// The tree that paths are seen from.
     root: PathBuf,
-    /// Two builds of a program, compared.
-    compared: HashMap<Hash, Vec<Changed>>,
+    comparisons: Comparisons,
 }
 
 impl Decided {
     /// Nothing is known yet.
-    pub fn new(log: FileStore, root: &Path) -> Decided {
-        Decided { log, root: root.to_owned(), compared: HashMap::new() }
+    pub fn new(store: &Path, root: &Path) -> Decided {
+        let open = || FileStore::new(store, Options::default());
+        let (log, comparisons) = (open(), Comparisons::new(open()));
+        Decided { log, root: root.to_owned(), comparisons }
     }
 
     /// What was decided about the tests since then.
@@ -67,27 +68,13 @@ impl Decided {
     fn test(&mut self, decision: &Decision, name: &str) -> Test {
         let shadow = decision.shadow.as_ref();
         let granularities = shadow.map(|shadow| shadow.granularities).unwrap_or_default();
-        let programs = shadow.map(|shadow| shadow.programs.as_slice()).unwrap_or_default();
-        let is_reused = granularities.executed == Verdict::Reused;
-        let files = shadow.map(|shadow| shadow.files.as_slice()).unwrap_or_default();
-        let changed = programs.iter().flat_map(|name| self.changed(*name));
-        let changed: Vec<Changed> =
-            changed.chain(files.iter().map(|path| Changed::file(path))).collect();
-        let reason = match (is_reused, decision.audit) {
-            (true, Some(Audit::Same)) => {
-                let from = shadow
-                    .and_then(|shadow| shadow.reused_from.as_deref())
-                    .unwrap_or("an earlier run");
-                format!("unchanged since {}", short(from))
-            }
-            _ => decision.reason.clone(),
-        };
+        let changed = shadow.map(|shadow| self.comparisons.changed(shadow)).unwrap_or_default();
         Test {
             name: Text::from(name),
             decision: granularities,
             exit_code: decision.exit_code,
             failed: decision.told_failure.then_some(true),
-            reason: Text::from(&*reason),
+            reason: Text::from(&*reason(decision)),
             sort: Text::from(&*decision.sort),
             duration_ms: decision.duration_ms,
             audit: decision.audit,
@@ -96,14 +83,42 @@ impl Decided {
             changed,
         }
     }
+}
 
-    fn changed(&mut self, name: Hash) -> Vec<Changed> {
-        if let Some(known) = self.compared.get(&name) {
-            return known.clone();
+/// Builds of programs in a store, compared.
+pub struct Comparisons {
+    store: FileStore,
+    known: HashMap<Hash, Vec<Changed>>,
+}
+
+impl Comparisons {
+    /// None is known yet.
+    pub fn new(store: FileStore) -> Comparisons {
+        Comparisons { store, known: HashMap::new() }
+    }
+
+    /// What made a test run: in its programs, and files.
+    pub fn changed(&mut self, shadow: &Shadow) -> Vec<Changed> {
+        let programs = shadow.programs.iter().flat_map(|name| self.program(*name));
+        let files = shadow.files.iter().map(|path| Changed::file(path));
+        programs.collect::<Vec<_>>().into_iter().chain(files).collect()
+    }
+
+    fn program(&mut self, name: Hash) -> Vec<Changed> {
+        let compare = || compare(&self.store, name).unwrap_or_default();
+        self.known.entry(name).or_insert_with(compare).clone()
+    }
+}
+
+/// Why it ran, or whose result would have been reused.
+pub fn reason(decision: &Decision) -> String {
+    let shadow = decision.shadow.as_ref().filter(|_| decision.audit == Some(Audit::Same));
+    match shadow.filter(|shadow| shadow.granularities.executed == Verdict::Reused) {
+        Some(shadow) => {
+            let from = shadow.reused_from.as_deref().unwrap_or("an earlier run");
+            format!("unchanged since {}", short(from))
         }
-        let changed = compare(&self.log, name).unwrap_or_default();
-        self.compared.insert(name, changed.clone());
-        changed
+        None => decision.reason.clone(),
     }
 }
 

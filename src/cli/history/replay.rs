@@ -9,10 +9,11 @@ use super::progress::Progress;
 use super::repository::{Listed, Repository};
 use super::state::ReplayState;
 use super::tree::Tree;
-use crate::cli::now;
-use crate::report::history::{Commit, Overhead, Times};
+use crate::cli::{init, now};
+use crate::report::history::{Commit, Overhead, Text, Times};
 use crate::run::config::{Config, FILE};
 use crate::store::{FileStore, Journal, Options};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,22 +47,30 @@ pub fn replay(plan: &Plan, commits: &[Listed]) -> anyhow::Result<Vec<Commit>> {
     let (mut state, mut done) = ReplayState::open(plan.folder, commits)?;
     let store = plan.folder.join("store");
     let tree = plan.repository.tree(&plan.folder.join("tree"))?;
+    let prefix = init::installation(&plan.folder.join("prefix"))?;
     let mut replay = Replay {
         project: tree.project(),
-        decided: Decided::new(FileStore::new(&store, Options::default()), &tree.root),
+        decided: Decided::new(&store, &tree.root),
         tree,
         progress: Progress::new(commits.len(), done.len(), tests_counted_in(&store)),
         store,
         settings: fs::read_to_string(plan.repository.project().join(FILE)).ok(),
         // An interrupted build may have left half a program, which make takes for a whole one.
         is_configured: false,
+        path: init::path_with(&prefix)?,
+        prefix,
         plan,
     };
     for listed in &commits[done.len()..] {
         let tests = done.iter().rev().map(|commit| commit.tests.len()).find(|tests| *tests > 0);
         replay.progress.commit(done.len(), listed, tests.unwrap_or(0));
         let measured = done.iter().any(|commit| commit.overhead.is_some());
-        let commit = replay.commit(listed, &state, plan.overhead && !measured)?;
+        let tested = done.iter().rev().find(|commit| !commit.tests.is_empty());
+        let mut commit = replay.commit(listed, &state, plan.overhead && !measured)?;
+        if let Some(before) = tested.filter(|_| !commit.tests.is_empty()) {
+            let files = replay.tree.differing(&before.sha, &commit.sha)?;
+            commit.files = files.iter().map(|file| Text::from(&**file)).collect();
+        }
         state.add(&commit)?;
         done.push(commit);
     }
@@ -85,6 +94,9 @@ struct Replay<'p> {
     /// The project's settings as they are now, which count at every commit.
     settings: Option<String>,
     is_configured: bool,
+    /// Where Tasting is installed, and the PATH that finds it there.
+    prefix: PathBuf,
+    path: OsString,
 }
 
 impl Replay<'_> {
@@ -101,7 +113,8 @@ impl Replay<'_> {
         if let Err(error) = self.check_out(sha) {
             return Ok(Commit { error: Some(format!("{error:#}")), ..commit });
         }
-        let commands = Commands::of(&self.project, &self.plan.config.history);
+        let found = init::lines(&self.project, &self.prefix, &self.store);
+        let commands = Commands::new(found, &self.plan.config.history);
         self.progress.step("building", false);
         let built = self.build(&commands)?;
         if !built.success {
@@ -143,7 +156,8 @@ impl Replay<'_> {
 
     fn shell(&self, mode: Mode) -> Shell<'_> {
         let Plan { jobs, level, .. } = *self.plan;
-        Shell { folder: &self.project, store: &self.store, jobs, mode, level }
+        let (folder, store, path) = (&*self.project, &*self.store, &*self.path);
+        Shell { folder, store, path, jobs, mode, level }
     }
 
     /// Tests without Tasting, and as a user would who has tested every commit until now.

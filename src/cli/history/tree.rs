@@ -68,9 +68,7 @@ impl Tree {
         if shallow.exists() {
             fs::copy(shallow, folder.join(".git/shallow"))?;
         }
-        let mut line = tree.borrowed.common.join("objects").into_os_string();
-        line.push("\n");
-        fs::write(alternates, line.as_bytes())?;
+        fs::write(alternates, alternate(&tree.borrowed.common.join("objects")))?;
         Ok(tree)
     }
 
@@ -88,6 +86,19 @@ impl Tree {
             git(&self.root, &words)?;
         }
         self.submodules().iter().try_for_each(|(tree, sha)| tree.check_out(sha))
+    }
+
+    /// The files below the project that differ between two commits, and others by their path from
+    /// the root.
+    pub fn differing(&self, before: &str, now: &str) -> anyhow::Result<Vec<String>> {
+        let words =
+            ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", before, now, "--"];
+        let listed = git(&self.root, &words)?;
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(part);
+        let below = |path: &Path| {
+            text(path.strip_prefix(&self.prefix).unwrap_or(path).as_os_str().as_bytes())
+        };
+        Ok(paths.map(below).collect())
     }
 
     /// Removes all that is no part of the commit.
@@ -130,4 +141,18 @@ impl Tree {
         (!name.components().any(|part| part.as_os_str() == "..") && name.is_relative())
             .then_some(name)
     }
+}
+
+/// A line of git's list of other folders with objects: quoted as in C where the path has a line end.
+fn alternate(path: &Path) -> Vec<u8> {
+    let path = path.as_os_str().as_bytes();
+    if !path.contains(&b'\n') {
+        return [path, b"\n"].concat();
+    }
+    let quoted = path.iter().flat_map(|byte| match byte {
+        b'\n' => b"\\n".to_vec(),
+        b'"' | b'\\' => vec![b'\\', *byte],
+        _ => vec![*byte],
+    });
+    [b"\"".to_vec(), quoted.collect(), b"\"\n".to_vec()].concat()
 }

@@ -3,10 +3,9 @@
 //! In: the project's folder. Out: how many of its tests were reused when nothing had changed, and
 //! why the others were not.
 
-use super::{CMAKE_FILE, ProjectFolder, copy, lines_with};
+use super::{ProjectFolder, copy, lines_with, path_with};
 use crate::cli::history::{commands::Commands, names};
 use crate::cli::scratch::Scratch;
-use crate::cli::setup;
 use crate::model::{Decision, Verdict};
 use crate::process::sys;
 use crate::report::trial::{NotReused, Trial};
@@ -31,32 +30,13 @@ pub fn run(folder: &Path, place: &ProjectFolder) -> anyhow::Result<Trial> {
     let scratch = Scratch::new("try").context("no temporary folder can be made")?;
     let project = scratch.path("project");
     copy::project(folder, &project)?;
-    let prefix = installation(place, &scratch)?;
+    let prefix = place.installation(&scratch.path("prefix"))?;
     let place =
         ProjectFolder { prefix: Some(prefix.clone()), on_path: true, store: scratch.path("store") };
     let config = Config::read(&project).map_err(anyhow::Error::msg)?;
     let commands = Commands::new(lines_with(&project, &place), &config.history);
     let attempt = Attempt { scratch: &scratch, project, path: path_with(&prefix)? };
     attempt.build_and_test(&commands)
-}
-
-/// The folder with `bin` and `share` of this Tasting: the real one, or one of links.
-fn installation(place: &ProjectFolder, scratch: &Scratch) -> anyhow::Result<PathBuf> {
-    let is_whole = |prefix: &&PathBuf| {
-        prefix.join(CMAKE_FILE).exists() && prefix.join("bin/tasting-c++").exists()
-    };
-    if let Some(prefix) = place.prefix.as_ref().filter(is_whole) {
-        return Ok(prefix.clone());
-    }
-    let prefix = scratch.path("prefix");
-    setup::write_files(&prefix)?;
-    Ok(prefix)
-}
-
-fn path_with(prefix: &Path) -> anyhow::Result<OsString> {
-    let given = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(prefix.join("bin")).chain(std::env::split_paths(&given));
-    std::env::join_paths(folders).context("PATH cannot be extended")
 }
 
 /// A copy of the project, and where things are tried.

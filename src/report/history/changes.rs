@@ -24,6 +24,7 @@ pub fn of(comparison: &Comparison) -> Vec<Changed> {
         }),
         name: text(&change.name),
         source: change.source.as_ref().map(|(file, line)| Text::from(&*format!("{file}:{line}"))),
+        object: change.object.as_deref().map(Text::from),
         chain: change.chain.iter().take(LONGEST_CHAIN).map(|name| text(name)).collect(),
     });
     changes.collect()

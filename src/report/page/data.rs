@@ -148,6 +148,7 @@ mod tests {
             what: "changed".into(),
             name: name.into(),
             source: Some(reason.into()),
+            object: None,
             chain: vec![name.into()],
         };
         let test = Test {

@@ -1,38 +1,11 @@
 // Draws the matrix of commits and tests on a canvas as large as what is seen of it, and tells about the chosen cell.
-"use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const data = JSON.parse(document.getElementById("data").textContent), matrix = matrixOf(data);
   const element = (id) => document.getElementById(id);
   const [viewport, canvas, spacer, details, shown] = ["viewport", "matrix", "spacer", "details", "shown"].map(element);
-  const LEVELS = 5, HEAD = 74, STATES = ["ran", "new", "failed", "unstable", "missed"];
-  const GRANULARITIES = ["whole", "file", "static", "executed"];
+  const HEAD = 74;
   let size = data.tests.length > 2000 ? 12 : 16, granularity = 3, rows = data.tests.map((_, number) => number);
   let chosen = null, colours = {}, namesWidth = 280;
-
-  // For each commit, the cell of each test.
-  const columns = data.commits.map((commit) => {
-    if (commit.tests.length === 0) return null;
-    const cells = new Int32Array(data.tests.length).fill(-1);
-    commit.tests.forEach((test, cell) => { cells[test] = cell; });
-    return cells;
-  });
-  const cellOf = (column, test) => {
-    const cells = columns[column];
-    const cell = cells ? cells[test] : test;
-    return cell >= 0 && cell < data.commits[column].cells.length ? cell : -1;
-  };
-  const byCell = (list) => new Map(list);
-  const lookups = data.commits.map((commit) => ({ exits: byCell(commit.exits), changes: byCell(commit.changes) }));
-
-  // Reused at as many granularities from the finest on as the level says.
-  const isReused = (level, at) => level >= 4 - at;
-  const stateOf = (column, cell) => {
-    const code = data.commits[column].cells.charCodeAt(cell) - 48;
-    const state = Math.floor(code / LEVELS), level = code % LEVELS;
-    if (state >= 2) return STATES[state];
-    return isReused(level, granularity) ? "reused" : STATES[state];
-  };
-  const levelOf = (column, cell) => (data.commits[column].cells.charCodeAt(cell) - 48) % LEVELS;
 
   const readColours = () => {
     const style = getComputedStyle(document.documentElement);
@@ -68,9 +41,9 @@
     for (let column = firstColumn; column < lastColumn; column++) {
       const x = namesWidth + column * size - left;
       for (let row = firstRow; row < lastRow; row++) {
-        const cell = cellOf(column, rows[row]);
+        const cell = matrix.cellOf(column, rows[row]);
         if (cell < 0 && data.commits[column].built) continue;
-        paint.fillStyle = cell < 0 ? colours.none : colours[stateOf(column, cell)];
+        paint.fillStyle = cell < 0 ? colours.none : colours[matrix.stateOf(column, cell, granularity)];
         paint.fillRect(x, HEAD + row * size - top, size - gap, size - gap);
       }
     }
@@ -124,41 +97,28 @@
   const tell = () => {
     details.replaceChildren();
     if (!chosen || rows[chosen.row] === undefined) return;
-    const test = rows[chosen.row], column = chosen.column, commit = data.commits[column], cell = cellOf(column, test);
-    add(details, "h3", data.tests[test]);
-    add(details, "p", commit.sha.slice(0, 12) + " " + commit.subject);
-    if (cell < 0) {
-      add(details, "p", commit.error || "This test is not part of this commit.");
-      return;
-    }
-    const state = stateOf(column, cell), exit = lookups[column].exits.get(cell) || 0, level = levelOf(column, cell);
-    const end = exit ? ", ended with exit code " + exit : "";
-    add(details, "p", state + end + ", took " + commit.times[cell] + " ms: " + data.reasons[commit.reasons[cell]], "reason");
-    if (select) add(details, "p", GRANULARITIES.map((name, at) => name + ": " + (isReused(level, at) ? "reused" : "runs")).join(" · "), "chain");
-    const changes = lookups[column].changes.get(cell);
-    if (changes) {
-      const list = add(details, "ul", "");
-      for (const number of changes) {
-        const change = data.changes[number];
-        const item = add(list, "li", change.name + " " + change.what + (change.source ? " (" + change.source + ")" : ""));
-        if (change.chain.length > 1) add(item, "div", change.chain.join(" → "), "chain");
-      }
+    const told = matrix.tell(chosen.column, rows[chosen.row], granularity);
+    add(details, "h3", told.test);
+    add(details, "p", told.commit);
+    add(details, "p", told.verdict, told.state && "reason");
+    if (select && told.levels.length > 0) add(details, "p", told.levels.join(" · "), "chain");
+    if (told.changes.length === 0) return;
+    const list = add(details, "ul", "");
+    for (const change of told.changes) {
+      const item = add(list, "li", change.text);
+      if (change.chain) add(item, "div", change.chain, "chain");
     }
   };
 
   const choose = (column, row, keepAddress) => {
-    if (rows.length === 0 || data.commits.length === 0) return;
-    chosen = { column: Math.max(0, Math.min(data.commits.length - 1, column)), row: Math.max(0, Math.min(rows.length - 1, row)) };
+    chosen = { column, row };
     const x = chosen.column * size, y = chosen.row * size;
     const seenWidth = viewport.clientWidth - namesWidth, seenHeight = viewport.clientHeight - HEAD;
     if (x < viewport.scrollLeft) viewport.scrollLeft = x;
     if (x + size > viewport.scrollLeft + seenWidth) viewport.scrollLeft = x + size - seenWidth;
     if (y < viewport.scrollTop) viewport.scrollTop = y;
     if (y + size > viewport.scrollTop + seenHeight) viewport.scrollTop = y + size - seenHeight;
-    if (!keepAddress) {
-      const address = "#commit=" + encodeURIComponent(data.commits[chosen.column].sha) + "&test=" + rows[chosen.row];
-      history.replaceState(null, "", address);
-    }
+    if (!keepAddress) history.replaceState(null, "", matrix.addressOf(column, rows[row]));
     tell(); redraw();
   };
 
@@ -166,40 +126,43 @@
     const box = viewport.getBoundingClientRect();
     const x = event.clientX - box.left - viewport.clientLeft, y = event.clientY - box.top - viewport.clientTop;
     if (y < HEAD) return null;
-    return [Math.floor((Math.max(x, namesWidth) - namesWidth + viewport.scrollLeft) / size), Math.floor((y - HEAD + viewport.scrollTop) / size)];
+    const column = Math.floor((Math.max(x, namesWidth) - namesWidth + viewport.scrollLeft) / size);
+    const row = Math.floor((y - HEAD + viewport.scrollTop) / size);
+    return column < data.commits.length && row < rows.length ? { column, row } : null;
   };
 
   const fromAddress = () => {
-    const wanted = new URLSearchParams(location.hash.slice(1));
-    const column = data.commits.findIndex((commit) => commit.sha === wanted.get("commit"));
-    const row = rows.indexOf(Number(wanted.get("test")));
-    if (column >= 0 && row >= 0) choose(column, row, true);
+    const place = matrix.placeOf(location.hash), row = place ? rows.indexOf(place.test) : -1;
+    if (row >= 0) choose(place.column, row, true);
   };
 
   const resize = (factor) => { size = Math.max(3, Math.min(40, Math.round(size * factor))); layout(); };
 
   viewport.addEventListener("scroll", redraw, { passive: true });
-  viewport.addEventListener("click", (event) => { const found = at(event); if (found) choose(...found); });
+  viewport.addEventListener("click", (event) => { const found = at(event); if (found) choose(found.column, found.row); });
   viewport.addEventListener("mousemove", (event) => {
-    const found = at(event), cell = found && rows[found[1]] !== undefined && data.commits[found[0]];
-    canvas.title = cell ? fit(data.tests[rows[found[1]]], 200) + "\n" + cell.sha.slice(0, 10) + " " + fit(cell.subject, 100) : "";
+    const found = at(event), told = found && matrix.tell(found.column, rows[found.row], granularity);
+    canvas.title = told ? [told.test, told.commit, told.verdict].map((text) => fit(text, 200)).join("\n") : "";
   });
   viewport.addEventListener("keydown", (event) => {
-    const { column, row } = chosen || { column: 0, row: 0 }, page = Math.floor((viewport.clientHeight - HEAD) / size);
-    const moves = {
-      ArrowLeft: [column - 1, row], ArrowRight: [column + 1, row], ArrowUp: [column, row - 1], ArrowDown: [column, row + 1],
-      Home: [0, row], End: [data.commits.length - 1, row], PageUp: [column, row - page], PageDown: [column, row + page],
-    };
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.key === "+" || event.key === "-") { resize(event.key === "+" ? 1.25 : 0.8); return; }
-    if (moves[event.key]) { event.preventDefault(); choose(...(chosen ? moves[event.key] : [0, 0])); }
+    const place = matrix.move(event.key, chosen, rows.length, Math.floor((viewport.clientHeight - HEAD) / size));
+    if (place) { event.preventDefault(); choose(place.column, place.row); }
   });
-  element("search").addEventListener("input", (event) => {
-    const words = event.target.value.toLowerCase();
-    rows = data.tests.flatMap((name, number) => (name.toLowerCase().includes(words) ? [number] : []));
-    chosen = null; viewport.scrollTop = 0; tell(); layout();
-  });
+  // The chosen cell stays, as long as it is seen.
+  const find = () => {
+    const test = chosen && rows[chosen.row];
+    rows = matrix.search(element("search").value, element("state").value, granularity);
+    const row = chosen ? rows.indexOf(test) : -1;
+    chosen = row >= 0 ? { column: chosen.column, row } : null;
+    viewport.scrollTop = row >= 0 ? row * size : 0;
+    tell(); layout();
+  };
+  element("search").addEventListener("input", find);
+  element("state").addEventListener("change", find);
   const select = element("granularity");
-  if (select) select.addEventListener("change", () => { granularity = Number(select.value); tell(); redraw(); });
+  if (select) select.addEventListener("change", () => { granularity = Number(select.value); find(); });
   element("smaller").addEventListener("click", () => resize(0.8));
   element("larger").addEventListener("click", () => resize(1.25));
   window.addEventListener("hashchange", fromAddress);
