@@ -2,6 +2,7 @@
 //! to, cell by cell.
 
 mod odd;
+mod projects;
 
 use crate::run::Bench;
 use crate::workshop::{Outcome, TASTING, succeed};

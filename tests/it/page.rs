@@ -2,7 +2,7 @@
 //! (`scripts/install-test-tools.sh`).
 
 use crate::run::Bench;
-use crate::workshop::{Outcome, TASTING};
+use crate::workshop::{Outcome, TASTING, TASTING_CC, succeed, tool};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,4 +133,54 @@ fn a_suite_has_its_page_and_its_trace() {
         trace["traceEvents"][1]["name"].as_str().is_some_and(|name| name.contains("exit 0")),
         "{trace:#}"
     );
+}
+
+#[test]
+#[ignore = "needs node"]
+fn what_cells_say_needs_no_browser() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(tool("node"));
+    command.arg(root.join("tests/it/page/matrix.mjs")).arg(root.join("src/report/page/matrix.js"));
+    let ran = Outcome::of(&mut command);
+    assert!(ran.success() && ran.stdout_text() == "checked\n", "{}", ran.stderr_text());
+}
+
+#[test]
+fn shadow_runs_are_reported_with_what_has_changed() {
+    let bench = Bench::new();
+    let source = "__attribute__((noinline)) int leaf(int x) { return x * 3; }\nint main(int n, char **a) { return leaf(n) > 100; }\n";
+    for source in [source.to_owned(), source.replace("* 3", "* 5")] {
+        bench.write("t.c", source);
+        succeed(bench.command(TASTING_CC).args(["-g", "-O1", "-o", "t", "t.c"])).unwrap();
+        for _ in 0..2 {
+            let run = ["run", "--", "./t"];
+            let ran = Outcome::of(bench.command(TASTING).args(run).env("TASTING_SHADOW", "1"));
+            assert!(ran.success(), "{ran:?}");
+        }
+    }
+    let report = |words: &[&str]| {
+        let ran = Outcome::of(bench.command(TASTING).arg("report").args(words));
+        serde_json::from_slice::<Value>(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+    };
+    let shown = report(&["--json"]);
+    let test = &shown["commits"][0]["tests"][0];
+    assert_eq!(test["decision"]["executed"], "reused", "the latest one: {shown:#}");
+    assert!(
+        test["reason"].as_str().is_some_and(|why| why.starts_with("unchanged since")),
+        "{shown:#}"
+    );
+    bench.write("t.c", source.replace("* 3", "* 7"));
+    succeed(bench.command(TASTING_CC).args(["-g", "-O1", "-o", "t", "t.c"])).unwrap();
+    let ran =
+        Outcome::of(bench.command(TASTING).args(["run", "--", "./t"]).env("TASTING_SHADOW", "1"));
+    assert!(ran.success(), "{ran:?}");
+    let shown = report(&["--json"]);
+    let change = &shown["commits"][0]["tests"][0]["changed"][0];
+    assert_eq!(
+        (&change["name"], &change["source"]),
+        (&json!("leaf"), &json!("t.c:1")),
+        "{shown:#}"
+    );
+    assert_eq!(change["chain"], json!(["_start", "main", "leaf"]), "{shown:#}");
 }

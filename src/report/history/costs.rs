@@ -3,7 +3,7 @@
 //! In: a history. Out: tests, functions, files and reused results, the dearest first.
 
 use super::{Changed, Commit, History, Test};
-use crate::model::Verdict;
+use crate::model::{Audit, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -83,7 +83,8 @@ fn tests(history: &History) -> Vec<TestCost<'_>> {
 fn sources(history: &History) -> Vec<Source<'_>> {
     let mut found: BTreeMap<&str, Source> = BTreeMap::new();
     let tests = history.commits.iter().flat_map(|commit| &commit.tests);
-    for test in tests.filter(|test| !has_run(test)) {
+    let is_true = |test: &&Test| matches!(test.audit, None | Some(Audit::Same));
+    for test in tests.filter(|test| !has_run(test)).filter(is_true) {
         let new = Source { reason: &test.reason, tests: 0, saved_ms: 0 };
         let source = found.entry(&test.reason).or_insert(new);
         (source.tests, source.saved_ms) = (source.tests + 1, source.saved_ms + test.duration_ms);

@@ -38,11 +38,12 @@ fn trouble(test: &Test) -> Vec<(&'static str, &str)> {
     if test.audit == Some(Audit::Unstable) {
         found.push(("unstable", &*test.reason));
     }
-    if &*test.sort == "quarantine" {
-        found.push(("quarantine", &*test.reason));
-    }
     found.extend(test.disturbed.as_deref().map(|how| ("disturbed", how)));
-    if let Some((_, refusal)) = test.reason.split_once("not kept: ") {
+    // One in quarantine is not kept either: that needs nobody.
+    if &*test.sort == "quarantine" {
+        let why = test.reason.split_once("; not kept: ").map_or(&*test.reason, |(why, _)| why);
+        found.push(("quarantine", why));
+    } else if let Some((_, refusal)) = test.reason.split_once("not kept: ") {
         found.push(("refused", refusal));
     } else if &*test.sort == "refused" {
         found.push(("refused", &*test.reason));
@@ -53,8 +54,56 @@ fn trouble(test: &Test) -> Vec<(&'static str, &str)> {
 fn advice(what: &str) -> &'static str {
     match what {
         "unstable" => "make it end the same way each time: it depends on time, chance or order",
-        "quarantine" => "it is trusted again when it has passed often enough",
+        "quarantine" => {
+            "find out why it ended in two ways; it is trusted again when it has passed often enough"
+        }
         "disturbed" => "nothing: it runs without tracing; TASTING_NOTRACE=1 shows the same",
         _ => "`tasting help CODE`, with the code in brackets, says what to do",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Commit;
+    use super::*;
+
+    #[test]
+    fn each_trouble_is_there_once_with_advice() {
+        let test = |name: &str, sort: &str, reason: &str, audit| Test {
+            name: name.into(),
+            decision: Default::default(),
+            exit_code: 0,
+            failed: None,
+            reason: reason.into(),
+            sort: sort.into(),
+            duration_ms: 1,
+            audit,
+            disturbed: (name == "d").then(|| "it ended otherwise".into()),
+            ast: None,
+            changed: Vec::new(),
+        };
+        let tests = vec![
+            test("q", "quarantine", "in quarantine; not kept: the test is [x]", None),
+            test("q", "quarantine", "in quarantine; not kept: the test is [x]", None),
+            test("u", "shadow", "unstable", Some(Audit::Unstable)),
+            test("n", "new", "it has not run before; not kept: the clock [clock]", None),
+            test("r", "refused", "the last run could not be kept", None),
+            test("d", "new", "it has not run before", None),
+        ];
+        let history = History::new("p".into(), vec![Commit { tests, ..Commit::default() }]);
+        let found: Vec<_> = of(&history)
+            .iter()
+            .map(|found| (found.what, found.test, found.why, found.times))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("disturbed", "d", "it ended otherwise", 1),
+                ("quarantine", "q", "in quarantine", 2),
+                ("refused", "n", "the clock [clock]", 1),
+                ("refused", "r", "the last run could not be kept", 1),
+                ("unstable", "u", "unstable", 1),
+            ]
+        );
     }
 }

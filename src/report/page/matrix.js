@@ -11,6 +11,11 @@ const matrixOf = (data) => {
     commit.tests.forEach((test, cell) => { cells[test] = cell; });
     return cells;
   });
+  const lists = data.commits.map(() => ({}));
+  const numberOf = (what, column, cell) => {
+    lists[column][what] ??= data.commits[column][what].split(" ");
+    return Number(lists[column][what][cell]);
+  };
   const lookups = data.commits.map((commit) => ({ exits: new Map(commit.exits), changes: new Map(commit.changes) }));
 
   // The cell of a test at a commit; -1 if it is no part of it.
@@ -33,10 +38,10 @@ const matrixOf = (data) => {
     const told = { test: data.tests[test], commit: commit.sha.slice(0, 12) + " " + commit.subject, levels: [], changes: [] };
     if (cell < 0) return { ...told, verdict: commit.error || "This test is not part of this commit." };
     const state = stateOf(column, cell, granularity), exit = lookups[column].exits.get(cell);
-    const verdict = state + (exit ? ", ended with exit code " + exit : "") + ", took " + commit.times[cell] + " ms: " + data.reasons[commit.reasons[cell]];
+    const verdict = state + (exit ? ", ended with exit code " + exit : "") + ", took " + numberOf("times", column, cell) + " ms: " + data.reasons[numberOf("reasons", column, cell)];
     const levels = GRANULARITIES.map((name, at) => name + ": " + (isReused(codeOf(column, cell), at) ? "reused" : "runs"));
     const changes = (lookups[column].changes.get(cell) || []).map((number) => {
-      const { name, what, source, chain } = data.changes[number];
+      const { name, what, source, chain } = JSON.parse(data.changes[number]);
       return { text: name + " " + what + (source ? " (" + source + ")" : ""), chain: chain.length > 1 ? chain.join(" → ") : "" };
     });
     return { ...told, state, verdict, levels, changes };

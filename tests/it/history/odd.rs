@@ -26,7 +26,7 @@ fn git(bench: &Bench, folder: &Path, words: &[&str]) {
 }
 
 /// A repository in a folder, with a commit for each end.
-fn repository(bench: &Bench, folder: &Path, options: &[&str], ends: &[&str]) {
+pub fn repository(bench: &Bench, folder: &Path, options: &[&str], ends: &[&str]) {
     fs::create_dir_all(folder).unwrap();
     git(bench, folder, &[&["init", "-q", "-b", "main"], options].concat());
     fs::write(folder.join("tasting.toml"), ENDS).unwrap();
@@ -40,14 +40,14 @@ fn commit(bench: &Bench, folder: &Path, end: &str) {
 }
 
 /// What `tasting history` says there.
-fn history(bench: &Bench, folder: &Path, words: &[&str]) -> Value {
+pub fn history(bench: &Bench, folder: &Path, words: &[&str]) -> Value {
     let mut command = bench.command(TASTING);
     command.current_dir(folder).args(["history", "--json", "--no-overhead"]).args(words);
     json(&Outcome::of(&mut command))
 }
 
 /// How the tests ended, commit by commit.
-fn ends(shown: &Value) -> Vec<Vec<i64>> {
+pub fn ends(shown: &Value) -> Vec<Vec<i64>> {
     let commits = shown["commits"].as_array().unwrap_or_else(|| panic!("{shown:#}")).iter();
     let tests = commits.map(|commit| commit["tests"].as_array().unwrap().iter());
     tests.map(|tests| tests.map(|test| test["exit_code"].as_i64().unwrap()).collect()).collect()
