@@ -193,6 +193,11 @@ impl History {
         let summary = Summary::of(&commits);
         History { project, commits, summary }
     }
+
+    /// Whether tests ran although their results would have been reused.
+    pub fn is_shadow(&self) -> bool {
+        self.commits.iter().flat_map(|commit| &commit.tests).any(|test| &*test.sort == "shadow")
+    }
 }
 
 /// What is printed as JSON: the history, and the figures of its tables.

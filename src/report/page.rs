@@ -85,15 +85,15 @@ fn figures(content: &PageContent) -> Markup {
     let missed = if sums.missed > 0 { "figure bad" } else { "figure good" };
     html! {
         section aria-label="Summary" class="figures" {
-            div.figure { b { (reused) } span { (if content.compares { "would have been reused" } else { "reused" }) } }
+            div.figure { b { (reused) } span { (if content.compares || content.history.is_shadow() { "would have been reused" } else { "reused" }) } }
             div.figure {
                 b { (duration(sums.saved_ms.executed)) }
                 span { "saved of " (duration(sums.total_ms)) }
             }
-            @if content.compares {
+            @if content.compares || content.history.is_shadow() {
                 div class=(missed) { b { (sums.missed) } span { "failures would have been missed" } }
-                div.figure { b { (sums.commits) } span { "commits, " (sums.not_built) " not built" } }
             }
+            @if content.compares { div.figure { b { (sums.commits) } span { "commits, " (sums.not_built) " not built" } } }
             div.figure { b { (sums.executions) } span { "executions, " (counted(sums.failures, "failure")) } }
             @if let Some(overhead) = sums.overhead {
                 @if let Some(ratio) = super::history::ratio(overhead.build_ms, overhead.plain_build_ms) {

@@ -184,3 +184,26 @@ fn shadow_runs_are_reported_with_what_has_changed() {
     );
     assert_eq!(change["chain"], json!(["_start", "main", "leaf"]), "{shown:#}");
 }
+
+#[test]
+fn a_miss_in_shadow_mode_is_in_every_form() {
+    let bench = Bench::new();
+    bench.write("tasting.toml", "shadow = true\n[environment]\nignore = ['HOLE']\n");
+    for hole in ["0", "0", "3"] {
+        let run = ["run", "--", "sh", "-c", "exit $HOLE"];
+        Outcome::of(bench.command(TASTING).args(run).env("HOLE", hole));
+    }
+    let report = ["report", "--suite", "--markdown", "-o", "page.html"];
+    let markdown = Outcome::of(bench.command(TASTING).args(report)).stdout_text();
+    assert!(
+        markdown.starts_with("### Tasting: 1 of 1 test would have been reused\n"),
+        "{markdown}"
+    );
+    assert!(
+        markdown.contains("**1 failure would have been missed**") && markdown.contains("(exit 3)")
+    );
+    let page = fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("Missed failures") && page.contains("would have been reused"), "{page}");
+    let stats = Outcome::of(bench.command(TASTING).arg("stats")).stdout_text();
+    assert!(stats.contains("1 would have been wrong"), "{stats}");
+}

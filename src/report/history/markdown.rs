@@ -37,14 +37,18 @@ pub fn write_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
         sums.times.map(|times| times.sentence()),
     ];
     sentences.iter().flatten().try_for_each(|sentence| writeln!(out, "\n{sentence}."))?;
-    for Miss { sha, name, exit_code, .. } in &sums.misses {
-        writeln!(out, "- missed at {}: {} (exit {exit_code})", short(sha), code(name))?;
-    }
+    write_misses(out, &sums.misses)?;
     let costs = Costs::of(shown);
     write_tests(out, &costs)?;
     write_changes(out, "function", &costs.functions)?;
     write_changes(out, "file", &costs.files)?;
     write_troubles(out, shown)
+}
+
+fn write_misses(out: &mut impl Write, misses: &[Miss]) -> io::Result<()> {
+    misses.iter().try_for_each(|Miss { sha, name, exit_code, .. }| {
+        writeln!(out, "- missed at {}: {} (exit {exit_code})", short(sha), code(name))
+    })
 }
 
 fn write_tests(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
@@ -85,9 +89,14 @@ fn write_troubles(out: &mut impl Write, shown: &History) -> io::Result<()> {
 pub fn write_decisions_markdown(out: &mut impl Write, shown: &History) -> io::Result<()> {
     let sums = &shown.summary;
     let tests = counted(sums.executions, "test");
-    writeln!(out, "### Tasting: {} of {tests} reused\n", sums.reused.executed)?;
+    let reused = if shown.is_shadow() { "would have been reused" } else { "reused" };
+    writeln!(out, "### Tasting: {} of {tests} {reused}\n", sums.reused.executed)?;
     let (saved, total) = (duration(sums.saved_ms.executed), duration(sums.total_ms));
     writeln!(out, "{saved} saved of {total}; {}.", counted(sums.failures, "failure"))?;
+    if sums.missed > 0 {
+        writeln!(out, "**{} would have been missed**:\n", counted(sums.missed, "failure"))?;
+        write_misses(out, &sums.misses)?;
+    }
     let all = shown.commits.iter().flat_map(|commit| &commit.tests);
     let mut ran: Vec<&Test> =
         all.filter(|test| test.decision.executed == Verdict::Executed).collect();
