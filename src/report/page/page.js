@@ -162,7 +162,10 @@
   element("search").addEventListener("input", find);
   element("state").addEventListener("change", find);
   const select = element("granularity");
-  if (select) select.addEventListener("change", () => { granularity = Number(select.value); find(); });
+  if (select) select.addEventListener("change", () => {
+    granularity = Number(select.value);
+    if (element("state").value) find(); else { tell(); redraw(); }
+  });
   element("smaller").addEventListener("click", () => resize(0.8));
   element("larger").addEventListener("click", () => resize(1.25));
   window.addEventListener("hashchange", fromAddress);
