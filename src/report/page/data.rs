@@ -20,8 +20,7 @@ const LEVELS: u8 = 5;
 struct Data<'h> {
     tests: Vec<&'h str>,
     reasons: Vec<&'h str>,
-    /// Each as JSON.
-    changes: Vec<String>,
+    changes: Vec<&'h Changed>,
     commits: Vec<Column<'h>>,
 }
 
@@ -87,8 +86,7 @@ pub fn encode(history: &History) -> io::Result<String> {
         }
         commits.push(column);
     }
-    let changes = changes.0.into_iter().map(|Same(changed)| serde_json::to_string(changed));
-    let changes = changes.collect::<Result<_, _>>()?;
+    let changes = changes.0.into_iter().map(|Same(changed)| changed).collect();
     let data = Data { tests: tests.0, reasons: reasons.0, changes, commits };
     Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
 }
@@ -211,8 +209,8 @@ mod tests {
         let column = &data["commits"][0];
         assert_eq!((column["cells"].as_str(), &column["exits"][0][1]), (Some(":"), &1.into()));
         assert_eq!(
-            (data["changes"][0].as_str(), &column["changes"][0][1][0]),
-            (Some(r#"{"what":"changed","name":"a","source":"b","chain":["a"]}"#), &0.into())
+            (&data["changes"][0]["name"], &column["changes"][0][1][0]),
+            (&"a".into(), &0.into())
         );
         assert!(column["tests"].as_array().unwrap().is_empty());
     }

@@ -41,7 +41,7 @@ const matrixOf = (data) => {
     const verdict = state + (exit ? ", ended with exit code " + exit : "") + ", took " + numberOf("times", column, cell) + " ms: " + data.reasons[numberOf("reasons", column, cell)];
     const levels = GRANULARITIES.map((name, at) => name + ": " + (isReused(codeOf(column, cell), at) ? "reused" : "runs"));
     const changes = (lookups[column].changes.get(cell) || []).map((number) => {
-      const { name, what, source, chain } = JSON.parse(data.changes[number]);
+      const { name, what, source, chain } = data.changes[number];
       return { text: name + " " + what + (source ? " (" + source + ")" : ""), chain: chain.length > 1 ? chain.join(" → ") : "" };
     });
     return { ...told, state, verdict, levels, changes };

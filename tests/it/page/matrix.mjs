@@ -9,7 +9,7 @@ const commit = (sha, tests, cells, more = {}) =>
   ({ sha, subject: "S " + sha, built: true, error: "", tests, cells, reasons: Array.from(cells, () => 0).join(" "), times: Array.from(cells, () => 5).join(" "), exits: [], changes: [], ...more });
 const data = {
   tests: ["Alpha", "beta <b>", "gamma"], reasons: ["because"],
-  changes: [{ name: "leaf", what: "changed", source: "a.c:7", chain: ["main", "leaf"] }, { name: "gone", what: "removed", chain: ["gone"] }].map((change) => JSON.stringify(change)),
+  changes: [{ name: "leaf", what: "changed", source: "a.c:7", chain: ["main", "leaf"] }, { name: "gone", what: "removed", chain: ["gone"] }],
   commits: [
     commit("aaa", [], letter("new", 0) + letter("new", 0)),
     commit("b&b", [2, 0], letter("ran", 1) + letter("failed", 0), { exits: [[1, 3]], changes: [[1, [0, 1]]] }),
