@@ -102,24 +102,38 @@ fn explain_command(words: &[OsString], options: Options) -> Explanation {
     Explanation { hints, ..explained(inspection) }
 }
 
-/// The latest decision about a program with these arguments, by whatever path it was started and
-/// wherever.
+/// The latest decision about a command of the same words, where a path is the same as another one
+/// to the same file. At least one word has to be such a path: `make check` is another test in
+/// another folder.
 fn as_it_ran(argv: &[String], decisions: &[Decision]) -> Option<Decision> {
-    let file = |folder: &Path, program: &str| folder.join(program).canonicalize().ok();
-    let asked = program_by_path(argv).and_then(|program| file(Path::new(""), program))?;
     let is_it = |decision: &&Decision| {
-        decision.argv.get(1..) == argv.get(1..)
-            && program_by_path(&decision.argv)
-                .and_then(|program| file(Path::new(&decision.cwd), program))
-                .as_ref()
-                == Some(&asked)
+        let folder = Path::new(&decision.cwd);
+        let mut pairs = argv.iter().zip(&decision.argv);
+        let names_file = pairs.clone().any(|(asked, ran)| names_same_file(asked, ran, folder));
+        let is_program = pairs.next().is_some_and(|(asked, ran)| {
+            names_same_file(asked, ran, folder) || is_same_in_path(asked, ran)
+        });
+        names_file
+            && is_program
+            && argv.len() == decision.argv.len()
+            && pairs.all(|(asked, ran)| asked == ran || names_same_file(asked, ran, folder))
     };
     decisions.iter().rev().find(is_it).cloned()
 }
 
-/// A program that is not looked for in PATH.
-fn program_by_path(argv: &[String]) -> Option<&str> {
-    argv.first().map(String::as_str).filter(|program| program.contains('/'))
+/// Whether a word here and a word of a command in a folder are paths to the same file. What is
+/// looked for in PATH is none.
+fn names_same_file(asked: &str, ran: &str, folder: &Path) -> bool {
+    Path::new(asked)
+        .canonicalize()
+        .is_ok_and(|file| folder.join(ran).canonicalize().is_ok_and(|other| file == other))
+}
+
+/// Whether two names of programs, of which PATH is asked where they are no paths, are of the same
+/// one.
+fn is_same_in_path(asked: &str, ran: &str) -> bool {
+    let file = |program: &str| which::which(program).ok()?.canonicalize().ok();
+    file(asked).is_some_and(|program| file(ran) == Some(program))
 }
 
 fn explained(inspection: Inspection) -> Explanation {

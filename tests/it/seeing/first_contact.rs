@@ -95,8 +95,8 @@ fn valgrind_is_no_riddle() {
         format!("int unused(void) {{ return {value}; }}\nint main(void) {{ return 0; }}\n")
     };
     let bench = Bench::with(&source(1));
-    let words = ["valgrind", "-q", "--vgdb=no", "./t"];
-    bench.runs(&words);
+    let words = ["valgrind", "-q", "./t"];
+    bench.settles(&words);
     bench.build("t", &source(2));
     contains(&bench.runs(&words).decision.reason, &["read as data", "valgrind"]);
 }
@@ -166,6 +166,26 @@ fn a_test_is_found_by_its_program() {
         (&json!("new"), &json!([])),
         "another argument is another test"
     );
+}
+
+/// CTest and Meson start a script by the interpreter's whole path, with whole paths as arguments.
+#[test]
+fn a_test_is_found_by_the_files_it_names() {
+    let bench = Bench::new();
+    bench.write("tests/cli.sh", "test -d \"$1\"\n");
+    succeed(bench.command("mkdir").args(["build", "other", "other/tests"])).unwrap();
+    bench.write("other/tests/cli.sh", "true\n");
+    let script = bench.path("tests/cli.sh");
+    let mut run = bench.tasting(&["/bin/sh", script.to_str().unwrap(), "."]);
+    succeed(run.current_dir(bench.path("build"))).unwrap();
+    let asked = ["explain", "--json", "--", "sh", "tests/cli.sh", "build"];
+    let found = bench.json(&asked);
+    assert_eq!(found["decision"], "reused", "{found:#}");
+    contains(&found["hints"].to_string(), &["this is how it ran: in ", "/build"]);
+    let mut elsewhere = bench.command(TASTING);
+    elsewhere.args(asked).current_dir(bench.path("other"));
+    let found = succeed(&mut elsewhere).unwrap().stdout_text();
+    contains(&found, &["\"sort\": \"new\"", "\"hints\": []"]);
 }
 
 /// A terminal of an editor leaves descriptors open, which tests see.
