@@ -7,7 +7,8 @@ mod trial;
 
 use super::{exit, print, setup as installer};
 use crate::process::Settings;
-use crate::report::setup::{self, Setup, System};
+pub use crate::report::setup::Commandlines;
+use crate::report::setup::{self, Setup, SetupState, System, WrittenFile};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::fs;
@@ -59,12 +60,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
     for file in setup.systems.iter_mut().flat_map(|system| &mut system.files) {
         files::settle(&folder, file, arguments.write)?;
     }
+    setup.systems.iter_mut().for_each(shorten);
     if arguments.is_trial {
         setup.trial = Some(trial::run(&folder, &place)?);
     }
     print(arguments.json, &setup, setup::write)?;
     let is_well = setup.trial.as_ref().is_none_or(|trial| trial.problem.is_none());
     Ok(if is_well { exit::OK } else { exit::FAILED })
+}
+
+/// With its lines in a file, a build system is told less on the command line. Other callers work on
+/// copies and earlier commits, where that file need not be.
+fn shorten(system: &mut System) {
+    let is_there =
+        |file: &&WrittenFile| matches!(file.state, SetupState::Present | SetupState::Written);
+    let commands = system.files.iter().filter(is_there).find_map(|file| file.commands.clone());
+    if let Some(Commandlines { build, test }) = commands {
+        (system.build, system.test) = (build, test);
+    }
 }
 
 /// The lines for a folder, by the first build system that is found, with this installation and this
@@ -91,13 +104,6 @@ fn lines_with(folder: &Path, place: &ProjectFolder) -> Commandlines {
     let systems = systems::all(folder, place);
     let first = systems.into_iter().next();
     first.map(|System { build, test, .. }| Commandlines { build, test }).unwrap_or_default()
-}
-
-/// What to type to build and to test.
-#[derive(Default)]
-pub struct Commandlines {
-    pub build: Vec<String>,
-    pub test: Vec<String>,
 }
 
 /// Where Tasting is installed.

@@ -39,6 +39,16 @@ pub struct WrittenFile {
     #[serde(skip)]
     pub knows: &'static str,
     pub state: SetupState,
+    /// What to type where they are there, if that is shorter.
+    #[serde(skip)]
+    pub commands: Option<Commandlines>,
+}
+
+/// What to type to build and to test.
+#[derive(Clone, Default)]
+pub struct Commandlines {
+    pub build: Vec<String>,
+    pub test: Vec<String>,
 }
 
 /// What became of the lines.

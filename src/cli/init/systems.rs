@@ -1,7 +1,7 @@
 //! The build systems: how they are told, and the lines for each.
 
 use super::{CMAKE_FILE, ProjectFolder};
-use crate::report::setup::{SetupState, System, WrittenFile};
+use crate::report::setup::{Commandlines, SetupState, System, WrittenFile};
 use std::fs;
 use std::path::Path;
 
@@ -87,7 +87,12 @@ fn lines<const N: usize>(lines: [&str; N]) -> Vec<String> {
 }
 
 fn file(path: &str, text: String, knows: &'static str) -> WrittenFile {
-    WrittenFile { path: path.to_owned(), lines: text, knows, state: SetupState::Suggested }
+    let state = SetupState::Suggested;
+    WrittenFile { path: path.to_owned(), lines: text, knows, state, commands: None }
+}
+
+fn with_commands(file: WrittenFile, build: Vec<String>, test: Vec<String>) -> WrittenFile {
+    WrittenFile { commands: Some(Commandlines { build, test }), ..file }
 }
 
 fn cmake(_: &Path, place: &ProjectFolder) -> Lines {
@@ -113,29 +118,35 @@ fn cmake(_: &Path, place: &ProjectFolder) -> Lines {
             "cmake --build build".to_owned(),
         ],
         test: lines(["ctest --test-dir build"]),
-        files: vec![file("CMakeUserPresets.json", presets, "\"tasting\"")],
+        files: vec![with_commands(
+            file("CMakeUserPresets.json", presets, "\"tasting\""),
+            lines(["cmake --preset tasting", "cmake --build --preset tasting"]),
+            lines(["ctest --preset tasting"]),
+        )],
     }
 }
 
 fn meson(folder: &Path, place: &ProjectFolder) -> Lines {
     let text = fs::read_to_string(folder.join("meson.build")).unwrap_or_default();
-    let setup = match (text.contains("add_test_setup('tasting'"), project_name(&text)) {
-        (true, Some(name)) => format!("meson test -C build --setup {name}:tasting"),
-        _ => "meson test -C build --wrapper 'tasting run --'".to_owned(),
-    };
     let added = "# `meson test --setup PROJECT:tasting` reuses results.\n\
         if find_program('tasting', required: false).found()\n  \
         add_test_setup('tasting', exe_wrapper: ['tasting', 'run', '--'])\nendif\n";
+    let build = vec![
+        format!(
+            "meson setup --native-file {} build",
+            place.file("share/tasting/meson/tasting.ini")
+        ),
+        "ninja -C build".to_owned(),
+    ];
+    let mut added = file("meson.build", added.to_owned(), "add_test_setup('tasting'");
+    if let Some(name) = project_name(&text) {
+        let test = vec![format!("meson test -C build --setup {name}:tasting")];
+        added = with_commands(added, build.clone(), test);
+    }
     Lines {
-        build: vec![
-            format!(
-                "meson setup --native-file {} build",
-                place.file("share/tasting/meson/tasting.ini")
-            ),
-            "ninja -C build".to_owned(),
-        ],
-        test: vec![setup],
-        files: vec![file("meson.build", added.to_owned(), "add_test_setup('tasting'")],
+        build,
+        test: lines(["meson test -C build --wrapper 'tasting run --'"]),
+        files: vec![added],
     }
 }
 
@@ -218,15 +229,20 @@ fn cargo(_: &Path, _: &ProjectFolder) -> Lines {
     let text = format!(
         "[target.{triple}]\nlinker = \"tasting-cc\"\nrunner = [\"tasting\", \"run\", \"--\"]\n"
     );
+    let test = lines([
+        "cargo test",
+        "cargo nextest run     # each test by itself, where cargo-nextest is installed",
+    ]);
     Lines {
         build: vec![format!(
             "export {variable}_LINKER=tasting-cc {variable}_RUNNER='tasting run --'"
         )],
-        test: lines([
-            "cargo test",
-            "cargo nextest run     # each test by itself, where cargo-nextest is installed",
-        ]),
-        files: vec![file(".cargo/config.toml", text, "tasting")],
+        files: vec![with_commands(
+            file(".cargo/config.toml", text, "tasting"),
+            lines(["cargo build"]),
+            test.clone(),
+        )],
+        test,
     }
 }
 

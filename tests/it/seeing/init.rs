@@ -96,10 +96,16 @@ fn lines_are_written_once_and_nothing_is_lost() {
     );
     let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
     assert_eq!(read("meson.build"), "project('x', 'c')", "nothing is written unasked");
+    let said = bench.says(&["init", "--write"]);
     contains(
-        &bench.says(&["init", "--write"]),
-        &["written to .cargo/config.toml", "written to meson.build"],
+        &said,
+        &[
+            "written to .cargo/config.toml",
+            "written to meson.build",
+            "meson test -C build --setup x:tasting",
+        ],
     );
+    assert!(!said.contains("export CARGO"), "the file has it: {said}");
     let written = (read(".cargo/config.toml"), read("meson.build"));
     contains(
         &written.0,
@@ -163,10 +169,19 @@ fn presets_that_cmake_takes() {
     };
     let said = well(prefix.join("bin/tasting").to_str().unwrap(), &["init", "--write"]);
     assert!(!said.contains("note"), "{said}");
-    well("cmake", &["--preset", "tasting"]);
-    well("cmake", &["--build", "--preset", "tasting"]);
+    let commands = [
+        ("cmake", ["--preset", "tasting"].as_slice()),
+        ("cmake", &["--build", "--preset", "tasting"]),
+        ("ctest", &["--preset", "tasting"]),
+    ];
+    for (program, words) in commands {
+        contains(&said, &[&format!("    {program} {}\n", words.join(" "))]);
+        well(program, words);
+    }
     for verdict in ["executed", "reused"] {
-        well("ctest", &["--preset", "tasting"]);
+        if verdict == "reused" {
+            well("ctest", &["--preset", "tasting"]);
+        }
         contains(&bench.says(&["log", "-n", "1"]), &[verdict]);
     }
 }

@@ -71,6 +71,8 @@ fn a_cmake_project_is_tried() {
         ("CMakeLists.txt", CMAKE),
         ("a.c", "int main(void) { return 0; }\n"),
         ("build/CMakeCache.txt", stale),
+        // The lines of `init --write`, of which a copy or an earlier commit need know nothing.
+        ("CMakeUserPresets.json", "\"tasting\": not what CMake takes"),
     ];
     let tried = Tried::new(&files);
     let outcome = tried.outcome();
