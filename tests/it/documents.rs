@@ -60,3 +60,23 @@ fn every_setting_is_in_the_manual() {
         assert!(is_there, "{name} has no row in docs/settings.md");
     }
 }
+
+/// The line of facts under the title, where others have badges: of the version that is here.
+#[test]
+fn readme_says_what_the_manifest_says() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("a manifest");
+    let said = |name: &str| manifest["package"][name].as_str().expect("a text").to_owned();
+    let readme = read("README.md");
+    let facts = readme.split("\n\n").nth(1).expect("a line of facts").replace('\n', " ");
+    let licence = said("license").replace("OR", "or").replace("Apache-2.0", "Apache 2.0");
+    let kernel = read("docs/reference.md");
+    let kernel = kernel.split("**").find(|part| part.starts_with("Linux ")).expect("a kernel");
+    for fact in [
+        said("version") + " ·",
+        format!("Rust {} ", said("rust-version")),
+        licence,
+        format!("{kernel} or newer"),
+    ] {
+        assert!(facts.contains(&fact), "{fact:?} is not in {facts}");
+    }
+}
