@@ -77,6 +77,8 @@ pub enum DependencyKind {
     Extended,
     /// A file whose time of change is that of a file that is left behind (`cp -p`, `chmod`).
     Time,
+    /// A file that is locked without waiting: whether somebody else has locked it.
+    Locked,
 }
 
 impl DependencyKind {

@@ -201,6 +201,7 @@ impl Code for DependencyKind {
             DependencyKind::Writable => 16,
             DependencyKind::Extended => 17,
             DependencyKind::Time => 18,
+            DependencyKind::Locked => 19,
         }
     }
 }

@@ -71,6 +71,7 @@ fn kinds_and_bases_keep_their_numbers_on_disk() {
         Writable,
         Extended,
         Time,
+        Locked,
     ];
     for (number, kind) in kinds.into_iter().enumerate() {
         assert_eq!(kind.code(), number as u64);

@@ -7,6 +7,7 @@
 use super::act::When::{Always, Foreign, HasBits, IsAny, IsNot, NotNull};
 use super::act::{ALWAYS, AT, Act, CWD, READS, Row, WAITS, When};
 use super::arch;
+use super::locks;
 
 /// Of `prctl` and `seccomp`.
 const PROCESS_CONTROLS: &[u32] = &[
@@ -59,6 +60,9 @@ pub const SIOCSPGRP: u32 = 0x8902;
 /// What `fcntl` is told for the same: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
 const SIGNALLING: &[u32] = &[10, 15, 8, 1024, 1026];
 
+/// RLIMIT_FSIZE, whose type is another one for each C library.
+pub const FILE_SIZE: &[u32] = &[1];
+
 /// Kinds of sockets that need no look: the addresses that they are connected to are looked at
 /// instead.
 const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
@@ -93,7 +97,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_epoll_ctl,       Act::Inherited, &[Foreign(2)]),
     (libc::SYS_dup,             Act::Inherited, READS),
     (libc::SYS_dup3,            Act::Inherited, READS),
-    (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING)]),
+    (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING), IsAny(1, u32::MAX, locks::COMMANDS)]),
     (libc::SYS_mmap,            Act::Inherited, &[Foreign(4)]),
     (libc::SYS_vmsplice,        Act::Inherited, READS),
     (libc::SYS_tee,             Act::Inherited, &[Foreign(0), Foreign(1)]),
@@ -122,7 +126,9 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_setpriority,     Act::Priority { process: PRIO_PROCESS }, PRIORITIES),
     (libc::SYS_ioprio_get,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
     (libc::SYS_ioprio_set,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
-    (libc::SYS_prlimit64,       Act::LookInto { process: 0 }, OTHERS),
+    (libc::SYS_prlimit64,       Act::Limit, &[IsNot(0, u32::MAX, &[0]), IsAny(1, u32::MAX, FILE_SIZE)]),
+    (libc::SYS_setrlimit,       Act::Limit, &[IsAny(0, u32::MAX, FILE_SIZE)]),
+    (libc::SYS_flock,           Act::Lock, &[IsNot(1, u32::MAX, &[libc::LOCK_UN as u32])]),
     (libc::SYS_getpgid,         Act::LookInto { process: 0 }, OTHERS),
     (libc::SYS_setpgid,         Act::LookInto { process: 0 }, OTHERS),
     (libc::SYS_getsid,          Act::LookInto { process: 0 }, OTHERS),
@@ -259,6 +265,8 @@ const ALSO_LED: &[i64] = &[
     libc::SYS_prctl,
     libc::SYS_dup,
     libc::SYS_fcntl,
+    libc::SYS_flock,
+    libc::SYS_prlimit64,
     libc::SYS_ptrace,
     libc::SYS_socket,
     libc::SYS_shmget,

@@ -101,6 +101,25 @@ impl Ledger {
         }
     }
 
+    /// The run locks a file, or asks who has locked it. Only one that does not wait sees that; but
+    /// the state is that of the first time, when the run itself had no lock. A file that the run
+    /// has made counts only if it might have been there.
+    pub fn locks(&mut self, path: &Path, waits: bool, is_own: policy::IsOwn) {
+        if policy::of(path, is_own) != Treatment::Ordinary {
+            return;
+        }
+        let state = self.locks.entry(path.to_owned());
+        let state = *state.or_insert_with(|| targets::state(Target::Locked, path));
+        let may_be_of_others = match self.touched.get(path) {
+            Some(Touch::Made) => self.targets.contains_key(&(Target::Overwritten, path.to_owned())),
+            Some(_) => true,
+            None => !self.is_own(path),
+        };
+        if !waits && may_be_of_others {
+            self.targets.insert((Target::Locked, path.to_owned()), state);
+        }
+    }
+
     /// The run opens a named pipe of its own.
     pub fn opens_own_pipe(&mut self, path: &Path, reads: bool, writes: bool) {
         let ends = self.pipes.entry(path.to_owned()).or_default();

@@ -18,6 +18,10 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 
+const OUTPUT: &str = "its output";
+const REACHED: &str = "is a file that others have open too, and is reached by a path";
+const LIMITED: &str =
+    "is a file that others have open too, and may grow no more than the test allows";
 const USED: &str = "is used, and comes from outside the test";
 
 /// Of `struct cmsghdr`: its length, level and kind.
@@ -111,15 +115,28 @@ impl Supervisor {
             return;
         }
         let is_of_the_caller = place.path.starts_with(format!("/proc/{}/fd", call.thread()));
-        let name = "its output";
-        if is_of_the_caller && (stand_ins.pass_on)() && stand_ins.give_back(call, pipe).is_ok() {
-            self.ledger.refuse(
-                name,
-                (codes::OUTPUT, "is a file that others have open too, and is reached by a path"),
-            );
+        self.gives_file(call, is_of_the_caller.then_some(pipe), REACHED);
+    }
+
+    /// A process limits the size of files, its own or, for all we know, that of another one.
+    pub(super) fn limits_output(&mut self, call: &Call, is_of_the_caller: bool) {
+        let Some(stand_ins) = self.stand_ins.clone() else { return };
+        for stand_in in stand_ins.pipes.iter().filter(|stand_in| stand_in.is_file) {
+            self.ledger.learns(&Fact::OutputFile(stand_in.number));
+            self.gives_file(call, is_of_the_caller.then_some(stand_in.pipe), LIMITED);
+        }
+    }
+
+    /// Replaces one of the pipes by the file that it stands for, if it is one of the caller's.
+    fn gives_file(&mut self, call: &Call, pipe: Option<(u64, u64)>, why: &'static str) {
+        let Some(stand_ins) = self.stand_ins.clone() else { return };
+        let is_given = pipe
+            .is_some_and(|pipe| (stand_ins.pass_on)() && stand_ins.give_back(call, pipe).is_ok());
+        if is_given {
+            self.ledger.refuse(OUTPUT, (codes::OUTPUT, why));
         } else {
             self.disturb(
-                name.to_owned(),
+                OUTPUT.to_owned(),
                 "is a file that others have open too, and a pipe to the test",
             );
         }

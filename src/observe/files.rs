@@ -55,6 +55,8 @@ impl Act {
             | Priority { .. }
             | Handler
             | Signals
+            | Lock
+            | Limit
             | Control
             | Inherited => Effect::Nothing,
             ChangeFolder { .. } | EnterFolder => Effect::Moves,

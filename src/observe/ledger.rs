@@ -46,6 +46,8 @@ pub struct Ledger {
     pub(super) changed: FxHashSet<(u64, u64)>,
     /// What was at places before the run wrote to them.
     pub(super) targets: FxHashMap<(Target, PathBuf), Hash>,
+    /// Files that the run has locked, and whether somebody else had when it did so first.
+    pub(super) locks: FxHashMap<PathBuf, Hash>,
     pub(super) extended: FxHashMap<PathBuf, Hash>,
     pub(super) facts: FxHashMap<PathBuf, Hash>,
     /// Named pipes of the run's own, and whether it has opened them for reading, and for writing.
@@ -66,6 +68,7 @@ impl Ledger {
             loads: Vec::new(),
             changed: FxHashSet::default(),
             targets: FxHashMap::default(),
+            locks: FxHashMap::default(),
             extended: FxHashMap::default(),
             facts: FxHashMap::default(),
             pipes: FxHashMap::default(),

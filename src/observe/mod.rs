@@ -62,6 +62,8 @@ mod library_names;
 pub mod listing;
 /// Which calls the dynamic loader makes.
 mod loaders;
+/// Locks on files.
+mod locks;
 /// Arguments in the memory of other processes.
 mod memory;
 /// Calls that make, change and remove names.

@@ -4,14 +4,22 @@
 //!
 //! In: paths, before the run changes them. Out: states, as hashes.
 
+use super::locks;
 use crate::model::{Hash, Hasher};
-use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::fs::{Access, AtFlags, CWD, StatxFlags, accessat, lgetxattr, statx};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 const PERMISSIONS: u32 = 0o7777;
 const NONE: u64 = u64::MAX;
+
+/// STATX_ATTR_APPEND: nothing can be emptied or removed there, though `access` allows it to be
+/// written.
+const ONLY_GROWS: u64 = 0x20;
+
+/// As long as an access control list of a thousand entries.
+const LONGEST_LIST: usize = 8 * 1024;
 
 /// How a run writes to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +34,8 @@ pub enum Target {
     Replaced,
     /// A folder in which something is made, removed or renamed.
     Writable,
+    /// A file that is locked, or asked whether it is.
+    Locked,
 }
 
 /// The state of a place for a run that writes to it in this way.
@@ -34,7 +44,13 @@ pub fn state(target: Target, path: &Path) -> Hash {
     let mut hasher = Hasher::new("target");
     match (target, &found) {
         (Target::Writable, _) => {
-            _ = hasher.number(kind(found.as_ref())).number(may_write(path, true).into())
+            _ = hasher.number(kind(found.as_ref())).number(may_write(path, true).into());
+            if let Some(found) = &found {
+                add_what_is_inherited(&mut hasher, path, found);
+            }
+        }
+        (Target::Locked, found) => {
+            _ = hasher.number(found.as_ref().is_some_and(|it| locks::is_locked(it.ino())).into())
         }
         (Target::Permissions, None) => _ = hasher.number(NONE),
         (Target::Permissions, Some(found)) => {
@@ -84,7 +100,21 @@ fn kind(found: Option<&Metadata>) -> u64 {
 /// Whether this user may write to a file, or make names in a folder.
 fn may_write(path: &Path, is_folder: bool) -> bool {
     let access = if is_folder { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
+    let grows = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
     accessat(CWD, path, access, AtFlags::EACCESS).is_ok()
+        && !grows.is_ok_and(|found| found.stx_attributes.bits() & ONLY_GROWS != 0)
+}
+
+/// What files and folders that are made in a folder get from it: its group (set-group-id), its
+/// default access control list. Most folders hand nothing on, and add nothing.
+fn add_what_is_inherited(hasher: &mut Hasher, path: &Path, folder: &Metadata) {
+    if folder.mode() & libc::S_ISGID != 0 {
+        hasher.number(1).number(folder.gid().into());
+    }
+    let mut list = vec![0; LONGEST_LIST];
+    if let Ok(length) = lgetxattr(path, "system.posix_acl_default", &mut list[..]) {
+        hasher.number(2).bytes(&list[..length]);
+    }
 }
 
 #[cfg(test)]

@@ -157,7 +157,10 @@ fn reason(dependency: &Dependency, place: &str, now: Hash) -> Reason {
             ),
         ),
         DependencyKind::Writable => {
-            ("folder-changed", format!("whether {place} may be written is different"))
+            ("folder-changed", format!("whether and how {place} may be written is different"))
+        }
+        DependencyKind::Locked => {
+            ("machine-changed", format!("whether somebody has locked {place} is different"))
         }
         DependencyKind::Time => (
             "file-changed",

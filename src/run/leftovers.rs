@@ -13,6 +13,7 @@ use crate::model::{
 use crate::observe::{Kind, Use, extended};
 use crate::process::sys;
 use rustix::fs::{FileType, Stat};
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io;
@@ -26,6 +27,9 @@ const MODE: u32 = 0o7777;
 
 /// The coarsest clock of a file system, in seconds.
 const COARSEST_CLOCK: i64 = 2;
+
+/// In nanoseconds.
+const SECOND: i128 = 1_000_000_000;
 
 /// Takes in what a run of this duration has just left behind, up to `limit` bytes.
 pub fn keep(
@@ -122,8 +126,9 @@ pub fn put_back(
         |file| if let Left::File { modified, .. } = file.left { modified } else { (0, 0) },
     );
     let mut made = Vec::new();
+    let mut times = Times::new(&others, outcome);
     for file in folders.into_iter().chain(others) {
-        if let Err(error) = make_one(project, file, outcome, &mut made) {
+        if let Err(error) = make_one(project, file, &mut times, &mut made) {
             // The test starts where it would without us.
             made.iter().rev().for_each(|name| _ = name.remove());
             return Err(error);
@@ -142,12 +147,12 @@ pub fn put_back(
 fn make_one(
     project: &Project,
     file: &LeftFile,
-    outcome: &Outcome,
+    times: &mut Times,
     made: &mut Vec<Beneath>,
 ) -> io::Result<()> {
     let name = locate(project, file)?;
     let is_new = name.status()?.is_none();
-    let done = put_back_one(&name, &file.left, outcome);
+    let done = put_back_one(&name, &file.left, times);
     if is_new {
         made.push(name);
     }
@@ -196,7 +201,7 @@ fn locate(project: &Project, file: &LeftFile) -> io::Result<Beneath> {
     }
 }
 
-fn put_back_one(name: &Beneath, left: &Left, outcome: &Outcome) -> io::Result<()> {
+fn put_back_one(name: &Beneath, left: &Left, times: &mut Times) -> io::Result<()> {
     match left {
         Left::Gone => Ok(()),
         Left::Folder { mode } => name.make_folder(*mode),
@@ -206,7 +211,7 @@ fn put_back_one(name: &Beneath, left: &Left, outcome: &Outcome) -> io::Result<()
         Left::Link { target } => name.remove().and_then(|()| name.make_link(target)),
         Left::File { mode, content, modified } => {
             put_back_file(name, *mode, content)?;
-            name.set_modified(time_for(*modified, outcome))
+            name.set_modified(Some(times.next(*modified)))
         }
     }
 }
@@ -228,12 +233,49 @@ fn put_back_file(name: &Beneath, mode: u32, content: &[u8]) -> io::Result<()> {
     name.write(mode, content)
 }
 
-/// A file that the run has written is as new as if it were written now: `None`. One whose time was
-/// set (`touch -d`, `cp -p`) keeps it.
-fn time_for(modified: (i64, u32), outcome: &Outcome) -> Option<(i64, u32)> {
+/// The times that files get, one after the other in the order in which the run wrote them. Those
+/// that were written one behind the other are so again, by a nanosecond: the clock of a file system
+/// stands still for milliseconds.
+struct Times<'a> {
+    outcome: &'a Outcome,
+    now: i128,
+    /// How many other times are still to come.
+    left: i128,
+    last: Option<(i64, u32)>,
+}
+
+impl Times<'_> {
+    fn new<'a>(files: &[&LeftFile], outcome: &'a Outcome) -> Times<'a> {
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let now = i128::from(now.tv_sec) * SECOND + i128::from(now.tv_nsec);
+        let mut written: Vec<(i64, u32)> = files
+            .iter()
+            .filter_map(|file| match file.left {
+                Left::File { modified, .. } => is_written(modified, outcome).then_some(modified),
+                _ => None,
+            })
+            .collect();
+        written.dedup();
+        Times { outcome, now, left: written.len() as i128, last: None }
+    }
+
+    /// A file that the run has written is as new as if it were written now. One whose time was set
+    /// (`touch -d`, `cp -p`) keeps it.
+    fn next(&mut self, modified: (i64, u32)) -> (i64, u32) {
+        if !is_written(modified, self.outcome) {
+            return modified;
+        }
+        if self.last.replace(modified) != Some(modified) {
+            self.left -= 1;
+        }
+        let time = self.now - self.left;
+        (time.div_euclid(SECOND) as i64, time.rem_euclid(SECOND) as u32)
+    }
+}
+
+/// Whether a file has its time from being written by the run.
+fn is_written(modified: (i64, u32), outcome: &Outcome) -> bool {
     let end = outcome.origin.time / 1000;
     let start = end.saturating_sub(outcome.duration.as_secs() + 1);
-    let is_written =
-        modified.0 + COARSEST_CLOCK >= start as i64 && modified.0 <= end as i64 + COARSEST_CLOCK;
-    (!is_written).then_some(modified)
+    modified.0 + COARSEST_CLOCK >= start as i64 && modified.0 <= end as i64 + COARSEST_CLOCK
 }

@@ -129,6 +129,11 @@ fn settle(session: &Session, first: Attempt) -> Settled {
     if !first.has_failed() {
         return passed(session, first);
     }
+    // Whoever fails because nobody reads its output does so in any case. It must not run again where
+    // its output goes nowhere: one that prints until nobody listens would never end.
+    if first.captured.lost.is_some() {
+        return believed(first, None);
+    }
     if !first.is_doubtful() {
         disturbed::forget(session);
         return believed(first, None);

@@ -233,6 +233,7 @@ impl<'a> Values<'a> {
             DependencyKind::Time => targets::state(Target::Time, path),
             DependencyKind::Replaced => targets::state(Target::Replaced, path),
             DependencyKind::Writable => targets::state(Target::Writable, path),
+            DependencyKind::Locked => targets::state(Target::Locked, path),
             _ => self.look_at_file(kind, path),
         }
     }

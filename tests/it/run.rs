@@ -19,6 +19,7 @@ mod large;
 mod left_behind;
 mod library_versions;
 mod limits;
+mod locked;
 mod many;
 mod meson;
 mod noticed;

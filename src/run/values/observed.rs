@@ -145,6 +145,7 @@ fn target_kind(target: Target) -> DependencyKind {
         Target::Time => DependencyKind::Time,
         Target::Replaced => DependencyKind::Replaced,
         Target::Writable => DependencyKind::Writable,
+        Target::Locked => DependencyKind::Locked,
     }
 }
 

@@ -226,6 +226,19 @@ fn a_reader_that_goes_away() {
     }
 }
 
+/// What it prints goes nowhere when it runs again: nobody would end it there.
+#[test]
+fn endless_output_ends_with_its_reader() {
+    let bench = Bench::new();
+    for _ in 0..2 {
+        let mut command = bench.command("bash");
+        let line = format!("set -o pipefail; timeout 60 {TASTING} run -- yes | head -1");
+        let outcome = crate::workshop::Outcome::of(command.args(["-c", &line]));
+        assert_eq!(outcome.stdout_text(), "y\n");
+        assert_eq!(outcome.code, Some(128 + libc::SIGPIPE));
+    }
+}
+
 #[test]
 fn a_process_that_outlives_the_test_keeps_its_output() {
     let bench = Bench::new();

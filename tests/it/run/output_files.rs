@@ -44,6 +44,20 @@ fn a_file_of_ones_own_is_a_file() {
     is_reused(&bench, "RUN sh -c 'echo out; echo err >&2' 2> log > /dev/null");
 }
 
+/// A pipe takes whatever is written to it.
+#[test]
+fn a_limit_of_the_size_of_files_holds_for_a_shared_file() {
+    let bench = Bench::new();
+    let writes = "RUN sh -c 'ulimit -f 8; head -c 100000 /dev/zero; echo $?'";
+    for line in [format!("{writes} >> log"), format!("exec > log; {writes}")] {
+        for _ in 0..2 {
+            let text = same_as_plainly(&bench, &line);
+            assert!(text.len() <= 8 * 1024, "{line}: {}", text.len());
+            assert!(!bench.last().reason.contains("disturbed"), "{:?}", bench.last());
+        }
+    }
+}
+
 #[test]
 fn seeking_and_truncating_work_and_are_not_kept() {
     let bench = Bench::new();
