@@ -107,9 +107,6 @@ pub enum Act {
     Signals,
     /// Locks the file in argument 0 (`locks.rs`).
     Lock,
-    /// Asks for a limit of a process or sets it: `prlimit`, whose argument 0 is the process, or
-    /// `setrlimit`.
-    Limit,
     /// Looks into the process of this argument, or asks whether it is there.
     LookInto {
         process: usize,

@@ -60,9 +60,6 @@ pub const SIOCSPGRP: u32 = 0x8902;
 /// What `fcntl` is told for the same: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
 const SIGNALLING: &[u32] = &[10, 15, 8, 1024, 1026];
 
-/// RLIMIT_FSIZE, whose type is another one for each C library.
-pub const FILE_SIZE: &[u32] = &[1];
-
 /// Kinds of sockets that need no look: the addresses that they are connected to are looked at
 /// instead.
 const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
@@ -126,8 +123,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_setpriority,     Act::Priority { process: PRIO_PROCESS }, PRIORITIES),
     (libc::SYS_ioprio_get,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
     (libc::SYS_ioprio_set,      Act::Priority { process: IOPRIO_WHO_PROCESS }, IO_PRIORITIES),
-    (libc::SYS_prlimit64,       Act::Limit, &[IsNot(0, u32::MAX, &[0]), IsAny(1, u32::MAX, FILE_SIZE)]),
-    (libc::SYS_setrlimit,       Act::Limit, &[IsAny(0, u32::MAX, FILE_SIZE)]),
+    (libc::SYS_prlimit64,       Act::LookInto { process: 0 }, OTHERS),
     (libc::SYS_flock,           Act::Lock, &[IsNot(1, u32::MAX, &[libc::LOCK_UN as u32])]),
     (libc::SYS_getpgid,         Act::LookInto { process: 0 }, OTHERS),
     (libc::SYS_setpgid,         Act::LookInto { process: 0 }, OTHERS),
@@ -266,7 +262,6 @@ const ALSO_LED: &[i64] = &[
     libc::SYS_dup,
     libc::SYS_fcntl,
     libc::SYS_flock,
-    libc::SYS_prlimit64,
     libc::SYS_ptrace,
     libc::SYS_socket,
     libc::SYS_shmget,

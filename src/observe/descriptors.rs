@@ -10,6 +10,7 @@ use super::call::Call;
 use super::content::device_and_inode;
 use super::facts::Fact;
 use super::inherited::{Foreign, PUT_ASIDE};
+use super::kernel;
 use super::memory;
 use super::resolve::Place;
 use super::supervisor::Supervisor;
@@ -118,12 +119,17 @@ impl Supervisor {
         self.gives_file(call, is_of_the_caller.then_some(pipe), REACHED);
     }
 
-    /// A process limits the size of files, its own or, for all we know, that of another one.
-    pub(super) fn limits_output(&mut self, call: &Call, is_of_the_caller: bool) {
+    /// A program is started. If the size of files is limited, that ends whoever writes more to the
+    /// output, but not who writes to a pipe.
+    pub(super) fn limits_output(&mut self, call: &Call) {
         let Some(stand_ins) = self.stand_ins.clone() else { return };
-        for stand_in in stand_ins.pipes.iter().filter(|stand_in| stand_in.is_file) {
+        let mut files = stand_ins.pipes.iter().filter(|stand_in| stand_in.is_file).peekable();
+        if files.peek().is_none() || !kernel::has_limited_files(call.thread()) {
+            return;
+        }
+        for stand_in in files {
             self.ledger.learns(&Fact::OutputFile(stand_in.number));
-            self.gives_file(call, is_of_the_caller.then_some(stand_in.pipe), LIMITED);
+            self.gives_file(call, Some(stand_in.pipe), LIMITED);
         }
     }
 

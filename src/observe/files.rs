@@ -56,7 +56,6 @@ impl Act {
             | Handler
             | Signals
             | Lock
-            | Limit
             | Control
             | Inherited => Effect::Nothing,
             ChangeFolder { .. } | EnterFolder => Effect::Moves,

@@ -64,7 +64,6 @@ impl Supervisor {
                 }
                 self.look_into(call, call.int(process))
             }
-            Act::Limit => self.note_limit(call),
             Act::Priority { process } => self.note_priority(call, process),
             Act::Debug => {
                 self.has_debuggers = true;

@@ -4,7 +4,7 @@
 //! In: stopped calls that send signals, or that name the process to get them later. Out: refusals.
 
 use super::call::Call;
-use super::calls::{FILE_SIZE, FIOSETOWN, SIOCSPGRP};
+use super::calls::{FIOSETOWN, SIOCSPGRP};
 use super::memory;
 use super::supervisor::Supervisor;
 use crate::model::codes;
@@ -47,18 +47,6 @@ impl Supervisor {
     /// A process is looked into.
     pub(super) fn look_into(&mut self, call: &Call, process: i32) -> io::Result<()> {
         self.refuse_if(call, self.is_outside(process), (codes::OUTSIDE_PROCESS, LOOKS))
-    }
-
-    /// A limit is asked for or set. That of the size of files ends whoever writes more to a file,
-    /// but not to a pipe.
-    pub(super) fn note_limit(&mut self, call: &Call) -> io::Result<()> {
-        let first = usize::from(call.notification.number == libc::SYS_prlimit64);
-        let process = if first == 0 { 0 } else { call.int(0) };
-        let is_file_size = FILE_SIZE.contains(&(call.argument(first) as u32));
-        if is_file_size && call.argument(first + 1) != 0 {
-            self.limits_output(call, process == 0 || process as u32 == call.thread());
-        }
-        self.look_into(call, process)
     }
 
     /// Priorities are asked for or changed. Groups, other than those that the test made, and users

@@ -35,6 +35,7 @@ impl Supervisor {
             }
             None => None,
         };
+        self.limits_output(call);
         self.loaders.forget();
         self.forgets_preloads(call.thread());
         match place {

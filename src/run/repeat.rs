@@ -141,7 +141,7 @@ fn settle(session: &Session, first: Attempt) -> Settled {
     match undo(&first) {
         // Watching is known to stand in its way: whatever it finds when it runs again, it cannot do
         // worse.
-        Err(_) if first.watched.disturbed => again(session, first),
+        Err(_) if first.watched.disturbed && !has_output(&first) => again(session, first),
         Ok(()) => again(session, first),
         Err(reason) => {
             // A failure is better than a pass that is none.
@@ -184,11 +184,20 @@ fn believed(mut attempt: Attempt, disturbed: Option<String>) -> Settled {
     Settled { exit, captured, watched, refusals: Vec::new(), disturbed }
 }
 
+/// Whether the test was given its output itself, in place of a pipe.
+fn has_output(attempt: &Attempt) -> bool {
+    attempt.watched.refusals.iter().any(|refusal| refusal.code == codes::OUTPUT)
+}
+
 /// Makes everything as it was before an attempt; or says why that is not possible.
 fn undo(attempt: &Attempt) -> Result<(), String> {
     let watched = &attempt.watched;
-    let is_against_it =
-        |refusal: &&Refusal| refusal.code != codes::RENAMED_FOLDER && !watched.disturbed;
+    // What was written to the output itself is there, and a repetition does not write there.
+    let is_against_it = |refusal: &&Refusal| match refusal.code {
+        codes::OUTPUT => true,
+        codes::RENAMED_FOLDER => false,
+        _ => !watched.disturbed,
+    };
     if let Some(refusal) = watched.refusals.iter().find(is_against_it) {
         return Err(refusal.to_string());
     }

@@ -172,8 +172,8 @@ const FCHDIR: usize = 81;
 
 const FCNTL: usize = 72;
 /// What `fcntl` is told to have signals sent: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE,
-/// F_NOTIFY.
-const SIGNALLING: [u32; 5] = [10, 15, 8, 1024, 1026];
+/// F_NOTIFY; and to lock a file: F_GETLK, F_SETLK, F_SETLKW, and the same for open files.
+const COMMANDS: [u32; 11] = [10, 15, 8, 1024, 1026, 5, 6, 7, 36, 37, 38];
 
 /// Calls about descriptors, some of which may be from outside.
 const DESCRIPTORS: [usize; 4] = [32, 33, FCNTL, 292];
@@ -192,7 +192,7 @@ unsafe fn needs_no_question(number: usize, arguments: &[usize; 6]) -> bool {
         // SAFETY: it only reads the table.
         return unsafe { known::has_moved() };
     }
-    if number == FCNTL && SIGNALLING.contains(&(arguments[1] as u32)) {
+    if number == FCNTL && COMMANDS.contains(&(arguments[1] as u32)) {
         return false;
     }
     if DESCRIPTORS.contains(&number) {

@@ -12,7 +12,7 @@ fn times_that_were_set_are_put_back() {
     let words = [
         "sh",
         "-c",
-        "echo a > z; echo b > a; echo c > old; touch -d '2001-02-03 04:05:06 UTC' old",
+        "echo a > z; sleep 0.02; echo b > a; echo c > old; touch -d '2001-02-03 04:05:06 UTC' old",
     ];
     bench.runs(&words);
     for name in ["z", "a", "old"] {
@@ -24,7 +24,7 @@ fn times_that_were_set_are_put_back() {
         (found.mtime(), found.mtime_nsec())
     };
     assert_eq!(time("old"), (981_173_106, 0));
-    assert!(time("z") <= time("a"), "the order in which they were written stays");
+    assert!(time("z") < time("a"), "the order in which they were written stays");
     assert!(time("z").0 > 1_700_000_000);
 }
 

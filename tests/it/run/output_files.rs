@@ -48,7 +48,7 @@ fn a_file_of_ones_own_is_a_file() {
 #[test]
 fn a_limit_of_the_size_of_files_holds_for_a_shared_file() {
     let bench = Bench::new();
-    let writes = "RUN sh -c 'ulimit -f 8; head -c 100000 /dev/zero; echo $?'";
+    let writes = "RUN sh -c 'ulimit -f 8; head -c 100000 /dev/zero; exit $?'";
     for line in [format!("{writes} >> log"), format!("exec > log; {writes}")] {
         for _ in 0..2 {
             let text = same_as_plainly(&bench, &line);
