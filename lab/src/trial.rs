@@ -8,15 +8,19 @@
 //! - nothing differs that the linker kept → the fingerprint should be the same; what is not is
 //!   counted.
 
+mod build;
+mod change;
+mod judge;
+
+use self::change::Change;
 use crate::bench::{Bench, Built};
 use crate::dice::Dice;
 use crate::evidence::Evidence;
-use crate::explanation;
 use crate::generate;
 use crate::mutate::{self, Mutation, Step};
-use crate::objects::{self, Difference, Sections};
+use crate::objects::{self, Sections};
 use crate::process::{End, Ended};
-use crate::program::{Place, Program, Segment, Test, Unit};
+use crate::program::{Place, Test};
 use crate::scorch;
 use crate::setup::{Compiler, Setup, Tools};
 use crate::sums::Sums;
@@ -235,57 +239,6 @@ impl<'t> Trial<'t> {
         Ok(())
     }
 
-    /// Links the units of mutations; if that does not work, without one of them. Gives nothing, and
-    /// takes all mutations for refused, if that does not work either.
-    fn link(
-        &mut self,
-        alive: &mut Vec<Mutation>,
-        compiled: Vec<usize>,
-    ) -> io::Result<Option<Built>> {
-        if alive.is_empty() {
-            return Ok(None);
-        }
-        if let Some(built) = self.bench.relink(compiled.clone(), None, &[])? {
-            return Ok(Some(built));
-        }
-        for unit in &compiled {
-            let rest: Vec<usize> = compiled.iter().copied().filter(|other| other != unit).collect();
-            if rest.is_empty() {
-                break;
-            }
-            if let Some(built) = self.bench.relink(rest, None, &[])? {
-                alive.retain(|mutation| mutation.unit != *unit);
-                return Ok(Some(built));
-            }
-        }
-        alive.clear();
-        Ok(None)
-    }
-
-    /// Compiles the units of mutations, less those mutations that the compiler complains about.
-    /// Gives the others, and the units.
-    fn compile(&self, mutations: &[Mutation]) -> io::Result<(Vec<Mutation>, Vec<usize>)> {
-        let (mut alive, mut compiled) = (mutations.to_vec(), Vec::new());
-        for (index, unit) in self.bench.program.units.iter().enumerate() {
-            while alive.iter().any(|mutation| mutation.unit == index) {
-                let texts = texts(unit, index, &alive);
-                let Err(lines) = self.bench.compile_text(index, &texts.concat())? else {
-                    compiled.push(index);
-                    break;
-                };
-                let faulty = segments_of(&texts, &lines);
-                let is_faulty = |mutation: &Mutation| {
-                    mutation.unit == index && faulty.contains(&mutation.segment)
-                };
-                let known = alive.iter().any(is_faulty);
-                alive.retain(
-                    |mutation| if known { !is_faulty(mutation) } else { mutation.unit != index },
-                );
-            }
-        }
-        Ok((alive, compiled))
-    }
-
     fn count(&mut self, kind: &str, changed: bool) {
         let kinds = self.sums.kinds.entry(kind.to_owned()).or_default();
         kinds.0 += 1;
@@ -299,206 +252,6 @@ impl<'t> Trial<'t> {
         *self.sums.changing_by_compiler.entry(setup.compiler.name().to_owned()).or_default() += 1;
         *self.sums.changing_by_level.entry(setup.level.clone()).or_default() += 1;
         *self.sums.linkers.entry(setup.linker.to_owned()).or_default() += 1;
-    }
-
-    /// Asks all that is to be asked about a test of a changed program. Whether it behaves
-    /// otherwise; `None` if that cannot be told.
-    fn judge(&mut self, test: usize, change: &Change) -> io::Result<Option<bool>> {
-        let program = self.bench.program;
-        let plain = self.bench.run_plainly(&program.tests[test], self.patience)?;
-        if plain.end == End::Hang {
-            self.sums.hangs += 1;
-            return Ok(None);
-        }
-        let changed = plain != self.tests[test].base;
-        let fingerprint = match self.plan.blind {
-            true => self.tests[test].fingerprint.clone(),
-            false => self.bench.fingerprint(&program.tests[test]),
-        };
-        if let Some(fingerprint) = &fingerprint
-            && !self.judge_fingerprint(test, change, &plain, fingerprint)?
-        {
-            return Ok(None);
-        }
-        self.judge_objects(test, change, fingerprint.as_deref(), changed)?;
-        if !self.judge_execution(test, change, &plain, changed)? {
-            return Ok(None);
-        }
-        self.sums.judged += 1;
-        if !changed {
-            self.sums.equal += 1;
-            self.sums.equal_selected_by_fingerprint +=
-                u64::from(fingerprint != self.tests[test].fingerprint);
-        }
-        Ok(Some(changed))
-    }
-
-    /// One fingerprint, one behaviour: of the first version and of all mutants. `false` if the test
-    /// is unsteady.
-    fn judge_fingerprint(
-        &mut self,
-        test: usize,
-        change: &Change,
-        plain: &Ended,
-        fingerprint: &str,
-    ) -> io::Result<bool> {
-        let before = match self.tests[test].seen.get(fingerprint) {
-            None => {
-                self.tests[test].seen.insert(fingerprint.to_owned(), plain.clone());
-                return Ok(true);
-            }
-            Some(before) if before == plain => return Ok(true),
-            Some(before) => before.clone(),
-        };
-        if self.is_explained(test, &change.describe(self.bench.program, test), plain, &before)? {
-            self.sums.unsteady += 1;
-            return Ok(false);
-        }
-        self.sums.static_misses += 1;
-        self.evidence("static", &change.describe(self.bench.program, test), plain, &before)?;
-        Ok(true)
-    }
-
-    /// What the objects say, compared without Tasting. Only where the text of the test itself was
-    /// changed: another option may change what no section says, and another order what no object
-    /// does.
-    fn judge_objects(
-        &mut self,
-        test: usize,
-        change: &Change,
-        fingerprint: Option<&str>,
-        changed: bool,
-    ) -> io::Result<()> {
-        let (Some(_), Some(fingerprint)) = (change.mutation, fingerprint) else { return Ok(()) };
-        let is_other = Some(fingerprint) != self.tests[test].fingerprint.as_deref();
-        let Some(difference) = self.difference(test, change.built)? else { return Ok(()) };
-        if !difference.any && !changed {
-            self.sums.untouched += 1;
-            self.sums.untouched_selected += u64::from(is_other);
-        }
-        // What has another name everywhere is the same program, with other sections.
-        let is_renamed = ["functions exchanged", "function renamed"].contains(&change.kind);
-        if !difference.certain.is_empty() && !is_renamed {
-            self.sums.touched += 1;
-            if !is_other {
-                self.sums.object_misses += 1;
-                let named = Ended {
-                    end: End::Code(0),
-                    stdout: difference.certain.join(" ").into_bytes(),
-                    stderr: Vec::new(),
-                };
-                self.evidence(
-                    "object",
-                    &change.describe(self.bench.program, test),
-                    &named,
-                    &self.tests[test].base,
-                )?;
-            }
-        }
-        Ok(())
-    }
-
-    /// How the objects differ in what belongs to a test. `None` if they cannot be read.
-    fn difference(&self, test: usize, built: &Built) -> io::Result<Option<Difference>> {
-        let program = self.bench.program;
-        // Constructors and destructors run in every test.
-        let runs_in_every_test = |section: &str| {
-            ["first_", "last_", "order_", "Start_"].iter().any(|name| section.contains(name))
-        };
-        let is_others = |section: &str| {
-            !runs_in_every_test(section)
-                && program
-                    .tests
-                    .iter()
-                    .enumerate()
-                    .any(|(index, other)| index != test && section.contains(&other.mark))
-        };
-        let mut difference = Difference::default();
-        for (index, object) in &built.objects {
-            let now = objects::sections(&fs::read(object)?);
-            let (Some(before), Some(now)) = (&self.base_sections[*index], now) else {
-                return Ok(None);
-            };
-            let is_removed = |section: &str, which: usize| {
-                let removed = if which == 0 { &self.base_built.removed } else { &built.removed };
-                removed.contains(&format!("{}:{section}", Program::object(*index)))
-            };
-            let found = objects::compare(before, &now, &is_removed, &is_others);
-            difference.any |= found.any;
-            let own = |section: &String| section.contains(&program.tests[test].mark);
-            // What the linker drops from a library, and what it takes from an archive, it does not
-            // say. And what a library asks for it keeps, whether or not the test gets there. With
-            // -rdynamic it keeps what no test gets to, in case that somebody asks for it by name.
-            let exports = self.bench.setup.more.contains(&Some("-rdynamic"));
-            let is_told = program.units[*index].place == Place::Object
-                && !program.has(Place::Library)
-                && !exports;
-            if self.bench.setup.collects && is_told {
-                difference.certain.extend(found.certain.into_iter().filter(own));
-            }
-        }
-        Ok(Some(difference))
-    }
-
-    /// Whatever `tasting run` remembers, what it gives is what the program does. `false` if the
-    /// test is unsteady.
-    fn judge_execution(
-        &mut self,
-        test: usize,
-        change: &Change,
-        plain: &Ended,
-        changed: bool,
-    ) -> io::Result<bool> {
-        let described = &self.bench.program.tests[test];
-        if !changed && !self.grows && !self.plan.blind {
-            // It is asked for the sake of a share only.
-            if !self.sums.equal.is_multiple_of(4) {
-                return Ok(true);
-            }
-            let said = self.bench.tasting(&EXPLAIN, described, None, PATIENCE)?.text();
-            self.sums.equal_asked += 1;
-            self.sums.equal_selected_by_execution +=
-                u64::from(said.replace(' ', "").contains("\"decision\":\"executed\""));
-            return Ok(true);
-        }
-        let given = match self.plan.blind {
-            true => self.tests[test].base.clone(),
-            false => {
-                let variable = (!self.grows).then_some("TASTING_READONLY");
-                self.bench.tasting(&RUN, described, variable, PATIENCE)?
-            }
-        };
-        if given == *plain {
-            return Ok(true);
-        }
-        if self.is_explained(test, &change.describe(self.bench.program, test), plain, &given)? {
-            self.sums.unsteady += 1;
-            return Ok(false);
-        }
-        // What was seen before can have been reused; anything else is new, and has come of running
-        // it.
-        let is_known = given == self.tests[test].base
-            || self.tests[test].seen.values().any(|known| *known == given);
-        *(if is_known { &mut self.sums.executed_misses } else { &mut self.sums.disturbed }) += 1;
-        let sort = if is_known { "executed" } else { "disturbed" };
-        self.evidence(sort, &change.describe(self.bench.program, test), plain, &given)?;
-        Ok(true)
-    }
-
-    /// Whether a test that ends in two ways is unsteady by itself. It is kept with what shows it.
-    fn is_explained(
-        &self,
-        test: usize,
-        what: &str,
-        plain: &Ended,
-        given: &Ended,
-    ) -> io::Result<bool> {
-        let found =
-            explanation::of(&self.bench, &self.bench.program.tests[test], plain, self.patience)?;
-        if let Some(reason) = &found {
-            self.evidence("unsteady", &format!("{reason}\n{what}"), plain, given)?;
-        }
-        Ok(found.is_some())
     }
 
     /// Destroys what the tests of the program as it is have not used, and runs them again.
@@ -547,79 +300,5 @@ impl<'t> Trial<'t> {
             &self.bench.folder,
             self.bench.program,
         )
-    }
-}
-
-/// The parts of a unit, with mutations.
-fn texts<'m>(unit: &'m Unit, index: usize, mutations: &'m [Mutation]) -> Vec<&'m str> {
-    let text = |(number, segment): (usize, &'m Segment)| {
-        let other =
-            mutations.iter().find(|mutation| (mutation.unit, mutation.segment) == (index, number));
-        other.map_or(segment.text.as_str(), |mutation| mutation.text.as_str())
-    };
-    unit.segments.iter().enumerate().map(text).collect()
-}
-
-/// The parts that hold these lines, which are counted from one.
-fn segments_of(texts: &[&str], lines: &[usize]) -> Vec<usize> {
-    let mut end = 0;
-    let mut found = Vec::new();
-    for (number, text) in texts.iter().enumerate() {
-        let start = end;
-        end += text.matches('\n').count();
-        if lines.iter().any(|line| (start + 1..=end).contains(line)) {
-            found.push(number);
-        }
-    }
-    found
-}
-
-/// What was done, as a test sees it.
-struct Change<'c> {
-    kind: &'static str,
-    /// The mutation of this very test.
-    mutation: Option<&'c Mutation>,
-    step: &'c Step,
-    built: &'c Built,
-}
-
-impl Change<'_> {
-    fn describe(&self, program: &Program, test: usize) -> String {
-        let head = format!("test {test} ({:?}), {}", program.tests[test].argument, self.kind);
-        let lines = |mutation: &Mutation| {
-            let before = &program.units[mutation.unit].segments[mutation.segment].text;
-            let pairs =
-                before.lines().zip(mutation.text.lines()).filter(|(before, after)| before != after);
-            let shown: Vec<String> =
-                pairs.take(6).map(|(before, after)| format!("- {before}\n+ {after}")).collect();
-            format!(
-                "{} in {} (test {}):\n{}",
-                mutation.kind,
-                program.units[mutation.unit].name,
-                mutation.owner,
-                shown.join("\n")
-            )
-        };
-        let what = match (self.mutation, self.step) {
-            (Some(mutation), _) => lines(mutation),
-            (None, Step::Each(mutations)) => {
-                mutations.iter().map(lines).collect::<Vec<_>>().join("\n")
-            }
-            (None, Step::Whole { change, .. }) => format!("{change:?}"),
-        };
-        format!("{head}\n{what}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_belong_to_parts() {
-        let texts = ["one\ntwo\n", "", "three\n", "four\nfive\n"];
-        assert_eq!(segments_of(&texts, &[2, 4]), [0, 3]);
-        assert_eq!(segments_of(&texts, &[3]), [2]);
-        assert_eq!(segments_of(&texts, &[9]), Vec::<usize>::new());
     }
 }

@@ -3,12 +3,16 @@
 //! What is emitted anyway (functions that are not inline, variables, assembler) counts, and so does
 //! everything that it uses. The order of definitions counts, that of declarations does not.
 
+mod reached;
+mod references;
+
+use self::reached::{Reached, is_library};
 use super::closure::Closure;
-use super::declarations::{Definition, EntityId, NOTHING, Part, Role, Sort, Traits};
+use super::declarations::{Definition, EntityId, NOTHING, Part, Sort};
 use super::hashing::Hashing;
 use super::lexer::{Tokens, readable};
 use super::parser::Parsed;
-use super::{DefinitionKind, Linkage, Reference, Unit, inlining, library, prototypes};
+use super::{DefinitionKind, Unit, inlining, prototypes};
 use crate::model::{Hash, Hasher};
 
 /// Everything about a unit that was parsed.
@@ -37,99 +41,6 @@ pub fn unit(all: &Tokens, parsed: &Parsed, wants_prototypes: bool) -> Unit {
     };
     let depends_on_inlining = inlining::construct(all, maker.reached_tokens().into_iter());
     Unit { definitions, meaning, with_lines, depends_on_inlining, removable_prototypes }
-}
-
-/// What counts.
-struct Reached {
-    /// By the number of the definition.
-    definitions: Vec<bool>,
-    /// By the number of the entity.
-    entities: Vec<bool>,
-}
-
-impl Reached {
-    fn new(parsed: &Parsed, library: &[bool]) -> Self {
-        let declarations = &parsed.declarations;
-        let mut reached = Reached {
-            definitions: vec![false; declarations.definitions.len()],
-            entities: vec![false; declarations.entities.len()],
-        };
-        // The definitions that only count if somebody uses them.
-        let mut waiting: Vec<(EntityId, usize)> = Vec::new();
-        let mut parts: Vec<Part> = Vec::new();
-        for (index, definition) in declarations.definitions.iter().enumerate() {
-            if is_emitted(parsed, library, definition) {
-                reached.definition(parsed, index, &mut parts);
-            } else {
-                waiting.push((definition.entity, index));
-            }
-        }
-        waiting.sort_unstable();
-        for (id, _) in library.iter().enumerate().filter(|(_, is_library)| **is_library) {
-            reached.entity(parsed, id as EntityId, &waiting, &mut parts);
-        }
-        while let Some(part) = parts.pop() {
-            for used in declarations.uses_of(part) {
-                reached.entity(parsed, used.entity, &waiting, &mut parts);
-            }
-        }
-        reached
-    }
-
-    fn definition(&mut self, parsed: &Parsed, index: usize, parts: &mut Vec<Part>) {
-        if std::mem::replace(&mut self.definitions[index], true) {
-            return;
-        }
-        let definition = &parsed.declarations.definitions[index];
-        parts.push(definition.body);
-        if definition.entity != NOTHING {
-            parts.push(parsed.declarations.pieces[definition.piece as usize].initialiser);
-            // Its own declarations count as those of anything that is used.
-            self.entity(parsed, definition.entity, &[], parts);
-        }
-    }
-
-    fn entity(
-        &mut self,
-        parsed: &Parsed,
-        id: EntityId,
-        waiting: &[(EntityId, usize)],
-        parts: &mut Vec<Part>,
-    ) {
-        if !std::mem::replace(&mut self.entities[id as usize], true)
-            && parsed.declarations.entities[id as usize].value.is_none()
-        {
-            parts.extend(
-                parsed.declarations.pieces_of(id).flat_map(|piece| [piece.specifiers, piece.own]),
-            );
-        }
-        let from = waiting.partition_point(|&(entity, _)| entity < id);
-        for &(_, index) in waiting[from..].iter().take_while(|&&(entity, _)| entity == id) {
-            self.definition(parsed, index, parts);
-        }
-    }
-}
-
-/// Whether a definition counts even where nothing uses it. Inline functions do not, unless they are
-/// special or their text has effects of its own.
-fn is_emitted(parsed: &Parsed, library: &[bool], definition: &Definition) -> bool {
-    if definition.sort != Sort::Function {
-        return true;
-    }
-    let entity = &parsed.declarations.entities[definition.entity as usize];
-    let is_optional = definition.traits.is_inline
-        && (entity.traits.is_static || definition.traits.gnu_inline && definition.traits.is_extern);
-    !is_optional
-        || entity.traits.is_special
-        || definition.has_effects
-        || library[definition.entity as usize]
-}
-
-fn is_library(all: &Tokens, parsed: &Parsed, id: usize) -> bool {
-    let entity = &parsed.declarations.entities[id];
-    entity.role == Role::Function
-        && entity.first != NOTHING
-        && library::is_known(all.names.spelling(entity.name))
 }
 
 struct Maker<'t, 'a> {
@@ -290,97 +201,6 @@ impl<'t, 'a> Maker<'t, 'a> {
     fn is_first(&mut self, index: usize, entity: EntityId) -> bool {
         let stamp = index as u32 + 1;
         std::mem::replace(&mut self.used[entity as usize], stamp) != stamp
-    }
-
-    /// What a definition names before its body or initialiser: in sizes of arrays, types of
-    /// expressions, attributes.
-    fn refer_by_head(
-        &mut self,
-        references: &mut Vec<Reference>,
-        index: usize,
-        definition: &Definition,
-    ) {
-        let declarations = &self.parsed().declarations;
-        let piece = &declarations.pieces[definition.piece as usize];
-        for used in
-            [piece.specifiers, piece.own].into_iter().flat_map(|part| declarations.uses_of(part))
-        {
-            if self.is_first(index, used.entity) {
-                self.refer(references, used.entity, definition.entity);
-            }
-        }
-    }
-
-    fn refer(&self, references: &mut Vec<Reference>, entity: EntityId, from: EntityId) {
-        let declared = &self.parsed().declarations.entities[entity as usize];
-        if !self.hashing.is_linked(entity) {
-            return;
-        }
-        if declared.traits.is_weak_reference && entity != from {
-            return self.refer_to_targets(references, entity);
-        }
-        let name = self.symbol(entity);
-        // What the compiler knows by itself may end in a call of the library's function.
-        let name = match name.strip_prefix("__builtin_").filter(|_| declared.first == NOTHING) {
-            Some(plain) if library::is_known(plain.as_bytes()) => plain.to_owned(),
-            Some(_) => return,
-            None => name,
-        };
-        references.push(Reference { name, linkage: self.linkage(entity) });
-    }
-
-    /// What the attributes of a declaration refer to.
-    fn refer_to_targets(&self, references: &mut Vec<Reference>, entity: EntityId) {
-        let declarations = &self.parsed().declarations;
-        for piece in declarations.pieces_of(entity) {
-            for used in
-                declarations.uses_of(piece.specifiers).iter().chain(declarations.uses_of(piece.own))
-            {
-                if used.entity != entity && self.hashing.is_linked(used.entity) {
-                    references.push(Reference {
-                        name: self.symbol(used.entity),
-                        linkage: self.linkage(used.entity),
-                    });
-                }
-            }
-        }
-    }
-
-    /// The name by which the object knows an entity.
-    fn symbol(&self, entity: EntityId) -> String {
-        let declarations = &self.parsed().declarations;
-        let Some(declared) = declarations.entities.get(entity as usize) else {
-            return String::new();
-        };
-        match declared.label {
-            NOTHING => readable(self.all().names.spelling(declared.name)),
-            label => self.label(label as usize),
-        }
-    }
-
-    /// The symbol that `asm("symbol")` gives, from its first literal on.
-    fn label(&self, first: usize) -> String {
-        let texts = self.all().tokens[first..]
-            .iter()
-            .take_while(|token| token.kind == super::kinds::TokenKind::Text);
-        texts
-            .map(|token| readable(self.all().spelling(token)).trim_matches('"').to_owned())
-            .collect()
-    }
-
-    fn linkage(&self, entity: EntityId) -> Linkage {
-        let none = Traits::default();
-        let traits = self
-            .parsed()
-            .declarations
-            .entities
-            .get(entity as usize)
-            .map_or(&none, |entity| &entity.traits);
-        match traits {
-            Traits { is_static: true, .. } => Linkage::Static,
-            Traits { is_inline: true, .. } => Linkage::Inline,
-            _ => Linkage::Extern,
-        }
     }
 }
 

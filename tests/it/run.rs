@@ -10,6 +10,8 @@ mod forwarded;
 mod frameworks;
 mod harnesses;
 mod hunted;
+mod hunted_names;
+mod inherited_descriptors;
 mod inputs;
 mod interrupted;
 mod invocation_context;

@@ -2,8 +2,8 @@
 //! addresses, tables in sections that are walked from one member to the next, lines that are told,
 //! constants that are known after inlining, contraction.
 
-use super::c::Draft;
-use super::c_features::{Feature, other};
+use super::c::{Draft, other};
+use super::c_features::Feature;
 use crate::dice::Dice;
 
 /// In C, and in C++ as well.

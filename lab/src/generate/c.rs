@@ -26,6 +26,11 @@ pub struct Draft {
     tests: Vec<Test>,
 }
 
+/// Another unit than this one.
+pub fn other(draft: &Draft, dice: &mut Dice, unit: usize) -> usize {
+    (unit + dice.between(1, draft.units.len() - 1)) % draft.units.len()
+}
+
 impl Draft {
     pub fn new(units: usize) -> Draft {
         let (declarations, functions, main, tests) = Default::default();

@@ -2,8 +2,8 @@
 //! variables, initialisation at the start of the program. What headers define is in several units,
 //! and the linker takes one of them.
 
-use super::c::Draft;
-use super::c_features::{Feature, other};
+use super::c::{Draft, other};
+use super::c_features::Feature;
 use crate::dice::Dice;
 
 pub const ALL: [Feature; 10] = [

@@ -7,6 +7,7 @@ mod csmith;
 mod cxx;
 mod cxx_features;
 mod expression;
+mod process_features;
 
 use crate::dice::Dice;
 use crate::program::{File, Place, Program};

@@ -1,6 +1,7 @@
 //! Mutations: one random small change of a program's text, of the order of its link, or of the
 //! options it is built with.
 
+mod declaration_sites;
 pub mod files;
 mod layout_sites;
 pub mod lexer;
@@ -66,9 +67,9 @@ const KINDS: [(&str, usize, Find); 23] = [
     ("other function", 6, sites::other_functions),
     ("functions exchanged", 3, sites::exchanged_functions),
     ("function renamed", 2, sites::renamed_functions),
-    ("attribute", 3, sites::attributes),
-    ("qualifier", 3, sites::qualifiers),
-    ("macro", 3, sites::macros),
+    ("attribute", 3, declaration_sites::attributes),
+    ("qualifier", 3, declaration_sites::qualifiers),
+    ("macro", 3, declaration_sites::macros),
     ("return", 3, sites::returns),
     ("entries swapped", 3, sites::swapped_entries),
     ("variable", 5, sites::other_variables),
@@ -174,7 +175,7 @@ fn order(dice: &mut Dice, program: &Program) -> Option<Step> {
 fn include(dice: &mut Dice, program: &Program) -> Option<Step> {
     let index = dice.below(program.units.len());
     let given = program.units[index].text();
-    let places = sites::includes(&Source::new(&given, &[]), dice);
+    let places = declaration_sites::includes(&Source::new(&given, &[]), dice);
     let text = apply(&given, places.first()?);
     Some(Step::Whole { kind: "include", change: Change::Unit { index, text } })
 }

@@ -1,7 +1,7 @@
 //! Where in a text what can be changed, and into what. Each function lists all places of its kind.
 
 use super::Edits;
-use super::lexer::{Kind, tokens};
+use super::lexer::Kind;
 use super::source::{KEPT, NUMBER_TYPES, Source, TYPE_WORDS, swapped};
 use crate::dice::Dice;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub fn comparisons(source: &Source, _: &mut Dice) -> Vec<Edits> {
 }
 
 /// Another number than this one, written in the same way.
-fn other_number(text: &str, dice: &mut Dice) -> Option<String> {
+pub fn other_number(text: &str, dice: &mut Dice) -> Option<String> {
     let (digits, radix) = text
         .strip_prefix("0x")
         .or(text.strip_prefix("0X"))
@@ -99,7 +99,7 @@ pub fn initialisers(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     numbers(source, dice, found)
 }
 
-fn numbers(source: &Source, dice: &mut Dice, places: Vec<usize>) -> Vec<Edits> {
+pub fn numbers(source: &Source, dice: &mut Dice, places: Vec<usize>) -> Vec<Edits> {
     places
         .into_iter()
         .filter_map(|at| Some(source.replace(at, other_number(source.word(at), dice)?)))
@@ -252,105 +252,6 @@ pub fn renamed_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     vec![source.renamed(name, &format!("{name}_renamed"), false)]
 }
 
-const ATTRIBUTES: [&str; 9] = [
-    "noinline",
-    "cold",
-    "weak",
-    "used",
-    "aligned(64)",
-    "always_inline",
-    "hot",
-    "visibility(\"hidden\")",
-    "flatten",
-];
-
-pub fn attributes(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let mut found = Vec::new();
-    for at in 1..source.tokens.len() {
-        let begins = source.tokens[at].depth == 0
-            && [";", "}"].contains(&source.word(at - 1))
-            && source.tokens[at].kind == Kind::Word;
-        if begins {
-            let start = source.tokens[at].range.start;
-            found.push(vec![(
-                start..start,
-                format!("__attribute__(({})) ", dice.pick(&ATTRIBUTES)),
-            )]);
-        }
-        if source.word(at) == "__attribute__"
-            && let Some(close) = source.closing(at + 1)
-        {
-            found.push(vec![(
-                source.tokens[at].range.start..source.tokens[close].range.end,
-                String::new(),
-            )]);
-        }
-    }
-    found
-}
-
-pub fn qualifiers(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let mut found = Vec::new();
-    for at in 0..source.tokens.len() {
-        match source.word(at) {
-            "static" | "const" | "inline" | "volatile" | "noexcept" | "virtual" | "override" => {
-                found.push(source.replace(at, ""))
-            }
-            "unsigned"
-                if source.tokens[at].depth > 0
-                    && at > 0
-                    && [";", "{", "}"].contains(&source.word(at - 1)) =>
-            {
-                found.push(source.replace(at, "volatile unsigned"));
-                // Others start with what is not known before the program runs.
-                if source.word(at + 2) == "[" {
-                    found.push(source.replace(at, "static unsigned"));
-                }
-            }
-            "mutable" => found.push(source.replace(at, "")),
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Numbers and signs in definitions of macros and enumerators.
-pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let mut found = Vec::new();
-    for at in source.of_kind(Kind::Directive) {
-        let (line, start) = (source.word(at), source.tokens[at].range.start);
-        let Some(behind) = line.strip_prefix("#define ") else { continue };
-        let offset = start + line.len() - behind.len();
-        for token in tokens(behind).into_iter().skip(1) {
-            let range = token.range.start + offset..token.range.end + offset;
-            let word = &behind[token.range.clone()];
-            let other = match word {
-                "*" => Some("+".to_owned()),
-                "^" => Some("|".to_owned()),
-                _ if token.kind == Kind::Number => other_number(word, dice),
-                _ if token.kind == Kind::Text => Some("\"changed\"".to_owned()),
-                _ => None,
-            };
-            found.extend(other.map(|other| vec![(range, other)]));
-        }
-    }
-    let enumerators = source
-        .of_kind(Kind::Number)
-        .filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
-    let places = enumerators.filter(|at| [",", "}"].contains(&source.word(at + 1))).collect();
-    found.extend(numbers(source, dice, places));
-    found
-}
-
-pub fn includes(source: &Source, _: &mut Dice) -> Vec<Edits> {
-    let is_knobs = |at: &usize| source.word(*at) == "#include \"knobs.h\"";
-    source
-        .of_kind(Kind::Directive)
-        .filter(is_knobs)
-        .map(|at| source.replace(at, "#include \"knobs_other.h\""))
-        .collect()
-}
-
 pub fn returns(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in source.of_kind(Kind::Word).filter(|at| source.word(*at) == "return") {
@@ -398,6 +299,7 @@ pub fn other_variables(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 mod tests {
     use super::*;
     use crate::mutate::apply;
+    use crate::mutate::declaration_sites::{attributes, includes, macros, qualifiers};
 
     const TEXT: &str = "#include \"knobs.h\"\n#define TEN 10\nstatic int table[] = {1, 2};\nstatic unsigned f(unsigned a, unsigned b)\n{\n    unsigned x = a + 1;\n    x += b;\n    x ^= a;\n    return (short)x < 5 ? g(a, b) : x;\n}\nunsigned h(unsigned a, unsigned b) { return f(b, a); }\n";
 

@@ -1,7 +1,9 @@
 //! The memory of a binary as the loader leaves it: where its functions and variables lie, and which
 //! variables lead to code.
 
-use super::value::{Place, UNKNOWN, Value, gcd};
+mod access;
+
+use super::value::{Place, Value, gcd};
 use crate::elf::binary::Section;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use object::elf;
@@ -299,97 +301,6 @@ impl<'a> Memory<'a> {
         };
         // What was known first stays, so that this comes to an end.
         Value { place, at: high.at, step, source }
-    }
-
-    /// What a pointer in data may hold.
-    pub fn load(&mut self, from: Value) -> Value {
-        match from.place {
-            Place::Data(group) => {
-                let members = self.groups[group as usize].clone();
-                members.into_iter().fold(UNKNOWN, |found, member| {
-                    let here = self.load_variable(member, from);
-                    self.join(found, here)
-                })
-            }
-            Place::Number if from.step == 0 => {
-                let stored =
-                    self.variable(from.at as u64).and_then(|found| self.stored_at(found, from));
-                let there = self.word(from.at as u64);
-                self.join(stored.unwrap_or(UNKNOWN), there)
-            }
-            _ => UNKNOWN,
-        }
-    }
-
-    fn load_variable(&mut self, variable: u32, from: Value) -> Value {
-        let range = self.variable_range(variable);
-        let size = range.end - range.start;
-        let relative =
-            Value { place: Place::Number, at: (range.start as i64).wrapping_add(from.at), ..from };
-        let mut found = self.stored_at(variable, relative).unwrap_or(UNKNOWN);
-        if from.step == 0 {
-            let there = self.word(range.start.wrapping_add_signed(from.at));
-            return self.join(found, there);
-        }
-        let step = if from.step.is_multiple_of(POINTER) { from.step } else { POINTER };
-        let mut at = from.at.rem_euclid(step as i64) as u64;
-        while at < size {
-            let there = self.word(range.start + at);
-            found = self.join(found, there);
-            at += step;
-        }
-        found
-    }
-
-    fn word(&mut self, at: u64) -> Value {
-        match self.words.get(&at).copied() {
-            Some(Word::Address(to)) => self.classify(to),
-            Some(Word::Import(import)) => Value::exact(Place::Import(import), 0),
-            None => match self.number(at).filter(|number| self.is_address(*number)) {
-                Some(number) => self.classify(number),
-                None => UNKNOWN,
-            },
-        }
-    }
-
-    fn number(&self, at: u64) -> Option<u64> {
-        let section = self.section(at)?;
-        let bytes = section.data.get((at - section.address) as usize..)?;
-        let mut number = [0; 8];
-        let length = bytes.len().min(8);
-        number[..length].copy_from_slice(&bytes[..length]);
-        (length >= 4).then(|| u64::from_le_bytes(number))
-    }
-
-    fn stored_at(&self, variable: u32, at: Value) -> Option<Value> {
-        let stored = self.stored.get(&variable)?;
-        let meets = |place: &&Value| match gcd(place.step, at.step) {
-            0 => place.at == at.at,
-            step => place.at.wrapping_sub(at.at).unsigned_abs().is_multiple_of(step),
-        };
-        stored.iter().find(meets).map(|_| Value { step: 1, ..Value::exact(Place::Code, 0) })
-    }
-
-    /// An address of code is stored in a variable. `Some` if that was not known.
-    pub fn store(&mut self, to: Value) -> Option<Range<u64>> {
-        let place = match to.place {
-            Place::Number => to,
-            Place::Data(group) => {
-                let [variable] = self.groups[group as usize][..] else { return None };
-                let start = self.variable_range(variable).start as i64;
-                Value { place: Place::Number, at: start.wrapping_add(to.at), ..to }
-            }
-            _ => return None,
-        };
-        let variable = self.variable(place.at as u64)?;
-        let place = Value { source: 0, ..place };
-        let stored = self.stored.entry(variable).or_default();
-        if stored.contains(&place) {
-            return None;
-        }
-        stored.push(place);
-        self.leads[variable as usize] = true;
-        Some(self.variable_range(variable))
     }
 }
 
