@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_same_throws_and_another_one_gives_others() {
+    fn equal_seeds_give_equal_numbers() {
         let throws = |seed, name| {
             let mut dice = Dice::new(seed, name);
             [0; 8].map(|_| dice.number())

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_panics_is_told_once_and_its_input_kept() {
+    fn a_panic_is_reported_once_with_its_input() {
         fn picky(bytes: &[u8]) {
             assert!(bytes.starts_with(b"abc"), "the beginning is wrong");
         }

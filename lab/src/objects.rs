@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_function_is_certain_unless_the_linker_drops_it() {
+    fn changed_functions_count_unless_dropped_by_the_linker() {
         let (before, after) = (one(".text.f", 1), one(".text.f", 2));
         assert_eq!(
             compare(&before, &after, &|_, _| false, &|_| false),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pieces_point_to_may_be_kept_for_another_piece() {
+    fn shared_targets_of_pieces_are_uncertain() {
         let constants = Section { content: 3, references: 4, is_shared: true, has_pieces: true };
         let with_constants = |content| {
             let mut sections = one(".text.f", content);

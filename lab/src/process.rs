@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_children_write_later_is_output() {
+    fn output_of_surviving_children_counts() {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         let command = command.args(["-c", "(sleep 0.2; echo later) & echo now"]);

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_not_destroyed() {
+    fn used_ranges_are_not_destroyed() {
         assert_eq!(without(10..20, &[0..5, 8..12, 11..13, 15..16, 19..30]), [13..15, 16..19]);
         assert_eq!(without(10..20, &[0..5, 30..40]), vec![Range { start: 10, end: 20 }]);
         assert!(without(10..20, &[0..15, 12..40]).is_empty());

@@ -29,7 +29,7 @@ fn sums(folder: &Path, part: &str) -> serde_json::Value {
 }
 
 #[test]
-fn whoever_takes_everything_for_unchanged_is_found_out() {
+fn the_oracle_finds_blind_reuse() {
     let folder = folder("lab-blind");
     let done = lab(
         &folder,
@@ -47,7 +47,7 @@ fn whoever_takes_everything_for_unchanged_is_found_out() {
 }
 
 #[test]
-fn what_was_tried_is_not_tried_again() {
+fn finished_trials_are_skipped() {
     let folder = folder("lab-resumed");
     let first = lab(&folder, "programs", &["--programs", "1", "--steps", "2"]);
     assert!(first.status.success(), "{first:?}");

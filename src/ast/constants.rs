@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_has_no_value() {
+    fn other_attributes_have_no_value() {
         for text in [
             "1u",
             "2147483648",

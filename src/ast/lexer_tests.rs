@@ -46,7 +46,7 @@ fn pragmas_stand_beside_the_tokens() {
 }
 
 #[test]
-fn what_is_not_c_is_refused() {
+fn other_languages_are_refused() {
     assert_eq!(reason("# 3 \"a.c\"\nint x = @;"), "a character that C does not have");
     assert_eq!(reason("\"abc\nd\""), "a literal that does not end on its line");
     assert_eq!(reason("R\"(x)\""), "a raw string");

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_is_gone() {
+    fn popped_pragmas_have_no_effect() {
         let nothing = state(&[]);
         assert_eq!(state(&["pack(push, 1)", "pack( pop )"]), nothing);
         assert_eq!(state(&["pack(push)", "pack(2)", "pack(pop)"]), nothing);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_counts() {
+    fn active_pragmas_count() {
         let one_each = [
             "pack(1)",
             "pack(2)",

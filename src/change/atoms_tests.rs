@@ -71,7 +71,7 @@ fn the_same_build_has_no_changes() {
 }
 
 #[test]
-fn a_changed_atom_is_named_with_its_place_and_chain() {
+fn a_changed_atom_has_place_and_chain() {
     let mut now = PROGRAM;
     now[3].2 = "another t";
     let comparison = against(&PROGRAM, &now);
@@ -84,7 +84,7 @@ fn a_changed_atom_is_named_with_its_place_and_chain() {
 }
 
 #[test]
-fn what_is_not_reached_does_not_count() {
+fn unreached_code_does_not_count() {
     let unreached = |content| -> Vec<Plan> {
         PROGRAM.into_iter().chain([("unused", Function, content, &[][..])]).collect()
     };
@@ -102,7 +102,7 @@ fn another_string_is_told_by_its_user() {
 }
 
 #[test]
-fn what_comes_and_goes() {
+fn added_and_removed_atoms() {
     let mut more = PROGRAM.to_vec();
     more[1] = ("main", Function, "mm", &[2, 4, 5]);
     more.push(("extra", Function, "x", &[]));
@@ -120,7 +120,7 @@ fn what_comes_and_goes() {
 }
 
 #[test]
-fn a_name_that_two_files_use_finds_the_right_partner() {
+fn equal_names_match_within_their_files() {
     let two = |contents: [&'static str; 2]| {
         let plan = [
             ("main", Function, "m", &[1, 2][..]),
@@ -138,7 +138,7 @@ fn a_name_that_two_files_use_finds_the_right_partner() {
 }
 
 #[test]
-fn code_that_only_moved_may_be_a_line_number() {
+fn moved_code_may_differ_by_line_numbers() {
     let mut moved = manifest(&PROGRAM, &[0]);
     (moved.nodes[2].hash, moved.nodes[2].line) = (Hash::of(b"other"), 31);
     let before = [manifest(&PROGRAM, &[0])];
@@ -183,7 +183,7 @@ fn an_import_leads_into_the_library() {
 }
 
 #[test]
-fn what_is_called_by_name_only_is_found_when_nothing_else_differs() {
+fn calls_by_name_are_compared_last() {
     let program = |content| {
         let mut program =
             manifest(&[("main", Function, "m", &[]), ("plugin", Function, content, &[])], &[0]);

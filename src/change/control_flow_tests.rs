@@ -52,7 +52,7 @@ const BRANCH: &str = "if: then else; then: end; else: end; end: .";
 const BRANCH_CHANGED: &str = "if: then else; then: new; new: end; else: end; end: .";
 
 #[test]
-fn a_change_in_a_branch_concerns_those_who_take_it() {
+fn a_changed_branch_affects_those_taking_it() {
     assert_eq!(answers(BRANCH, BRANCH_CHANGED, &[0, 0, 0]), [true; 4]);
     assert_eq!(answers(BRANCH, BRANCH_CHANGED, &[1, 0, 0]), [false; 4]);
     assert_eq!(answers(BRANCH, BRANCH, &[0, 0, 0]), [false; 4]);
@@ -76,7 +76,7 @@ const JOINED: &str = "if: a c; a: b; c: b; b: d e; d: .; e: .";
 const COPIED: &str = "if: a c; a: b1; c: b2; b1: d e; b2: d x; d: .; e: .; x: .";
 
 #[test]
-fn a_way_through_the_other_copy_does_not_count() {
+fn paths_through_other_copies_do_not_count() {
     // Through `c`, the only way to `b2`, and on to `e`, which has become `x`.
     assert_eq!(answers(JOINED, COPIED, &[1, 0, 1, 0]), [true; 4]);
     // Through `a`: only what follows from the way tells.
@@ -106,7 +106,7 @@ const LOOP: &str = "s: h; h: b e; b: h; e: .";
 const UNROLLED: &str = "s: h1; h1: b x; b: h; h: b1 e; b1: h; e: .; x: .";
 
 #[test]
-fn a_way_has_to_go_through_all_that_was_executed() {
+fn a_path_covers_all_executed_blocks() {
     // h b h e: the edges s-h, h-b, b-h, h-e. Past the loop (h-e at once) b could not be executed
     // any more.
     assert_eq!(answers(LOOP, UNROLLED, &[0, 0, 0, 1, 0]), [true, true, true, false]);

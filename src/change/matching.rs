@@ -92,7 +92,7 @@ mod tests {
     use super::unnumbered;
 
     #[test]
-    fn what_compilers_count_is_no_part_of_a_name() {
+    fn compiler_counters_are_no_part_of_names() {
         for (name, stem) in [
             ("buf.0", "buf"),
             ("foo.constprop.12", "foo.constprop"),

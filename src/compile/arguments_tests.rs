@@ -82,7 +82,7 @@ fn side_outputs_do_not_matter() {
 }
 
 #[test]
-fn what_writes_no_object_passes_through() {
+fn calls_without_objects_pass_through() {
     for line in [
         "-E x.c",
         "-S x.c",

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unusual_is_refused() {
+    fn unusual_options_are_refused() {
         for line in ["-MD -MF -", "-MD -MG", "-Wp,-MD,x.d", "-MJ x.json"] {
             assert!(of(line).is_err(), "{line}");
         }

@@ -57,7 +57,7 @@ fn the_libraries_of_all_parts_count() {
 
 /// Neither a `specs` nor a configuration file has to be there from the beginning.
 #[test]
-fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
+fn a_new_configuration_file_invalidates_the_identity() {
     for driver in ["gcc", "clang"].into_iter().filter_map(|name| which::which(name).ok()) {
         let answer = asked(&Program::at(driver)).unwrap();
         let is_folder =
@@ -75,7 +75,7 @@ fn what_is_remembered_ends_when_a_file_appears_that_is_read_unasked() {
 }
 
 #[test]
-fn a_script_is_another_compiler_where_it_runs_another_one() {
+fn a_script_is_identified_by_its_compiler() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let settings = Settings { dir: Some(path("store")), ..Settings::default() };

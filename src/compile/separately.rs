@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_same_is_left_alone() {
+    fn different_sections_are_left_alone() {
         for line in [
             "a.o -o prog",
             "a.cc -o prog",

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_alike_is_told_apart() {
+    fn names_with_equal_prefixes_differ() {
         for line in ["-coverage", "-fprofile-use=x", "-wrapper x,y", "-include-pch x.pch"] {
             assert!(matches!(of(line)[0].0, Opaque(_)), "{line}");
         }

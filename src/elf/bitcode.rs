@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs clang"]
-    fn the_record_is_found_again_and_void_after_a_change() {
+    fn bitcode_records_are_void_after_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let bytes = compiled(folder.path(), &[]);
         let bare = Bitcode::parse(&bytes).unwrap();

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_to_the_end_behind_a_call_is_told() {
+    fn a_jump_past_the_last_call_is_reported() {
         let jump = |over: u8| [0xeb, over];
         let thrown = [&CALL[..], &jump(1), &[0xc3]].concat();
         assert_eq!(end(&thrown, &[]), ("calls", true), "call; jmp to the end; ret");

@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_offset_is_in_the_piece_that_is_found(gaps in prop::collection::vec(1u64..9, 0..9), offset in 0u64..99) {
+        fn offsets_are_within_their_piece(gaps in prop::collection::vec(1u64..9, 0..9), offset in 0u64..99) {
             let mut starts = vec![0];
             for gap in gaps {
                 starts.push(starts[starts.len() - 1] + gap);

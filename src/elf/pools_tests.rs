@@ -21,12 +21,12 @@ fn ends(starts: &[u64], size: u64, operands: &[Operand]) -> Option<Vec<bool>> {
 }
 
 #[test]
-fn the_only_reference_to_an_entry_is_its_own() {
+fn a_single_reference_means_its_entry() {
     assert_eq!(ends(&[0, 4, 8], 12, &[Address(0), Address(4), Address(8)]), Some(vec![false; 3]));
 }
 
 #[test]
-fn of_two_references_one_may_be_the_end_of_the_entry_before() {
+fn one_of_two_references_may_mean_an_end() {
     let two = [Address(0), Address(4), Address(4), Address(8)];
     assert_eq!(ends(&[0, 4, 8], 12, &two), Some(vec![false, true, false]));
     let with_access = [Address(0), Address(4), Access(5), Address(8)];
@@ -34,7 +34,7 @@ fn of_two_references_one_may_be_the_end_of_the_entry_before() {
 }
 
 #[test]
-fn a_reference_that_can_be_spared_casts_doubt_on_all_before_it() {
+fn a_redundant_reference_makes_earlier_ones_ambiguous() {
     let spare = [Address(0), Address(4), Address(8), Address(8)];
     assert_eq!(ends(&[0, 4, 8], 12, &spare), Some(vec![false, true, true]));
     // `"abc" + 4` and `"xyz" + 4`: the only reference into "xyz" is the end of "abc".
@@ -45,7 +45,7 @@ fn a_reference_that_can_be_spared_casts_doubt_on_all_before_it() {
 }
 
 #[test]
-fn an_entry_that_nobody_can_mean_is_not_understood() {
+fn unreferenced_entries_are_not_understood() {
     assert_eq!(ends(&[0, 4], 8, &[Address(0)]), None);
     assert_eq!(ends(&[0, 4], 8, &[Address(4)]), None, "it is needed for the second");
     assert_eq!(ends(&[0, 4], 8, &[Address(4), Address(4)]), Some(vec![false, true]));
@@ -225,7 +225,7 @@ fn a_string_known_only_by_its_end() {
 }
 
 #[test]
-fn a_string_known_only_by_what_is_before_it() {
+fn a_string_delimited_by_its_predecessor() {
     let source = "const char *e(void) { return \"before\"; }
         const char *f(void) { const char *p = \"SunMonTue\" - 1; return p; }
         const char *g(void) { return \"next\"; }";
@@ -260,7 +260,7 @@ fn wide_strings_and_tables() {
 }
 
 #[test]
-fn a_pool_of_one_entry_is_the_same_without_labels() {
+fn one_entry_pools_need_no_labels() {
     for text in ["short", "a text that gcc aligns because it is so long", "a\\0b"] {
         let source = format!(
             "const char *f(void) {{ return \"{text}\"; }} const char *g(void) {{ return \"{text}\"; }}"

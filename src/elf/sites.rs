@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_and_a_place_in_it_give_the_address() {
+    fn page_and_offset_instructions_give_the_address() {
         // adrp x0, 2 pages on; add x0, x0, #0x123
         let code = [0xd0000000u32, 0x91048c00].map(u32::to_le_bytes).concat();
         let binary = binary(elf::EM_AARCH64, vec![section(0x5000, elf::SHT_PROGBITS, &code)]);

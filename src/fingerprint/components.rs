@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_change_counts_for_exactly_those_who_reach_it(graph in graph(8, 3), at in any::<Index>()) {
+        fn a_change_affects_exactly_its_predecessors(graph in graph(8, 3), at in any::<Index>()) {
             let at = at.index(graph.nodes.len());
             let mut other = graph.clone();
             other.nodes[at].hash = 99;
@@ -113,7 +113,7 @@ mod tests {
         }
 
         #[test]
-        fn an_added_edge_counts_for_exactly_those_who_reach_it(graph in graph(8, 3), at in any::<Index>(), to in any::<Index>()) {
+        fn an_added_edge_changes_exactly_its_predecessors(graph in graph(8, 3), at in any::<Index>(), to in any::<Index>()) {
             let (at, to) = (at.index(graph.nodes.len()), to.index(graph.nodes.len()));
             let mut other = graph.clone();
             other.nodes[at].edges.push((to, 0));

@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_reached_does_not_count(graph in self::graph(6, 3), more in self::graph(4, 3), order in any::<u64>()) {
+    fn unreached_code_does_not_count(graph in self::graph(6, 3), more in self::graph(4, 3), order in any::<u64>()) {
         let mut other = graph.clone();
         let all = graph.nodes.len() + more.nodes.len();
         for mut node in more.nodes {

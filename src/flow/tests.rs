@@ -214,7 +214,7 @@ fn another_caught_type_is_another_block() {
 }
 
 #[test]
-fn a_change_in_one_branch_is_in_one_block() {
+fn a_changed_branch_changes_one_block() {
     let source = |text: &str| {
         format!(
             "int g(int);\nint f(int x) {{ if (x == 7) {{ g({text}); }} else {{ g(x); g(3); }} return x; }}"
@@ -266,7 +266,7 @@ fn layout_padding_and_encoding_do_not_count() {
 }
 
 #[test]
-fn what_is_done_counts() {
+fn instructions_count() {
     let plain = hash_of(DIAMOND);
     for (from, to) in [
         ("$1", "$2"),
@@ -289,7 +289,7 @@ fn copies_of_a_block_count_once() {
 }
 
 #[test]
-fn a_block_that_does_not_count_is_a_number() {
+fn excluded_blocks_are_only_numbered() {
     let of = |body: &str, counts: [bool; 4]| {
         canonical::hash(&flow(&assembled(&function(body)), "f"), &counts)
     };
@@ -304,7 +304,7 @@ fn a_block_that_does_not_count_is_a_number() {
 }
 
 #[test]
-fn entries_of_a_jump_table_count_by_their_blocks() {
+fn jump_table_entries_count_by_block() {
     let body = |entries: &str| {
         let table =
             entries.split(' ').map(|label| format!(".long {label}-.Lt\n")).collect::<String>();
@@ -318,7 +318,7 @@ fn entries_of_a_jump_table_count_by_their_blocks() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused() {
+fn unknown_code_is_refused() {
     let cases = [
         ("xorl %eax, %eax", "it leads past its end"),
         ("jmp 1f\nmovl $1, %eax\n1: ret", "nothing leads to a part of it"),

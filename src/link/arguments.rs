@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gcc_calls() {
+    fn functions_that_gcc_calls() {
         let line = "-plugin /l/liblto_plugin.so -plugin-opt=/l/lto-wrapper -plugin-opt=-fresolution=/tmp/x.res \
             -plugin-opt=-pass-through=-lgcc --build-id --eh-frame-hdr -m elf_x86_64 --hash-style=gnu --as-needed \
             -dynamic-linker /lib64/ld-linux-x86-64.so.2 -pie -o a /l/Scrt1.o -L/l -L/lib/../lib a.o -lgcc \

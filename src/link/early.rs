@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_changed_or_replaced_is_noticed() {
+    fn changed_and_replaced_files_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.o");
         let open = || {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_users_map_lies() {
+    fn the_users_map_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let of = |given: &Path, kind| map_file(given, Path::new("sub/x"), kind);
         assert_eq!(of(Path::new("x.map"), LinkerKind::GnuLd), Path::new("x.map"));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn no_map_is_asked_for_where_it_would_show_or_fail() {
+    fn no_map_where_it_would_be_seen() {
         let asks =
             |job: &LinkerJob, kind| matches!(MapSource::choose(job, kind), MapSource::Ours(..));
         let plain = LinkerJob::default();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_map_of_the_user_is_not_taken() {
+    fn stale_user_maps_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.map");
         fs::write(&path, "old").unwrap();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_that_ends_within_a_line_is_not_whole() {
+    fn a_map_cut_within_a_line_is_incomplete() {
         let (source, mut file) = ours();
         let text = MapText::new(&source, true);
         file.write_all(b"one\ntwo").unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_of_a_script_is_read_at_the_end() {
+    fn the_map_of_a_script_is_read_last() {
         let (source, mut file) = ours();
         let MapSource::Ours(memory, _) = &source else { panic!("no memory for a map") };
         let text = MapText::new(&source, false);

@@ -152,7 +152,7 @@ mod tests {
     const FORMAT: Format = Format { magic: *b"TESTTEST", version: 3 };
 
     #[test]
-    fn two_in_a_row_are_read_one_after_the_other() {
+    fn concatenated_envelopes_are_read_in_order() {
         let mut bytes = FORMAT.encode(&"one").unwrap();
         bytes.extend(FORMAT.encode(&"two").unwrap());
         let (one, rest) = FORMAT.decode::<&str>(&bytes).unwrap();

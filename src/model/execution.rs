@@ -228,7 +228,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_dependency_set_or_an_error(bytes: Vec<u8>) {
+        fn arbitrary_bytes_never_panic_as_dependency_sets(bytes: Vec<u8>) {
             let _ = DependencySet::from_bytes(&bytes);
         }
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_another_identity_and_a_new_file_is_not_settled() {
+    fn changes_alter_the_identity_new_files_are_unsettled() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let identity = |content: &str| {

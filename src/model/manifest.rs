@@ -252,7 +252,7 @@ mod tests {
         }
 
         #[test]
-        fn what_follows_a_manifest_is_refused(manifest in manifest(), more in 0u8..) {
+        fn bytes_after_a_manifest_are_refused(manifest in manifest(), more in 0u8..) {
             let mut bytes = manifest.encode().unwrap();
             bytes.push(more);
             prop_assert_eq!(Manifest::decode(&bytes), Err(FormatError::Malformed));

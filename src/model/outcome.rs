@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_turns_say_all_of_the_output_comes(
+        fn wrong_turns_lose_no_output(
             stdout: Vec<u8>, stderr: Vec<u8>, turns in prop::collection::vec(prop_oneof![0u64..20, any::<u64>()], 0..9),
         ) {
             let outcome = outcome(stdout, stderr, turns);

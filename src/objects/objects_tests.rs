@@ -26,7 +26,7 @@ fn declarations_are_noted() {
 }
 
 #[test]
-fn what_was_kept_comes_back_and_damage_is_a_miss() {
+fn objects_round_trip_and_damage_is_a_miss() {
     let folder = tempfile::tempdir().unwrap();
     let objects = objects(folder.path(), None);
     let (made, taken) = (folder.path().join("made.o"), folder.path().join("taken.o"));
@@ -68,7 +68,7 @@ fn texts_are_noted_and_look_ups_counted() {
 }
 
 #[test]
-fn what_others_give_is_looked_at() {
+fn shared_objects_are_validated() {
     let folder = tempfile::tempdir().unwrap();
     let (ours, theirs) =
         (objects(&folder.path().join("a"), None), objects(&folder.path().join("b"), None));
@@ -117,7 +117,7 @@ fn the_limit_is_kept() {
 
 proptest! {
     #[test]
-    fn whatever_others_give_is_kept_whole_or_not_at_all(bytes: Vec<u8>, object: Vec<u8>) {
+    fn shared_objects_are_stored_whole_or_not(bytes: Vec<u8>, object: Vec<u8>) {
         let folder = tempfile::tempdir().unwrap();
         let objects = objects(folder.path(), None);
         let object = [b"\x7fELF", &object[..]].concat();

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn functions_with_gates_are_breakpoints_and_the_rest_is_as_it_was() {
+    fn only_gates_are_replaced_by_breakpoints() {
         let memory = Memory::new(c"image").unwrap();
         let path = std::env::current_exe().unwrap();
         let code = Code { start: 0, length: LENGTH, offset: 0, functions: FUNCTIONS.to_vec() };
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn short_functions_use_what_fills_the_gap_behind_them() {
+    fn short_functions_use_the_padding_behind_them() {
         let short = Function { place: 0, size: 3, is_called: true };
         let code = |rest: &[u8]| [&[0x31, 0xc0, 0xc3], rest, &[0x90; 16]].concat();
         for filler in

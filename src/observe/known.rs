@@ -237,7 +237,7 @@ mod tests {
     const SECRET: [u64; 2] = [1, 2];
 
     #[test]
-    fn what_differs_has_another_key() {
+    fn different_parts_have_different_keys() {
         let folder = Start::Folder([1, 2, 3, 4, 5]);
         let other = Start::Folder([1, 2, 3, 4, 6]);
         let mut keys = Vec::new();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_write_is_no_look() {
+    fn calls_that_may_write_are_no_examinations() {
         let open = |flags: i32| look(257, &[-100isize as usize, 0, flags as usize, 0, 0, 0]);
         assert_eq!(open(libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK), open(0));
         assert_eq!(open(0).map(|look| look.path), Some(1));
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_finished_when_its_thread_is_gone() {
+    fn changes_finish_when_their_thread_ends() {
         let memory = Memory::new(c"test").unwrap();
         memory.resize(SHARED as u64).unwrap();
         let mut known = KnownLooks::new(&memory, 0).unwrap();

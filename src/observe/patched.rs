@@ -183,7 +183,7 @@ mod tests {
     /// From each site the code goes to its stub, and from there to the pointer, with the place
     /// behind the site in rcx.
     #[test]
-    fn every_site_of_the_c_library_leads_to_the_pointer() {
+    fn every_libc_site_jumps_through_the_pointer() {
         let library = c_library();
         let sites = Sites::of(&library).unwrap();
         let Some(room) = room(&library, &sites) else { return };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_without_room_or_name_has_no_copy() {
+    fn libraries_without_room_are_not_copied() {
         let library = c_library();
         let sites = Sites::of(&library).unwrap();
         let Some(found) = room(&library, &sites) else { return };

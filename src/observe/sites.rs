@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_has_none() {
+    fn other_files_have_no_call_sites() {
         assert_eq!(Sites::of(b"#!/bin/sh"), None);
     }
 }

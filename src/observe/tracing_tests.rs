@@ -40,7 +40,7 @@ fn give<'t>(tracer: &'t mut Tracer, module: &str, is_program: bool) -> Option<Gi
 }
 
 #[test]
-fn what_was_prepared_is_given() {
+fn prepared_regions_are_given() {
     let tracing = tracer().tracing;
     let mut prepared = Tracer::new(Tracing { program: Some(ONCE.into()), ..tracing });
     assert!(!prepared.is_used(), "nobody has asked about it");
@@ -55,7 +55,7 @@ const TWICE: &str = "/bin/ls";
 const UNKNOWN: &str = "/dev/null";
 
 #[test]
-fn a_program_that_was_started_without_its_agent_is_left_out() {
+fn programs_without_the_agent_are_left_out() {
     let mut tracer = tracer();
     for program in [ONCE, TWICE, TWICE, UNKNOWN] {
         tracer.starts(Path::new(program));
@@ -69,7 +69,7 @@ fn a_program_that_was_started_without_its_agent_is_left_out() {
 }
 
 #[test]
-fn who_did_not_get_what_it_asked_for_is_left_out() {
+fn programs_without_a_region_are_left_out() {
     let mut tracer = tracer();
     for module in [ONCE, TWICE] {
         assert!(give(&mut tracer, module, false).is_some());
@@ -80,7 +80,7 @@ fn who_did_not_get_what_it_asked_for_is_left_out() {
 }
 
 #[test]
-fn what_is_not_the_same_file_any_more_is_left_out() {
+fn replaced_files_are_left_out() {
     let mut tracer = tracer();
     assert!(give(&mut tracer, ONCE, false).is_some());
     let other = FileIdentity::of(&std::fs::metadata(TWICE).unwrap());

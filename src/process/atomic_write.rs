@@ -104,7 +104,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn mode_and_time_are_kept_and_hard_links_are_not_edited() {
+    fn replacing_keeps_mode_and_time() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a.o"), folder.path().join("in-a-cache"));
         fs::write(&path, "old").unwrap();

@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_that_is_not_there_is_no_input_file() {
+    fn a_missing_compiler_is_no_input_file() {
         let arguments = ["no-such-machine-gcc", "-c", "x.c"].map(OsString::from);
         let found = compiler(Tool::Cc, OsStr::new("tasting-cc"), &arguments);
         assert_eq!(found, Err(NoCompiler::Launched("no-such-machine-gcc".into())));
     }
 
     #[test]
-    fn a_shim_in_front_of_a_shim_counts_once() {
+    fn nested_shims_count_once() {
         let arguments = ["/opt/bin/tasting-c++", "gcc", "-c"].map(OsString::from);
         let found = compiler(Tool::Cc, OsStr::new("tasting-cc"), &arguments).unwrap();
         assert_eq!((found.program.name, found.words), ("gcc".into(), 2));

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_over_is_unset_again() {
+    fn handover_variables_are_removed() {
         let handover = Handover::new(&Program::at("/usr/bin/gcc"), vec!["-Bx".into()], None);
         let names =
             |changes: &[Change]| changes.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();

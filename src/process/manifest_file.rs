@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_library_leads_to_its_manifest() {
+    fn library_links_lead_to_the_manifest() {
         let folder = tempfile::tempdir().unwrap();
         let [library, link] = ["libx.so.1.0", "libx.so.1"].map(|name| folder.path().join(name));
         fs::write(&library, "").unwrap();

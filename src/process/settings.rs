@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_is_no_problem() {
+    fn an_unwritable_log_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let log = settings(&[("TASTING_LOGFILE", path.to_str().unwrap())]);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_called_by_its_name_and_words() {
+    fn commands_keep_name_and_arguments() {
         let program = Program {
             path: "/bin/sh".into(),
             name: "other".into(),

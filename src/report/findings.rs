@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_broken_decides() {
+    fn the_worst_problem_decides() {
         let found = |findings: &[Finding]| Findings::new(findings.to_vec());
         let (works, note, broken) =
             (Finding::works("a", "x"), Finding::note("bb", "y"), Finding::broken("c", "z"));

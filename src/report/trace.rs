@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_at_the_same_time_have_lanes_of_their_own() {
+    fn simultaneous_tests_have_their_own_lanes() {
         let decisions = [
             decision("a", 100, 300),
             decision("b", 150, 200),

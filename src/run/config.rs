@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn unknown_input_is_an_error() {
         for text in [
             "nonsense = 1",
             "remote = 'file:/x objects'",

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_atoms_are_counted_as_often_as_they_are_there() {
+    fn equal_atoms_count_with_multiplicity() {
         let [one, two] = [1, 2].map(|byte| Hash([byte; 16]));
         let (twice, once) =
             (HashMap::from([(one, 2), (two, 1)]), HashMap::from([(one, 1), (two, 1)]));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_can_do_makes_the_name() {
+    fn processor_features_make_the_name() {
         assert_eq!(name(), name());
         assert!(name().starts_with(std::env::consts::ARCH));
         let name = |abilities: &[(&'static str, bool)]| name_of(abilities);

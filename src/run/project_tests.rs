@@ -15,7 +15,7 @@ fn project(root: &str, build: &str) -> Project {
 }
 
 #[test]
-fn a_path_becomes_a_place_and_a_path_again() {
+fn portable_paths_round_trip() {
     let project = project("/home/u/p", "/home/u/p/build");
     for (path, base, rest) in [
         ("/home/u/p/build/t", Base::Build, "t"),
@@ -32,7 +32,7 @@ fn a_path_becomes_a_place_and_a_path_again() {
 }
 
 #[test]
-fn texts_are_the_same_in_another_checkout_and_only_there() {
+fn portable_texts_hold_in_other_checkouts() {
     let hash = |project: &Project, text: &str| -> Hash {
         let mut hasher = Hasher::new("test");
         project.hash_text(text.as_bytes(), &mut hasher);
@@ -57,7 +57,7 @@ fn texts_are_the_same_in_another_checkout_and_only_there() {
 }
 
 #[test]
-fn the_root_is_the_nearest_mark_and_the_build_folder_the_outermost() {
+fn the_root_is_nearest_the_build_folder_outermost() {
     let folder = tempfile::tempdir().unwrap();
     let top = fs::canonicalize(folder.path()).unwrap();
     let deep = top.join("p/build/sub/x");

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_always_right() {
+    fn found_values_are_correct() {
         let (folder, contents) = table();
         for key in 0..100_000 {
             contents.set(number(key), number(key + 1));

@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_repeats_is_packed_and_what_is_too_large_is_refused() {
+    fn repetitive_content_is_compressed_large_content_refused() {
         let name = Hash::of(b"x");
         let file = encode(&OUTCOME, name, &vec![b'a'; 1 << 20]).unwrap();
         assert!(file.len() < 8192);
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_comes_back(raw in prop::collection::vec(any::<u8>(), 0..5000), byte: u8, times in 0usize..5000) {
+        fn values_round_trip(raw in prop::collection::vec(any::<u8>(), 0..5000), byte: u8, times in 0usize..5000) {
             let raw = [raw, vec![byte; times]].concat();
             let file = encode(&DEPENDENCY_SET, Hash::of(b"n"), &raw).unwrap();
             prop_assert_eq!(decode(&DEPENDENCY_SET, Hash::of(b"n"), &file).unwrap(), raw);

@@ -73,7 +73,7 @@ fn a_look_up_in_two_steps() {
 }
 
 #[test]
-fn the_latest_dependency_set_comes_first_and_each_comes_once() {
+fn dependency_sets_are_unique_and_newest_first() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
     for number in [1, 2, 3, 1] {
@@ -87,7 +87,7 @@ fn the_latest_dependency_set_comes_first_and_each_comes_once() {
 }
 
 #[test]
-fn the_dependency_sets_of_a_test_stay_few_and_the_new_ones_stay() {
+fn the_newest_dependency_sets_of_a_test_stay() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
     for number in 0..2 * MOST_DEPENDENCY_SETS {
@@ -123,7 +123,7 @@ fn use_is_noted_for_outcome_and_dependency_set() {
 }
 
 #[test]
-fn a_damaged_dependency_set_does_not_hide_the_others_and_its_place_is_taken_again() {
+fn a_damaged_dependency_set_is_skipped_and_replaced() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     let test = hash("test", 1);
     (0..2).for_each(|number| {
@@ -140,7 +140,7 @@ fn a_damaged_dependency_set_does_not_hide_the_others_and_its_place_is_taken_agai
 }
 
 #[test]
-fn the_limit_holds_and_what_was_used_last_stays() {
+fn retention_keeps_the_most_recently_used() {
     let limit = 4 << 20;
     let (_folder, store) = store(limit);
     let favourite = (hash("test", 0), hash("key", 0));
@@ -209,7 +209,7 @@ fn cleaning_removes_the_oldest_and_clearing_removes_all() {
 }
 
 #[test]
-fn what_was_left_half_written_is_cleaned_away() {
+fn half_written_files_are_removed() {
     let (_folder, store) = store(DEFAULT_LIMIT);
     store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).unwrap();
     let folder = retention::folder(&store.root, hash("key", 0).0[0]);
@@ -223,7 +223,7 @@ fn what_was_left_half_written_is_cleaned_away() {
 }
 
 #[test]
-fn a_read_only_store_is_read_and_never_written() {
+fn a_read_only_store_is_never_written() {
     let (folder, store) = store(DEFAULT_LIMIT);
     store.put(hash("test", 0), &dependency_set(0), hash("key", 0), &outcome("ok")).unwrap();
     let reader = FileStore::new(folder.path(), Options { read_only: true, ..Options::default() });
@@ -240,7 +240,7 @@ fn a_read_only_store_is_read_and_never_written() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_folder_is_an_error_everywhere() {
+fn a_file_in_place_of_the_folder_fails() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(FOLDER), "no folder").unwrap();
     let store = FileStore::new(folder.path(), Options::default());
@@ -254,7 +254,7 @@ fn a_file_in_the_place_of_the_folder_is_an_error_everywhere() {
 }
 
 #[test]
-fn what_is_remembered_is_there_later() {
+fn remembered_values_are_found() {
     let (folder, store) = store(DEFAULT_LIMIT);
     assert_eq!(store.recall(hash("file", 1)), None);
     store.remember(hash("file", 1), hash("content", 1));
@@ -321,7 +321,7 @@ fn hurt(path: &Path, damage: &Damage) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn a_damaged_file_is_a_miss_with_a_reason(damage in damage(), length in 0usize..5000) {
+    fn damage_is_a_miss_with_a_reason(damage in damage(), length in 0usize..5000) {
         let (_folder, store) = store(DEFAULT_LIMIT);
         let (test, key) = (hash("test", 0), hash("key", 0));
         store.put(test, &dependency_set(0), key, &outcome(vec![b'a'; length])).unwrap();

@@ -56,7 +56,7 @@ fn a_torn_line_costs_only_itself() {
 }
 
 #[test]
-fn the_sums_reach_beyond_the_segments_that_are_kept() {
+fn sums_include_dropped_segments() {
     let (_folder, journal) = journal();
     let large = |time| Decision { reason: "x".repeat(LONGEST_TEXT), ..decision(time) };
     let count = (KEPT + 4) * SEGMENT / LONGEST_TEXT as u64;

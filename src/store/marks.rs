@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_stays_until_it_is_removed_and_a_damaged_one_is_an_error() {
+    fn marks_last_and_damaged_marks_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         let marks = Marks::new(folder.path());
         let mark = |name: &[u8], since| {

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_claimed_once_and_nothing_stays_behind() {
+    fn a_claim_is_exclusive_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (inside, target) = (folder.path().join("a/b"), folder.path().join("a/b/c"));
         assert!(TemporaryFile::write(&inside, b"one").unwrap().claim(&target).unwrap());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_file_of_a_sensible_size_is_not_read() {
+    fn only_regular_files_of_limited_size_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large");
         fs::write(&path, [0; 11]).unwrap();

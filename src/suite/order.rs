@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_first_is_first() {
+    fn uploads_keep_their_order() {
         let tests = [
             test(&[2], "", "", ""),
             test(&[], "", "", ""),

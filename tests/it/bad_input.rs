@@ -204,7 +204,7 @@ fn random_files() {
 }
 
 #[test]
-fn what_is_no_file() {
+fn paths_that_are_no_files() {
     let site = Site::new();
     std::fs::create_dir(site.workshop.path("folder")).expect("a folder can be made");
     site.well(&["mkfifo", "pipe"]);
@@ -277,7 +277,7 @@ fn damaged_records_do_not_count() {
 
 /// A linker is given damaged inputs: it says so, and so does the shim, with the same status.
 #[test]
-fn links_of_damaged_inputs_end_as_without_the_shim() {
+fn damaged_inputs_link_as_without_the_shim() {
     let site = Site::new();
     let object = site.read("part.o");
     for (name, content) in

@@ -27,14 +27,14 @@ const EDITS: &str = "fixtures/edits";
 const SYNTAX: &str = "fixtures/syntax";
 
 #[test]
-fn every_edit_does_what_its_fixture_says() {
+fn every_fixture_holds() {
     let fixtures = chosen_fixtures(EDITS);
     let tools = if set("TASTING_FIXTURE_PLAIN") { Tools::Plain } else { Tools::Shims };
     check_all(fixtures.iter().flat_map(|fixture| trials_of(fixture, "code", tools)).collect());
 }
 
 #[test]
-fn every_edit_does_what_its_fixture_says_at_the_ast_level() {
+fn every_fixture_holds_at_the_ast_level() {
     let fixtures = chosen_fixtures(SYNTAX);
     let tools = if set("TASTING_FIXTURE_PLAIN") { Tools::Plain } else { Tools::Shims };
     check_all(fixtures.iter().flat_map(|fixture| trials_of(fixture, "ast", tools)).collect());
@@ -296,7 +296,7 @@ fn fixtures_name_only_tools_that_exist() {
 }
 
 #[test]
-fn a_fixture_without_a_reason_or_with_an_unknown_directive_is_refused() {
+fn malformed_fixtures_are_refused() {
     let parse = |lines: &str| {
         Fixture::parse("x", &format!("# About.\nexpect: same\n{lines}link: x.o\n-- x.c --\n"))
     };

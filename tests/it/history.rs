@@ -237,7 +237,7 @@ fn a_hole_is_a_miss_with_its_commit() {
 }
 
 #[test]
-fn the_ast_level_has_a_column_of_its_own() {
+fn the_ast_level_has_its_own_column() {
     let mut story = Story::new(SETTINGS);
     story.bench.write("lib.c", library("0", "1", "1"));
     story.commit("Start", None);

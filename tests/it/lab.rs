@@ -42,7 +42,7 @@ fn mutations_of_a_small_project() {
 
 #[test]
 #[ignore = "needs cmake, ninja and python3"]
-fn what_is_reused_wrongly_is_found() {
+fn wrong_reuse_is_detected() {
     let outcome = mutate(&["--blind"]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     assert!(outcome.stdout_text().contains("MISS: tiny, seed 1, mutation "), "{outcome:?}");

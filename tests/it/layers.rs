@@ -347,7 +347,7 @@ fn crates_within(program: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn shims_link_neither_tls_nor_http_nor_a_command_line_parser() {
+fn shims_link_neither_tls_nor_http_nor_clap() {
     assert_eq!(crates_within(TASTING), TOO_LARGE_FOR_SHIMS);
     for shim in [TASTING_CC, TASTING_CXX, TASTING_LD] {
         assert!(crates_within(shim).is_empty(), "{shim} contains {:?}", crates_within(shim));

@@ -93,7 +93,7 @@ fn a_browser_shows_cells_and_takes_no_harm() {
 }
 
 #[test]
-fn what_is_no_history_is_an_error() {
+fn malformed_histories_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let from = folder.path().join("history.json");
     fs::write(&from, "{\"commits\": 7}").unwrap();

@@ -176,7 +176,7 @@ fn told(output: &[u8], word: &str) -> Vec<u64> {
 
 #[test]
 #[ignore = "takes a minute"]
-fn of_64_processes_some_killed_nothing_is_lost_that_was_reported_stored() {
+fn killed_writers_lose_nothing_that_was_reported_stored() {
     let folder = tempfile::tempdir().unwrap();
     let spawn =
         |number: u64| worker_process(&[], "write", number * 20, 20, folder.path()).spawn().unwrap();
@@ -233,7 +233,7 @@ fn with_mount(mount: &str, mode: &str, count: u64, folder: &Path) -> bool {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_no_more() {
+fn a_full_disk_is_only_an_error() {
     let folder = tempfile::tempdir().unwrap();
     with_mount("mount -t tmpfs -o size=1m none \"$0\"", "full", 1000, folder.path());
 }
@@ -297,7 +297,7 @@ fn look_up_time(store: &FileStore, number: u64) -> Duration {
 
 #[test]
 #[ignore = "takes a minute"]
-fn ten_thousand_tests_do_not_slow_a_look_up() {
+fn ten_thousand_tests_do_not_slow_lookup() {
     let folder = tempfile::tempdir().unwrap();
     let few = filled(&folder.path().join("few"), 10);
     let many = filled(&folder.path().join("many"), 10_000);

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_split_into_what_it_is_made_of() {
+    fn a_program_is_split_into_its_declarations() {
         let text = "// Options\n#include \"csmith.h\"\n\nstatic long __undefined;\n\nstruct S0 {\n   int f0;\n};\n\nstatic struct S0 g_2 = {3};\nstatic int g_3[2] = {1,2};\n\nstatic int  func_1(void);\n\nstatic int  func_1(void)\n{ \n    return g_3[0];\n}\n\nint main (void)\n{\n    func_1();\n    return 0;\n}\n";
         let parts = Parts::of(&text.replace("{ \n", "{\n")).unwrap();
         assert_eq!(parts.variables, ["struct S0 g_2 = {3};", "int g_3[2] = {1,2};"]);

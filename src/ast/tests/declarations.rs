@@ -14,7 +14,7 @@ const USES: &str = "# 1 \"first.c\"
 ";
 
 #[test]
-fn what_is_not_used_does_not_count() {
+fn unused_declarations_do_not_count() {
     for (before, after) in [
         ("int helper", "int unused(double); int helper"),
         ("int helper", "typedef struct { int z; } unused; int helper"),
@@ -40,7 +40,7 @@ fn what_is_not_used_does_not_count() {
 }
 
 #[test]
-fn what_is_used_counts_where_it_is_used() {
+fn declarations_count_for_their_users() {
     for (before, after, names) in [
         ("int value", "long value", &["f"][..]),
         ("struct node *next;", "struct node *next, *last;", &["f"]),

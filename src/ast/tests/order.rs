@@ -45,7 +45,7 @@ fn definitions_may_not() {
 }
 
 #[test]
-fn what_comes_too_late_is_another_thing() {
+fn later_declarations_are_other_entities() {
     let early = "struct s { int a; }; int h(struct s *); int f(struct s *s) { return h(s); }";
     let late =
         "struct s; int h(struct s *); int f(struct s *s) { return h(s); } struct s { int a; };";

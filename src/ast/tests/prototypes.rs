@@ -32,7 +32,7 @@ fn plain_prototypes() {
 }
 
 #[test]
-fn what_may_be_one_to_warn_of_here_and_not_there() {
+fn prototypes_that_may_cause_diagnostics() {
     for text in [
         // More than a prototype, or more than one.
         "static int f(int);\n",

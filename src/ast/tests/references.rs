@@ -43,7 +43,7 @@ fn assembler_that_names_others() {
 }
 
 #[test]
-fn what_compilers_know_by_themselves() {
+fn builtin_functions_are_known() {
     assert_eq!(
         references("int f(char *a) { return __builtin_strlen(a) + __builtin_popcount(3); }", "f"),
         ["strlen"]

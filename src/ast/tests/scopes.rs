@@ -5,7 +5,7 @@ use super::*;
 const GLOBAL: &str = "extern int x; extern struct s { int m; } g;\n";
 
 #[test]
-fn what_shadows_a_global_is_no_reference_to_it() {
+fn shadowing_names_are_no_references() {
     for body in [
         "int f(int x) { return x; }",
         "int f(void) { int x = 1; return x; }",
@@ -80,7 +80,7 @@ fn tags_are_names_of_their_own() {
 }
 
 #[test]
-fn a_structure_of_a_block_is_not_the_one_outside() {
+fn a_structure_in_a_block_shadows_outer_ones() {
     let text = "struct s { int a; }; int f(void) { struct s { long b; } v = { 1 }; return v.b; } int g(struct s *s) { return s->a; }";
     differ(text, &text.replacen("int a", "char a", 1), &["g"]);
     let text = "struct s { int a; }; int f(void) { struct s; struct s *p = 0; return !p; }";

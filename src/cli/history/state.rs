@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_not_done_again() {
+    fn completed_steps_are_not_repeated() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("x");
         let open = |shas: &[&str]| ReplayState::open(&place, &listed(shas)).unwrap();

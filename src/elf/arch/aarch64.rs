@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_an_address_is_no_use_of_it() {
+    fn half_an_address_is_no_use() {
         let is_access = |kind: elf::RelocationType| {
             let relocation = Relocation { offset: 0, kind: kind.0, symbol: 1, addend: 0 };
             AArch64.is_access_in_code(&[], &relocation)

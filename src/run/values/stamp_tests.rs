@@ -62,7 +62,7 @@ impl Bench {
 }
 
 #[test]
-fn every_change_that_a_value_shows_is_another_stamp() {
+fn every_changed_value_changes_the_stamp() {
     use DependencyKind::{Absent, Attributes, Exists, File as Content, Folder, Link};
     let bench = Bench::new();
     let path = |name: &str| bench.top.join(name).to_str().unwrap().to_owned();
@@ -117,7 +117,7 @@ fn every_change_that_a_value_shows_is_another_stamp() {
 }
 
 #[test]
-fn places_and_kinds_do_not_stand_for_each_other() {
+fn equal_values_of_other_dependencies_do_not_match() {
     use DependencyKind::{Attributes, Exists, File as Content};
     let bench = Bench::new();
     let path = |name: &str| bench.top.join(name).to_str().unwrap().to_owned();
@@ -140,7 +140,7 @@ fn places_and_kinds_do_not_stand_for_each_other() {
 }
 
 #[test]
-fn what_may_change_unseen_has_no_stamp_or_is_not_remembered() {
+fn untrackable_dependencies_get_no_stamp() {
     let bench = Bench::new();
     let file = bench.top.join("file").to_str().unwrap().to_owned();
     fs::write(&file, "one").unwrap();

@@ -163,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_archive_comes_back_and_half_of_one_is_none() {
+    fn archives_round_trip_truncated_ones_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results");
         let (one, two) = (Name::outcome(Hash::of(b"1")), Name::dependency_sets(Hash::of(b"2")));

@@ -85,7 +85,7 @@ mod tests {
     const TRIAL: Duration = Duration::from_secs(5);
 
     #[test]
-    fn a_failure_is_known_to_all_until_the_pause_ends_and_then_one_tries() {
+    fn after_the_pause_one_process_tries_again() {
         let folder = tempfile::tempdir().unwrap();
         let breaker =
             |pause| Breaker::new(folder.path().join("a/failed"), Duration::from_millis(pause));

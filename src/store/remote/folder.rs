@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_once_unless_they_are_to_be_replaced() {
+    fn values_are_replaced_only_on_request() {
         let place = tempfile::tempdir().unwrap();
         for attributes in ["", " layout=flat namespace=n", " umask=002"] {
             let mut folder = folder(&format!("file:{}/new{attributes}", place.path().display()));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_long_goes_and_a_use_counts() {
+    fn unused_values_expire_used_ones_stay() {
         let place = tempfile::tempdir().unwrap();
         let mut folder = folder(&format!("file:{} expire=10d", place.path().display()));
         let names = [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_bad_and_what_is_no_folder_is_an_error() {
+    fn large_values_are_damaged_and_files_no_folders() {
         let place = tempfile::tempdir().unwrap();
         let mut folder = folder(&format!("file:{} max-value=10", place.path().display()));
         let names = [Name::outcome(Hash::of(b"1")), Name::outcome(Hash::of(b"2"))];

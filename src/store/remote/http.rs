@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_says_who_he_is() {
+    fn requests_have_authentication() {
         assert_eq!(base64(b"a"), "YQ==");
         let header = |text| http(text).headers.pop().unwrap().1;
         assert_eq!(header("http://me:secret@h"), "Basic bWU6c2VjcmV0");

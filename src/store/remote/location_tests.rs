@@ -34,7 +34,7 @@ fn every_scheme_and_both_ways_to_separate() {
 }
 
 #[test]
-fn secrets_are_not_shown_and_not_repeated_in_errors() {
+fn secrets_appear_nowhere() {
     let text = "http://me:hush@h/c bearer-token=hush header=X-Key=hush";
     assert_eq!(parsed(text).shown, "http://***@h/c bearer-token=*** header=***");
     assert_eq!(format!("{:?}", parsed("redis://:hush@h/2")), "redis://***@h/2");
@@ -49,7 +49,7 @@ fn secrets_are_not_shown_and_not_repeated_in_errors() {
 }
 
 #[test]
-fn what_is_wrong_is_an_error() {
+fn malformed_locations_are_errors() {
     for text in [
         "",
         "  ",

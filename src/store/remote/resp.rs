@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_protocol_is_an_error() {
+    fn replies_outside_the_protocol_are_errors() {
         for bytes in [
             &b""[..],
             b"\r\n",
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_like_a_reply_is_one_or_an_error(text in "[*$:+-][0-9]{1,4}\r\n([*$:+-][0-9a]{1,3}\r\n){0,9}") {
+        fn malformed_replies_are_errors(text in "[*$:+-][0-9]{1,4}\r\n([*$:+-][0-9a]{1,3}\r\n){0,9}") {
             let _ = read(text.as_bytes());
         }
     }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn dependency_sets_come_back_and_too_many_are_cut() {
+    fn dependency_sets_round_trip_within_the_limit() {
         let name = Name::dependency_sets(Hash::of(b"t"));
         let dependency_sets: Vec<DependencySet> =
             (0..20).map(|number| dependency_set(&format!("/{number}"))).collect();

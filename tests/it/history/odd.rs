@@ -103,7 +103,7 @@ fn merges_detached_heads_and_dirty_checkouts() {
 }
 
 #[test]
-fn submodules_are_at_the_commits_that_belong_to_it() {
+fn submodules_follow_each_commit() {
     let bench = Bench::new();
     let (part, folder) = (bench.path("part"), bench.path("project"));
     repository(&bench, &part, &[], &["0"]);
@@ -144,7 +144,7 @@ fn a_failure_told_in_tap_is_one() {
 }
 
 #[test]
-fn what_was_built_gives_way_to_files_of_commits() {
+fn files_of_commits_replace_built_ones() {
     let bench = Bench::new();
     let folder = bench.path("project");
     repository(&bench, &folder, &[], &["0"]);
@@ -180,7 +180,7 @@ fn one_command_in_two_environments_is_two_tests() {
 }
 
 #[test]
-fn what_an_interruption_leaves_does_not_count() {
+fn interrupted_runs_leave_no_inputs() {
     let bench = Bench::new();
     let (folder, started, go) = (bench.path("project"), bench.path("started"), bench.path("go"));
     repository(&bench, &folder, &[], &["0"]);

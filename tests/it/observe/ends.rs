@@ -69,7 +69,7 @@ fn codes_and_signals_come_through() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_an_error() {
+fn a_missing_command_is_an_error() {
     let shop = Workshop::new();
     match watch(shop.command("./missing"), &Watch::default()) {
         Err(CannotWatch::CannotRun(error)) => {
@@ -110,7 +110,7 @@ fn survivors_are_refused_and_live_on() {
 }
 
 #[test]
-fn what_is_left_to_answer_for_survivors_ends_with_them() {
+fn the_watcher_of_survivors_ends_with_them() {
     let shop = Workshop::new();
     let outcome =
         report(&shop, watcher(&shop, "sleep 1 & echo $! > sleeper").stderr(Stdio::null()));
@@ -148,7 +148,7 @@ fn the_test_dies_with_a_killed_watcher() {
 }
 
 #[test]
-fn signals_reach_the_test_and_no_result_is_kept() {
+fn signals_reach_the_test_and_prevent_storing() {
     let shop = Workshop::new();
     let line =
         "trap 'echo caught > caught; exit 3' TERM; echo x > ready; while :; do sleep 0.05; done";
@@ -190,7 +190,7 @@ fn stopping_and_going_on() {
 }
 
 #[test]
-fn below_another_watcher_it_is_not_possible_and_says_so() {
+fn watching_below_another_watcher_fails_clearly() {
     let shop = Workshop::new();
     let seen = see(&shop, watcher(&shop, "echo never > ran"));
     assert!(seen.watched.status.success());

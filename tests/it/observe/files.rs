@@ -14,7 +14,7 @@ fn hold(used: &[Use]) -> bool {
 }
 
 #[test]
-fn a_file_that_is_read_counts_by_its_content() {
+fn a_read_file_counts_by_content() {
     let shop = Workshop::new();
     let file = shop.write("data.txt", "one\n");
     let seen = see_shell(&shop, "cat data.txt");
@@ -27,7 +27,7 @@ fn a_file_that_is_read_counts_by_its_content() {
 }
 
 #[test]
-fn a_file_that_is_looked_for_counts_as_absent() {
+fn a_missing_file_counts_as_absent() {
     let shop = Workshop::new();
     let seen = see_shell(&shop, "test -e optional.conf || cat deep/er/file 2>/dev/null || exit 0");
     assert!(seen.is_fine() && seen.absent("optional.conf"));
@@ -38,7 +38,7 @@ fn a_file_that_is_looked_for_counts_as_absent() {
 }
 
 #[test]
-fn a_file_that_is_only_asked_about_counts_by_its_attributes_and_what_they_stand_for() {
+fn an_examined_file_counts_by_its_attributes() {
     let shop = Workshop::new();
     let file = shop.write("data.txt", "12345");
     let seen = see_shell(&shop, "test -s data.txt && test ! -x data.txt");
@@ -59,7 +59,7 @@ fn a_file_that_is_only_asked_about_counts_by_its_attributes_and_what_they_stand_
 }
 
 #[test]
-fn a_folder_counts_by_its_entries_only_if_it_is_listed() {
+fn only_listed_folders_count_by_their_entries() {
     let shop = Workshop::new();
     shop.write("data/one", "");
     let listed = see_shell(&shop, "ls data");
@@ -120,7 +120,7 @@ fn links_are_followed_to_the_thing_itself() {
 }
 
 #[test]
-fn a_link_that_leads_to_the_working_folder_counts() {
+fn a_link_to_the_working_folder_counts() {
     let shop = Workshop::new();
     shop.write("real/data.txt", "x");
     symlink("real", shop.path("link")).unwrap();
@@ -138,7 +138,7 @@ fn leaving_a_folder_again_needs_the_folder() {
 }
 
 #[test]
-fn what_a_test_writes_is_its_own() {
+fn files_written_by_the_test_are_no_inputs() {
     let shop = Workshop::new();
     let script = "mkdir out && echo a > out/file && cat out/file && echo b >> out/file && mv out/file out/other \
                   && cat out/other && ls out && rm -r out && test ! -e out && echo c > left.txt && cat left.txt";
@@ -154,7 +154,7 @@ fn what_a_test_writes_is_its_own() {
 }
 
 #[test]
-fn what_was_there_before_a_change_counts() {
+fn overwritten_content_counts() {
     let shop = Workshop::new();
     shop.write("log", "old\n");
     shop.write("gone", "was\n");
@@ -183,7 +183,7 @@ fn a_change_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_listing_leaves_out_what_the_test_itself_made() {
+fn listings_leave_out_the_tests_own_files() {
     let shop = Workshop::new();
     shop.write("data/one", "");
     shop.write("data/two", "");
@@ -203,7 +203,7 @@ fn a_listing_leaves_out_what_the_test_itself_made() {
 }
 
 #[test]
-fn opened_for_writing_and_left_alone_is_not_written() {
+fn files_opened_but_not_written_are_unchanged() {
     let shop = Workshop::new();
     shop.write("data.txt", "x");
     let seen = see_shell(&shop, "exec 3<>data.txt; exec 3>&-");

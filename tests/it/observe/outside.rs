@@ -153,7 +153,7 @@ const HEADERS: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <asm/io
     #include <sys/socket.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n";
 
 #[test]
-fn what_cannot_be_watched_is_refused() {
+fn unwatchable_programs_are_refused() {
     let shop = Workshop::new();
     let cases = CALLS
         .iter()

@@ -65,7 +65,7 @@ fn every_way_to_start_a_process_is_seen() {
 
 /// The filter lets it through where the loader opens it.
 #[test]
-fn the_cache_of_the_loader_counts_for_every_program() {
+fn the_loader_cache_counts_for_every_program() {
     const CACHE: &str = "/etc/ld.so.cache";
     let shop = Workshop::new();
     let Ok(cache) = fs::read(CACHE) else { return };
@@ -139,7 +139,7 @@ fn a_perl_driver_with_its_programs() {
 }
 
 #[test]
-fn a_program_that_the_test_builds_is_its_own() {
+fn programs_built_by_the_test_are_no_inputs() {
     tool("cc");
     let shop = Workshop::new();
     shop.write("x.c", "int main(void) { return 0; }");

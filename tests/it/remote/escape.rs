@@ -114,7 +114,7 @@ fn file_below_an_existing_link_is_not_written() {
 }
 
 #[test]
-fn file_in_place_of_a_link_replaces_the_link() {
+fn replay_replaces_a_link_by_a_file() {
     let shared = Shared::new();
     let bob = shared.bob();
     let precious = bob.home().join("precious");

@@ -70,14 +70,14 @@ impl Machine {
 const NOISE: Duration = Duration::from_secs(20);
 
 #[test]
-fn nobody_is_there() {
+fn no_server_listens() {
     let port = servers::free_port();
     assert!(delay(&format!("redis://127.0.0.1:{port}"), "refused") < NOISE);
     assert!(delay(&format!("http://127.0.0.1:{port}"), "refused") < NOISE);
 }
 
 #[test]
-fn it_hangs() {
+fn a_server_that_hangs() {
     // Two reads, so that the connection stays open.
     let port = server(|mut stream| {
         hear(&mut stream);
@@ -94,7 +94,7 @@ fn it_hangs() {
 }
 
 #[test]
-fn it_does_not_take_connections() {
+fn a_server_that_accepts_no_connections() {
     // An address that nothing comes back from (TEST-NET-1); where it is refused at once, so much
     // the better.
     let delay = delay(
@@ -105,7 +105,7 @@ fn it_does_not_take_connections() {
 }
 
 #[test]
-fn it_is_slow_by_two_seconds() {
+fn a_server_slower_than_the_timeout() {
     let port = server(|mut stream| {
         hear(&mut stream);
         std::thread::sleep(Duration::from_secs(2));
@@ -117,7 +117,7 @@ fn it_is_slow_by_two_seconds() {
 }
 
 #[test]
-fn it_answers_a_byte_at_a_time() {
+fn a_server_that_trickles_bytes() {
     let port = server(|mut stream| {
         hear(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
@@ -130,7 +130,7 @@ fn it_answers_a_byte_at_a_time() {
 }
 
 #[test]
-fn it_answers_with_garbage() {
+fn a_server_that_sends_garbage() {
     let port = server(|mut stream| {
         hear(&mut stream);
         let _ = stream.write_all(b"\x00\xff\x13 garbage, and more of it\r\n\r\n");
@@ -140,7 +140,7 @@ fn it_answers_with_garbage() {
 }
 
 #[test]
-fn it_dies_in_the_middle_of_an_answer() {
+fn a_server_that_dies_within_a_reply() {
     let port = server(|mut stream| {
         hear(&mut stream);
         let _ = stream.write_all(b"$1000\r\nthe beginning");
@@ -188,7 +188,7 @@ fn a_real_one_dies_and_comes_back() {
 
 #[test]
 #[ignore = "needs redis"]
-fn it_is_full() {
+fn a_server_without_room() {
     let server = servers::redis(&["--maxmemory", "1", "--maxmemory-policy", "noeviction"]);
     let machine = Machine::new("alice", &format!("redis://127.0.0.1:{}", server.port));
     let ran = machine.runs(&["./t", "one"]);
@@ -202,7 +202,7 @@ fn it_is_full() {
 
 #[test]
 #[ignore = "needs redis"]
-fn it_refuses_the_password() {
+fn a_server_that_refuses_the_password() {
     let server = servers::redis(&["--requirepass", "hush-hush"]);
     assert!(
         delay(&format!("redis://:wrong-one@127.0.0.1:{}", server.port), "logging in failed")
@@ -212,7 +212,7 @@ fn it_refuses_the_password() {
 }
 
 #[test]
-fn an_empty_answer_or_an_error_is_no_answer() {
+fn empty_replies_and_errors_are_misses() {
     let server = servers::nginx(None, None);
     assert!(
         delay(&format!("http://127.0.0.1:{}/empty", server.port), "status 200 and nothing") < NOISE

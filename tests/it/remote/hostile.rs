@@ -107,7 +107,7 @@ fn the_value_of_another_test() {
 }
 
 #[test]
-fn a_damaged_list_of_dependency_sets_is_written_anew() {
+fn damaged_dependency_sets_are_rewritten() {
     let place = tempfile::tempdir().unwrap();
     let alice = Machine::new("alice", &format!("file:{}", place.path().display()));
     alice.runs_and_sends(&["./t", "one"]);
@@ -119,7 +119,7 @@ fn a_damaged_list_of_dependency_sets_is_written_anew() {
 }
 
 #[test]
-fn a_dependency_set_that_leads_astray_is_not_followed() {
+fn hostile_dependency_sets_are_not_followed() {
     use tasting::model::{Dependency, DependencyKind, DependencySet};
     let place = tempfile::tempdir().unwrap();
     let alice = Machine::new("alice", &format!("file:{}", place.path().display()));

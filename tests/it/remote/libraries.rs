@@ -28,7 +28,7 @@ fn runs_with(machine: &Machine, library: &Path, copy: &Path) -> super::machine::
 }
 
 #[test]
-fn another_library_is_another_test_unless_names_are_enough() {
+fn foreign_libraries_count_unless_compared_by_name() {
     let place = tempfile::tempdir().unwrap();
     let allowed = Command::new("unshare")
         .args(["-rm", "true"])

@@ -175,7 +175,7 @@ fn over_s3() {
 /// Nobody has to say `tasting push`: what was made is sent by a process that the build does not
 /// wait for.
 #[test]
-fn they_are_sent_without_being_asked_for_and_nobody_waits() {
+fn objects_are_uploaded_in_the_background() {
     let compiler = Compiler::new("gcc");
     let place = tempfile::tempdir().unwrap();
     let alice = machine("alice", &format!("file:{} objects", place.path().display()));
@@ -194,7 +194,7 @@ fn they_are_sent_without_being_asked_for_and_nobody_waits() {
 }
 
 #[test]
-fn they_are_not_shared_unless_that_is_asked_for() {
+fn objects_are_shared_only_on_request() {
     let compiler = Compiler::new("gcc");
     let place = tempfile::tempdir().unwrap();
     let plain = format!("file:{}", place.path().display());

@@ -233,7 +233,7 @@ fn explain_tells_the_machine_and_the_commit() {
 }
 
 #[test]
-fn results_are_sent_without_anybody_waiting_and_hold_no_pipe() {
+fn uploads_run_in_the_background_without_pipes() {
     // A server that takes connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();

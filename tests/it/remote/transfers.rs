@@ -111,7 +111,7 @@ fn a_nightly_job_fills_a_store() {
 }
 
 #[test]
-fn what_nobody_uses_goes() {
+fn unused_results_expire() {
     let place = tempfile::tempdir().unwrap();
     let remote = format!("file:{} expire=10d", place.path().display());
     let alice = Machine::new("alice", &remote);
@@ -166,7 +166,7 @@ fn a_wrong_result_is_taken_back() {
 }
 
 #[test]
-fn what_waits_is_not_lost_and_a_value_is_written_once() {
+fn queued_uploads_survive_and_are_sent_once() {
     let place = tempfile::tempdir().unwrap();
     let machine = |remote: &str| {
         let machine = Machine::bare("somebody", remote);

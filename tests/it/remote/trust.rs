@@ -134,7 +134,7 @@ fn namespaces_are_apart() {
 
 #[test]
 #[ignore = "needs redis"]
-fn nobody_gets_to_see_a_secret() {
+fn secrets_stay_hidden() {
     let server = servers::redis(&["--requirepass", "other"]);
     let remotes = [
         format!("redis://:hush-hush@127.0.0.1:{}", server.port),

@@ -173,7 +173,7 @@ fn a_run_within_a_run() {
 }
 
 #[test]
-fn servers_within_a_test_are_fine_and_others_are_not() {
+fn own_servers_are_kept_foreign_ones_refused() {
     let python = tool("python3");
     let bench = Bench::new();
     bench.write(

@@ -51,7 +51,7 @@ fn exit_codes_keep_their_meaning() {
 }
 
 #[test]
-fn failures_are_reused_if_asked_for_and_never_stand_in_the_way() {
+fn failures_are_reused_only_on_request() {
     let bench = Bench::new();
     bench.write("data", "bad");
     let words = ["sh", "-c", "grep good data"];
@@ -138,7 +138,7 @@ fn files_that_are_left_behind_are_put_back() {
 }
 
 #[test]
-fn what_cannot_be_put_back_makes_the_test_run() {
+fn unrestorable_changes_make_the_test_run() {
     let bench = Bench::new();
     let words = ["sh", "-c", "echo x > report && cat report"];
     bench.runs(&words);
@@ -240,7 +240,7 @@ fn endless_output_ends_with_its_reader() {
 }
 
 #[test]
-fn a_process_that_outlives_the_test_keeps_its_output() {
+fn surviving_processes_keep_their_output() {
     let bench = Bench::new();
     let start = Instant::now();
     let mut command = bench.command("sh");

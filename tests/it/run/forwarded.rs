@@ -98,7 +98,7 @@ fn every_signal_reaches_the_test() {
 }
 
 #[test]
-fn what_ends_the_test_ends_us() {
+fn the_runner_dies_by_the_tests_signal() {
     let bench = Bench::new();
     for signal in [
         libc::SIGVTALRM,
@@ -117,7 +117,7 @@ fn what_ends_the_test_ends_us() {
 }
 
 #[test]
-fn what_the_test_ignores_ends_nobody() {
+fn signals_ignored_by_the_test_end_nothing() {
     let bench = Bench::new();
     let script = "trap '' VTALRM PWR USR1; echo begun; read line < fifo; echo $line";
     assert!(bench.command("mkfifo").arg("fifo").status().unwrap().success());

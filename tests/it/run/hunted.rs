@@ -64,7 +64,7 @@ fn attributes_that_are_asked_for_by_a_descriptor() {
 }
 
 #[test]
-fn a_library_that_is_replaced_while_it_is_in_use() {
+fn a_library_replaced_while_in_use() {
     let bench = Bench::new();
     let library = |value: &str| {
         bench.compile(
@@ -123,7 +123,7 @@ fn signals_are_ignored_and_blocked_as_without() {
 }
 
 #[test]
-fn a_signal_to_us_alone_is_for_the_test() {
+fn a_signal_to_the_runner_reaches_the_test() {
     let bench = Bench::new();
     let script = "trap 'echo INT; exit 3' INT; trap 'echo USR1; exit 4' USR1; echo go; \
                   i=0; while [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done";
@@ -164,7 +164,7 @@ fn output_that_cannot_be_written() {
 }
 
 #[test]
-fn whoever_shares_standard_input_reads_on_where_the_test_stopped() {
+fn replay_advances_a_shared_standard_input() {
     let bench = Bench::new();
     bench.write("list", "a\nb\nc\nd\n");
     let run = || {
@@ -201,7 +201,7 @@ fn standard_input_that_changes() {
 }
 
 #[test]
-fn files_in_memory_that_are_changed_without_a_trace() {
+fn files_in_memory_changed_unnoticed() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("it is a folder in memory");
     let bench = Bench::new();
     bench.build(
@@ -255,7 +255,7 @@ fn more_limits_and_the_width_of_text() {
 }
 
 #[test]
-fn a_library_of_a_program_that_the_test_makes() {
+fn libraries_of_programs_built_by_the_test() {
     let bench = Bench::new();
     let library = |value: u8| {
         let source =

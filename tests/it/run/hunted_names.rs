@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use tasting::model::Verdict;
 
 #[test]
-fn a_folder_that_cannot_be_replaced_is_not_the_tests_own() {
+fn a_folder_that_cannot_be_replaced_counts() {
     let bench = Bench::new();
     bench.write("data/file", "one");
     let words = ["sh", "-c", "mkdir new; mv -T new data 2> /dev/null; rmdir new; cat data/file"];
@@ -87,7 +87,7 @@ fn links_that_are_not_followed() {
 }
 
 #[test]
-fn a_folder_that_is_called_as_if_it_were_gone() {
+fn a_folder_named_like_a_deleted_one() {
     let bench = Bench::new();
     bench.write("x (deleted)/file", "one");
     let words = ["sh", "-c", "cd 'x (deleted)' && cat file"];
@@ -108,7 +108,7 @@ fn a_file_that_gets_its_name_last() {
 }
 
 #[test]
-fn what_lies_beside_a_checkout_is_another_thing_beside_another_one() {
+fn files_beside_a_checkout_are_not_shared() {
     for words in
         [vec!["cat", "../data"], vec!["bash", "-c", "cd ..; cat data"], vec!["sh", "-c", "ls .."]]
     {
@@ -173,7 +173,7 @@ fn a_folder_that_is_given_as_a_descriptor() {
 }
 
 #[test]
-fn a_folder_whose_path_is_too_long_to_be_told() {
+fn a_working_folder_with_a_very_long_path() {
     let bench = Bench::new();
     let script = "import os\nfor _ in range(60):\n    os.makedirs('x' * 99, exist_ok=True)\n    os.chdir('x' * 99)\n";
     let make = |text: &str| {

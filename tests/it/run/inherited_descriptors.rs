@@ -70,7 +70,7 @@ int main(int count, char **words) {
 "#;
 
 #[test]
-fn standard_input_that_is_handed_on_is_not_kept() {
+fn standard_input_handed_on_is_refused() {
     let bench = Bench::with(DUPLICATES);
     for words in [&["./t"][..], &["./t", "socket"]] {
         for text in ["one", "two"] {

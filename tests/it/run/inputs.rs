@@ -74,7 +74,7 @@ fn attributes_that_are_asked_for() {
 }
 
 #[test]
-fn a_file_that_is_only_touched_is_the_same() {
+fn a_touched_file_is_unchanged() {
     let bench = Bench::with(READS_DATA);
     bench.write("data", "one\n");
     bench.settles(&["./t"]);
@@ -95,13 +95,13 @@ fn a_file_that_is_only_touched_is_the_same() {
 }
 
 #[test]
-fn what_the_test_writes_and_reads_again_is_its_own() {
+fn files_written_before_reading_are_no_inputs() {
     let bench = Bench::new();
     bench.settles(&["sh", "-c", "date +%N > mine; cat mine > other; rm mine other; echo done"]);
 }
 
 #[test]
-fn a_test_that_counts_on_what_it_left_behind_runs() {
+fn a_test_that_uses_its_leftovers_runs() {
     let bench = Bench::new();
     bench.write("count", "1");
     let words = ["sh", "-c", "n=$(cat count); echo $((n + 1)) > count; cat count"];

@@ -118,7 +118,7 @@ print(lost)
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn waiting_for_a_lock_ends_when_it_is_gone() {
+fn waiting_for_a_removed_lock_ends() {
     let bench = Bench::new();
     let script = "trap : USR1; : > lock; (sleep 0.5; rm lock) & \
         (while kill -USR1 $$ 2> /dev/null && [ -e lock ]; do :; done) &

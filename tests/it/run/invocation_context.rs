@@ -94,7 +94,7 @@ fn the_standard_input_of_a_parallel_make() {
 }
 
 #[test]
-fn a_pipe_as_standard_input_matters_if_it_is_used() {
+fn a_pipe_as_standard_input_counts_when_used() {
     let bench = Bench::new();
     let with_pipe = |words: &[&str]| bench.finish(bench.tasting(words).stdin(Stdio::piped()));
     assert_eq!(with_pipe(&["true"]).decision.decision, Verdict::Executed);
@@ -104,7 +104,7 @@ fn a_pipe_as_standard_input_matters_if_it_is_used() {
 }
 
 #[test]
-fn settings_that_are_not_understood_make_every_test_run() {
+fn unknown_settings_make_every_test_run() {
     let bench = Bench::new();
     bench.settles(&["echo", "a"]);
     bench.write("tasting.toml", "never-reuse = 3");
@@ -161,7 +161,7 @@ fn a_folder_that_is_entered_by_a_link() {
 /// As in a container that forbids filters, or on an old kernel.
 #[test]
 #[ignore = "needs strace"]
-fn where_watching_is_not_possible_tests_run_plainly() {
+fn without_watching_tests_run_plainly() {
     let strace = tool("strace");
     let bench = Bench::new();
     for error in ["EPERM", "ENOSYS"] {

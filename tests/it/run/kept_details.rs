@@ -138,7 +138,7 @@ fn attributes_of_an_overwritten_file_stay() {
 }
 
 #[test]
-fn attributes_set_on_a_file_that_is_there_are_put_back() {
+fn attributes_of_existing_files_are_restored() {
     for script in ["touch -d 2001-09-09 out", "chmod 600 out", "cat out > copy; cat copy > out"] {
         let bench = Bench::new();
         let ends = [0, 1].map(|_| {

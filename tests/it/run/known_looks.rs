@@ -150,7 +150,7 @@ fn content_counts_after_it_was_missing() {
 }
 
 #[test]
-fn a_folder_that_takes_the_place_of_another_counts() {
+fn a_replaced_folder_counts() {
     let steps = r#"mkdir("made", 0755); symlink("../sub/a", "made/x"); mkdir("other", 0755); symlink("../b", "other/x");
         show("made/x"); rename("made", "old"); rename("other", "made"); show("made/x");
         return system("rm -r made old");"#;
@@ -158,7 +158,7 @@ fn a_folder_that_takes_the_place_of_another_counts() {
 }
 
 #[test]
-fn files_that_the_test_changes_between_looks_are_reused() {
+fn files_changed_between_examinations_are_reused() {
     let bench = bench(
         r#"show("a"); FILE *file = fopen("a", "w"); fputs("own", file); fclose(file); show("a");
         if (system("echo other > b; echo made > c")) return 1; show("b"); show("c"); unlink("c"); show("c");
@@ -187,7 +187,7 @@ fn while_it_waits(steps: &str, outsider: impl Fn(&Bench) + Sync) -> super::Ran {
 }
 
 #[test]
-fn a_file_that_somebody_else_makes_for_a_while_is_noticed() {
+fn a_temporary_file_of_another_process_is_noticed() {
     let steps = r#"while (access("late", F_OK)); close(creat("seen", 0644)); while (access("late", F_OK) == 0); unlink("seen");"#;
     let ran = while_it_waits(steps, |bench| {
         bench.write("late", "");
@@ -226,7 +226,7 @@ fn paths_that_cannot_be_read_fail_as_ever() {
 }
 
 #[test]
-fn a_program_in_a_sandbox_of_its_own_is_left_alone() {
+fn sandboxed_programs_are_left_alone() {
     let sandbox = r#"
         #include <linux/filter.h>
         #include <linux/seccomp.h>

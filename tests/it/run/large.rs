@@ -34,7 +34,7 @@ fn a_large_file_counts_by_size_and_time() {
 }
 
 #[test]
-fn a_large_file_that_is_read_counts_by_content() {
+fn large_files_that_are_read_count_by_content() {
     let bench = Bench::new();
     let file = large(&bench, "data");
     file.set_len(257 << 20).unwrap();

@@ -157,7 +157,7 @@ fn the_longest_names_are_put_back() {
 
 /// The folder of the second file is gone: nothing of the first one may be there when the test runs.
 #[test]
-fn what_is_put_back_in_part_is_removed_again() {
+fn partial_restores_are_undone() {
     let bench = Bench::new();
     fs::create_dir(bench.path("sub")).unwrap();
     let script = "test -e first && echo there; echo x > first; echo x > sub/second";

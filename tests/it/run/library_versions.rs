@@ -96,7 +96,7 @@ fn a_missing_library_is_said_to_be_missing() {
 }
 
 #[test]
-fn a_foreign_library_counts_by_content_under_any_version() {
+fn foreign_libraries_count_by_content() {
     let bench = Bench::new();
     install(&bench, "5.4.0", "1");
     program(&bench);

@@ -49,7 +49,7 @@ fn asking_for_the_filter_is_not_kept() {
 
 /// The watcher has the test ended with it.
 #[test]
-fn asking_for_the_signal_of_the_end_is_not_kept() {
+fn asking_for_the_parent_death_signal_is_refused() {
     let bench = Bench::with(
         "#include <stdio.h>\n#include <sys/prctl.h>\n\
         int main(void) { int number = 0; prctl(PR_GET_PDEATHSIG, &number); printf(\"%d\\n\", number); return FAILS; }"
@@ -93,7 +93,7 @@ fn watching_who_writes_is_reused() {
 }
 
 #[test]
-fn a_printed_list_of_mapped_files_is_not_kept() {
+fn printed_mappings_are_refused() {
     let bench = Bench::new();
     bench.runs(&["cat", "/proc/self/maps"]).not_kept("mapped into memory");
     bench.write("t.py", "print(open('/proc/self/maps').read())");
@@ -107,7 +107,7 @@ fn a_printed_list_of_mapped_files_is_not_kept() {
 /// The C library reads the list to find the stack of the first thread, `grep` to know an overflow
 /// of it.
 #[test]
-fn who_asks_for_its_stack_is_reused() {
+fn reading_ones_own_stack_is_reused() {
     let source = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n\
                   int main(void) { pthread_attr_t a; size_t size; pthread_getattr_np(pthread_self(), &a);\n\
                   pthread_attr_getstacksize(&a, &size); printf(\"%d\\n\", size > 0); }";

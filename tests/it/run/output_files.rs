@@ -80,7 +80,7 @@ fn seeking_and_truncating_work_and_are_not_kept() {
 
 /// What others print to the same file is not the test's.
 #[test]
-fn a_shared_file_is_a_pipe_to_the_test() {
+fn shared_output_files_appear_as_pipes() {
     let bench = Bench::new();
     let run = r#"RUN sh -c 'perl -e "print STDERR -p STDOUT ? q(pipe) : q(file)" 2>&1; echo own'"#
         .replace("RUN", &format!("{TASTING} run --"));
@@ -118,7 +118,7 @@ fn a_disturbed_test_leaves_one_output() {
 }
 
 #[test]
-fn the_writer_of_a_pipe_does_not_share_the_file() {
+fn a_pipes_writer_does_not_share_the_file() {
     let bench = Bench::new();
     let test = "RUN sh -c 'echo first; echo second > /dev/stdout'";
     let line = format!("exec < <(sleep 0.5); exec > log; exec {test}");
@@ -154,7 +154,7 @@ fn a_shared_file_is_opened_by_its_path() {
 
 /// A pipe cannot be emptied, a file can.
 #[test]
-fn what_was_printed_to_a_pipe_is_not_reused_for_a_file() {
+fn output_to_pipes_is_not_reused_for_files() {
     let bench = Bench::new();
     let test = "RUN sh -c 'echo first >&2; echo second line > /dev/stderr; echo x >&2'";
     is_reused(&bench, &format!("{test} 2>&1 | cat > log"));

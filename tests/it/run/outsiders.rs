@@ -66,12 +66,12 @@ fn an_outsider_beside_a_client(family: &str) {
 }
 
 #[test]
-fn an_outsider_beside_a_client_at_a_port_is_not_kept() {
+fn a_foreign_client_at_a_port_is_refused() {
     an_outsider_beside_a_client("AF_INET");
 }
 
 #[test]
-fn an_outsider_beside_a_client_at_a_path_is_not_kept() {
+fn a_foreign_client_at_a_path_is_refused() {
     an_outsider_beside_a_client("AF_UNIX");
 }
 
@@ -154,7 +154,7 @@ fn asking_for_an_own_childs_settings_is_reused() {
 }
 
 #[test]
-fn a_system_call_that_is_unknown_is_not_kept() {
+fn unknown_system_calls_are_refused() {
     let bench = Bench::with(ASKS);
     let ran = bench.runs(&["./t", "unknown", "1"]);
     assert_eq!(ran.text(), "-1\n");

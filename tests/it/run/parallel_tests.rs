@@ -53,7 +53,7 @@ fn a_file_of_another_test_is_an_input() {
 }
 
 #[test]
-fn a_listing_with_files_of_others_is_not_kept() {
+fn listings_with_foreign_files_are_refused() {
     let bench = Bench::new();
     let script = format!("{MAKES_FOLDER}; ls reports");
     let ran = run_beside(&bench, &script, |bench| _ = bench.write("reports/b.xml", "b"));
@@ -76,7 +76,7 @@ fn a_folder_that_is_renamed_keeps_its_files() {
 }
 
 #[test]
-fn a_folder_that_is_made_anew_is_the_tests_own() {
+fn a_folder_made_anew_is_no_input() {
     let bench = Bench::new();
     bench.write("out/old", "x");
     let words =

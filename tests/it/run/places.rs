@@ -41,7 +41,7 @@ fn run_in(bench: &Bench, folder: &Path) -> Ran {
 }
 
 #[test]
-fn another_checkout_and_another_home_find_the_same_results() {
+fn checkouts_and_homes_share_results() {
     let bench = Bench::new();
     let (one, other) = (bench.path("home/ann/checkout"), bench.path("users/bob/work/tree"));
     checkout(&bench, &one);

@@ -11,7 +11,7 @@ fn program(reached: &str, unreached: &str) -> String {
 }
 
 #[test]
-fn what_a_program_can_reach_counts_and_nothing_else() {
+fn only_reachable_atoms_count() {
     let bench = Bench::with(&program("1", "1"));
     bench.settles(&["./t"]);
     bench.build("t", &program("1", "2"));
@@ -23,7 +23,7 @@ fn what_a_program_can_reach_counts_and_nothing_else() {
 }
 
 #[test]
-fn a_program_without_a_manifest_counts_by_its_content() {
+fn programs_without_manifest_count_by_content() {
     let bench = Bench::with(&program("1", "1"));
     fs::remove_file(bench.path("t.tasting")).unwrap();
     bench.settles(&["./t"]);
@@ -33,7 +33,7 @@ fn a_program_without_a_manifest_counts_by_its_content() {
 }
 
 #[test]
-fn a_manifest_that_does_not_fit_is_not_believed() {
+fn a_mismatched_manifest_is_ignored() {
     let bench = Bench::with(&program("1", "1"));
     let manifest = fs::read(bench.path("t.tasting")).unwrap();
     bench.settles(&["./t"]);
@@ -47,7 +47,7 @@ fn a_manifest_that_does_not_fit_is_not_believed() {
 }
 
 #[test]
-fn a_program_that_is_read_as_data_counts_by_its_content() {
+fn a_program_read_as_data_counts_by_content() {
     let bench = Bench::with(&program("1", "1"));
     let words = ["sh", "-c", "./t; cksum < t"];
     let first = bench.settles(&words);
@@ -89,7 +89,7 @@ const USES_LIBRARY: &str =
     "#include <stdio.h>\nint used(void);\nint main(void) { printf(\"%d\\n\", used()); }";
 
 #[test]
-fn a_library_of_the_project_counts_as_far_as_it_is_used() {
+fn project_libraries_count_atom_by_atom() {
     let bench = Bench::new();
     let build = |used: &str, unused: &str| {
         bench.compile(
@@ -155,7 +155,7 @@ fn a_library_that_is_opened_at_run_time() {
 }
 
 #[test]
-fn what_a_plugin_takes_from_a_library_counts() {
+fn library_functions_used_by_plugins_count() {
     let bench = Bench::new();
     let base = |value: &str| {
         let source = format!(
@@ -221,7 +221,7 @@ fn eight_variants_run_once_for_each_behaviour() {
 }
 
 #[test]
-fn where_the_loader_is_told_to_look_counts() {
+fn library_search_paths_count() {
     let bench = Bench::new();
     for (folder, value) in [("a", "1"), ("b", "2")] {
         bench.write(&format!("{folder}/x"), "");

@@ -141,7 +141,7 @@ fn disturbed_tests_are_counted_and_then_stored() {
 }
 
 #[test]
-fn what_is_too_large_to_keep_is_believed() {
+fn oversized_results_are_believed_but_not_stored() {
     let bench = Bench::with(&program("echo x >> big", DISTURBED));
     let big = fs::File::create(bench.path("big")).unwrap();
     big.set_len(65 << 20).unwrap();
@@ -161,7 +161,7 @@ fn what_is_too_large_to_keep_is_believed() {
 }
 
 #[test]
-fn a_test_that_was_killed_is_not_traced_again() {
+fn killed_tests_are_not_traced_again() {
     let source = format!(
         "{IS_TRACED}\nint main(void) {{ if (is_traced()) {{ fclose(fopen(\"ready\", \"w\")); pause(); }} return 0; }}"
     );

@@ -144,7 +144,7 @@ fn an_unstable_test_is_no_miss() {
 }
 
 #[test]
-fn a_store_that_is_not_written_still_runs_tests() {
+fn a_read_only_store_still_runs_tests() {
     let bench = Bench::new();
     bench.script("count", "#!/bin/sh\necho ran\n");
     bench.settles(&["./count"]);

@@ -39,7 +39,7 @@ fn a_printed_folder_name_is_not_shared() {
 }
 
 #[test]
-fn a_folder_name_in_a_written_file_is_not_shared() {
+fn files_that_name_their_folder_are_not_shared() {
     let bench = Bench::new();
     let [one, other] = checkouts(&bench, ["first/x", "second/x"]);
     let words = ["sh", "-c", "basename \"$(dirname \"$(pwd)\")\" > report"];

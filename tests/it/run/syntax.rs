@@ -50,7 +50,7 @@ impl Project {
 
 #[test]
 #[ignore = "needs every compiler and linker"]
-fn what_a_source_says_decides() {
+fn sources_decide() {
     // Two linkers for each compiler are enough: they see the same objects.
     let pairs = compilers().zip([["bfd", "mold"], ["gold", "lld"]]);
     for (compiler, names) in pairs.collect::<Vec<_>>() {
@@ -125,7 +125,7 @@ fn the_linkers_order_of_literals_and_code_counts() {
 /// shims.
 #[test]
 #[ignore = "needs clang and lld"]
-fn under_link_time_optimisation_what_a_source_says_decides() {
+fn lto_sources_decide() {
     let kinds = [
         ("gcc", "bfd", "-O2 -flto -frandom-seed=1"),
         ("clang", "lld", "-O2 -flto"),
@@ -158,7 +158,7 @@ fn under_link_time_optimisation_what_a_source_says_decides() {
 /// are rounded once or twice.
 #[test]
 #[ignore = "needs clang and lld"]
-fn under_link_time_optimisation_options_of_the_link_count() {
+fn lto_link_options_count() {
     let find = |name| compilers().find(|known| known.name == name);
     for (compiler, linker, before, after) in [
         ("clang", "lld", "-Wl,-plugin-opt=mcpu=x86-64", "-Wl,-plugin-opt=mcpu=x86-64-v3"),
@@ -189,7 +189,7 @@ fn under_link_time_optimisation_options_of_the_link_count() {
 /// A call that compiles and links is divided at this level; but not where its words are in a file
 /// because they are too long.
 #[test]
-fn a_response_file_that_is_too_long_for_a_command_line() {
+fn response_files_longer_than_a_command_line() {
     let project =
         Project { bench: Bench::new(), compiler: COMPILERS[0], linker: LINKERS[0], flags: "-O1" };
     let bench = &project.bench;

@@ -112,7 +112,7 @@ fn static_programs_count_by_all_that_they_reach() {
 }
 
 #[test]
-fn it_can_be_turned_off() {
+fn tracing_can_be_turned_off() {
     let bench = Bench::new();
     bench.compile(&["-O1", "-o", "t", "-"], BRANCHES);
     let run = || bench.finish(bench.tasting(&["./t"]).env("TASTING_NOTRACE", "1")).decision;

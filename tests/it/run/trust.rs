@@ -78,7 +78,7 @@ fn a_pass_on_a_retry_is_not_reused() {
 }
 
 #[test]
-fn how_long_a_quarantine_lasts_is_the_projects_choice() {
+fn projects_set_the_length_of_quarantine() {
     let bench = with_hidden_dependency();
     bench.write("tasting.toml", "quarantine-passes = 2");
     age(&bench, true);
@@ -144,7 +144,7 @@ fn a_store_that_is_damaged_is_a_miss() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_is_no_failure() {
+fn an_unwritable_store_is_no_failure() {
     let bench = Bench::new();
     for (name, content) in [("none", None), ("file", Some("a file"))] {
         let store = bench.path(name).join("store");

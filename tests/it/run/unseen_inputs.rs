@@ -66,7 +66,7 @@ fn set_attribute(file: &std::path::Path, value: &str) -> bool {
 }
 
 #[test]
-fn what_is_overwritten_counts_by_its_kind() {
+fn overwritten_files_count_by_kind() {
     let bench = Bench::new();
     let words = ["sh", "-c", "echo x > out 2>/dev/null || echo failed"];
     let out = bench.path("out");
@@ -278,7 +278,7 @@ fn an_outsider_who_connects_is_not_kept() {
 }
 
 #[test]
-fn an_outsiders_pipe_and_socket_name_are_not_kept() {
+fn foreign_pipes_and_socket_names_are_refused() {
     let bench = Bench::new();
     let python = tool("python3");
     let path = bench.path("pipe");

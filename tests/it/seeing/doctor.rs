@@ -26,7 +26,7 @@ fn finding(found: &Value, subject: &str) -> (String, String) {
 }
 
 #[test]
-fn a_good_place_is_found_good_and_left_as_it_was() {
+fn doctor_accepts_a_good_folder_and_changes_nothing() {
     let bench = Bench::new();
     let scratch = bench.path("scratch");
     std::fs::create_dir(&scratch).unwrap();

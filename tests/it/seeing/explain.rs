@@ -55,7 +55,7 @@ fn only_change(explained: &Value) -> &Value {
 }
 
 #[test]
-fn a_changed_function_is_named_with_its_line_and_chain() {
+fn a_changed_function_has_line_and_chain() {
     let bench = project(SOURCE);
     bench.settles(&["./t"]);
     edit(&bench, &SOURCE.replace("table[x % 3]", "table[x % 3] * 5"));
@@ -121,7 +121,7 @@ fn changed_data_and_a_changed_string() {
 }
 
 #[test]
-fn what_is_not_reached_changes_nothing() {
+fn unreached_changes_are_ignored() {
     let bench = project(SOURCE);
     bench.settles(&["./t"]);
     edit(&bench, &SOURCE.replace("return x;", "return x + 7;"));
@@ -245,7 +245,7 @@ fn a_reuse_tells_its_origin() {
 }
 
 #[test]
-fn a_program_without_a_manifest_is_compared_as_a_whole() {
+fn programs_without_manifest_are_compared_by_content() {
     let bench = Bench::new();
     let build = |value: &str| {
         bench.write("t.c", format!("int main(void) {{ return {value}; }}\n"));

@@ -121,7 +121,7 @@ fn lines_are_written_once_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_cannot_be_added_to_is_left_to_its_owner() {
+fn files_that_cannot_be_extended_stay() {
     let bench = project(&[("CMakeLists.txt", ""), ("CMakeUserPresets.json", "{\"version\": 3}")]);
     contains(
         &bench.says(&["init", "--write"]),

@@ -67,7 +67,7 @@ fn colours_are_for_terminals() {
 }
 
 #[test]
-fn the_sums_are_right_and_can_be_set_to_zero() {
+fn statistics_are_right_and_can_be_zeroed() {
     let bench = Bench::new();
     bench.write("data", "1");
     let command = ["sh", "-c", "read x < data; sleep 0.05"];
@@ -207,7 +207,7 @@ fn answers_and_records_are_counted_and_cleaned() {
 }
 
 #[test]
-fn a_store_that_must_not_be_written_is_not() {
+fn a_read_only_store_is_not_written() {
     let bench = Bench::new();
     bench.settles(&["true"]);
     for words in [&["clear"][..], &["gc"], &["stats", "--zero"]] {

@@ -5,7 +5,7 @@ use std::process::Command;
 const BEFORE: &str = "int g(int);\nint f(int x) {\n    if (x == 7) {\n        g(11);\n    } else {\n        g(x);\n    }\n    return x;\n}\nint same(int x) { return g(x); }\n";
 
 #[test]
-fn a_change_in_a_branch_is_told_by_its_line() {
+fn a_changed_branch_is_reported_by_line() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let at = |name: &str| folder.path().join(name);
     for (name, text) in [("old", BEFORE.to_owned()), ("new", BEFORE.replace("g(11)", "g(12345)"))] {

@@ -60,7 +60,7 @@ fn every_setting_has_a_value_and_a_source() {
 }
 
 #[test]
-fn what_cannot_be_used_is_a_problem() {
+fn unusable_tools_are_problems() {
     let bench = Bench::new();
     let mut command = bench.command(TASTING);
     command

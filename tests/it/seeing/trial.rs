@@ -122,7 +122,7 @@ fn failures_are_told_apart_from_our_own() {
 }
 
 #[test]
-fn what_does_not_build_is_said() {
+fn build_failures_are_reported() {
     let tried = Tried::new(&[("Makefile", "all:\n\techo the reason; false\n")]);
     let outcome = tried.outcome();
     assert_eq!(outcome.code, Some(1), "{outcome:?}");

@@ -54,7 +54,7 @@ fn manifests_everywhere(twins: Twins) {
 
 #[test]
 #[ignore = "needs every linker"]
-fn without_split_and_at_the_other_levels_binaries_are_exactly_the_real_tools() {
+fn without_sections_binaries_are_byte_identical() {
     for (variable, value) in
         [("TASTING_NOSPLIT", "1"), ("TASTING_LEVEL", "file"), ("TASTING_LEVEL", "ast")]
     {

@@ -61,7 +61,7 @@ fn stored(workshop: &Workshop) -> BTreeMap<PathBuf, FileState> {
 
 #[test]
 #[ignore = "needs ccache"]
-fn every_order_with_ccache_hits_and_gives_the_same_fingerprint() {
+fn ccache_hits_in_every_order() {
     tool("ccache");
     let mut fingerprints = Vec::new();
     for (order, links) in ORDERS.iter().flat_map(|order| LINKS.map(|links| (order, links))) {
@@ -95,7 +95,7 @@ fn every_order_with_ccache_hits_and_gives_the_same_fingerprint() {
 /// What a cache stores must not depend on whether the shims were there, where they stand outside.
 #[test]
 #[ignore = "needs ccache"]
-fn objects_of_the_store_without_the_shims_are_good_as_well() {
+fn cached_objects_work_without_the_shims() {
     tool("ccache");
     let workshop = Workshop::new();
     for (file, text) in [("main.c", MAIN), ("part.c", PART), ("part.h", PART_H)] {
@@ -157,7 +157,7 @@ impl Drop for Sccache<'_> {
 
 #[test]
 #[ignore = "needs sccache"]
-fn every_order_with_sccache_hits_and_gives_the_same_fingerprint() {
+fn sccache_hits_in_every_order() {
     tool("sccache");
     let mut fingerprints = Vec::new();
     for cc in ["tasting-cc sccache gcc", "sccache tasting-cc"] {

@@ -79,7 +79,7 @@ fn the_time_of_an_object_is_the_compilers() {
 
 /// A cache may hand out hard links to its store.
 #[test]
-fn an_object_that_is_a_hard_link_is_not_edited_in_place() {
+fn hard_linked_objects_are_not_edited_in_place() {
     let (workshop, script) =
         with_script("gcc -c one.c -o store.o && cp store.o copy.o && ln -f store.o x.o");
     let outcome = run_scripted(&workshop, &script, "$CC -c one.c -o x.o");
@@ -91,7 +91,7 @@ fn an_object_that_is_a_hard_link_is_not_edited_in_place() {
 
 /// What the compiler did not write is not ours to touch.
 #[test]
-fn an_object_that_was_not_written_is_not_touched() {
+fn unwritten_objects_are_not_touched() {
     let (workshop, script) = with_script("exit 0");
     let object = workshop.path("work/x.o");
     assert!(
@@ -104,7 +104,7 @@ fn an_object_that_was_not_written_is_not_touched() {
 }
 
 #[test]
-fn what_is_no_object_is_left_as_it_is() {
+fn files_that_are_no_objects_stay_unchanged() {
     for content in ["printf 'not an object'", "printf ''", "printf '\\177ELF'", "head -c 300 prog"]
     {
         let (workshop, script) = with_script(&format!("{content} > x.o"));
@@ -120,7 +120,7 @@ fn what_is_no_object_is_left_as_it_is() {
 
 /// As on a full disk: a record that cannot be written fails no build.
 #[test]
-fn a_record_that_finds_no_room_is_left_out() {
+fn a_record_without_room_is_left_out() {
     let workshop = Workshop::new();
     workshop.write("work/one.c", ONE);
     // The largest file that may be written holds the object, or the binary, and no more.
@@ -140,7 +140,7 @@ fn a_record_that_finds_no_room_is_left_out() {
 
 /// A manifest of an earlier link must not stay beside a binary that it does not describe.
 #[test]
-fn an_old_manifest_goes_away_when_the_new_link_is_not_described() {
+fn a_link_without_manifest_removes_the_old_one() {
     let workshop = Workshop::new();
     workshop.write("work/one.c", ONE);
     let run = |line: &str| Outcome::of(shell(&workshop, COMPILERS[0]).arg(line));

@@ -40,7 +40,7 @@ fn errors_and_warnings_are_the_compilers_own() {
 }
 
 #[test]
-fn a_failed_compilation_leaves_the_old_object_as_the_compiler_does() {
+fn failed_compilations_leave_the_compilers_object() {
     for compiler in compilers() {
         let scene = Scene::new(compiler).file("good.c", "int x;\n").file("bad.c", "int x\n");
         scene.run(&["$CC -c good.c -o x.o", "$CC -c bad.c -o x.o"]).same();

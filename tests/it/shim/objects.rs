@@ -66,7 +66,7 @@ const HARMLESS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn what_means_the_same_is_not_compiled_again() {
+fn equal_meaning_reuses_the_object() {
     for compiler in compilers() {
         for (name, edit) in HARMLESS {
             let twins = edited(compiler, "-O2 -Wall -Wextra", edit);
@@ -76,7 +76,7 @@ fn what_means_the_same_is_not_compiled_again() {
 }
 
 #[test]
-fn what_means_something_else_is_compiled() {
+fn different_meaning_is_compiled() {
     let edits = [
         ("a macro that is used", "sed -i 's/FACTOR 3/FACTOR 4/' things.h"),
         ("a body", "sed -i 's/it->one + /it->one - /' main.c"),
@@ -94,7 +94,7 @@ fn what_means_something_else_is_compiled() {
 }
 
 #[test]
-fn lines_count_with_debug_information_unless_they_are_said_not_to() {
+fn line_numbers_count_with_debug_information_by_default() {
     let (compile, edit) =
         ("$CC -g -O1 -c main.c", "sed -i '1i /* One more line. */' things.h main.c");
     for compiler in compilers() {
@@ -146,7 +146,7 @@ fn columns_count_with_debug_information_and_sanitizers() {
 
 /// Debug information names the folder as the shell does, links and all.
 #[test]
-fn the_name_of_the_folder_counts_with_debug_information() {
+fn folder_names_count_with_debug_information() {
     let lines = [
         "mkdir real && cp main.c things.h real && ln -s real link",
         "cd real && TASTING_LOGFILE=../../log $CC -g -c main.c -o ../one.o",
@@ -200,7 +200,7 @@ fn two_files(compiler: Compiler, one: &str, two: &str, flags: &str, edit: &str) 
 }
 
 #[test]
-fn the_compiler_is_asked_once_about_a_prototype_in_a_header_of_all() {
+fn a_shared_prototype_is_checked_once() {
     let edits = [
         "sed -i '6i int width(struct thing *it, int what);' things.h",
         "sed -i '6i extern const char *width(int);\\nint height(const struct thing *,\\n   ...);' things.h",
@@ -223,7 +223,7 @@ fn the_compiler_is_asked_once_about_a_prototype_in_a_header_of_all() {
 
 /// In one file there is nothing to say of a declaration, in the other one there is.
 #[test]
-fn what_is_met_with_silence_in_one_file_may_be_one_to_warn_of_in_another() {
+fn a_prototype_is_judged_in_each_file_anew() {
     let prototype = "sed -i '6i int width(int);' things.h";
     let cases = [
         (
@@ -296,7 +296,7 @@ fn comments_that_the_compiler_reads_count() {
 }
 
 #[test]
-fn dependency_files_are_of_the_headers_that_are_there() {
+fn dependency_files_list_the_current_headers() {
     let ways = [
         "-MD",
         "-MMD -MP",
@@ -321,7 +321,7 @@ fn dependency_files_are_of_the_headers_that_are_there() {
 }
 
 #[test]
-fn what_cannot_be_reused_is_refused_with_a_reason() {
+fn uncacheable_compilations_have_a_reason() {
     let calls = [
         ("--coverage -frandom-seed=1 -c main.c", "a profile"),
         ("-save-temps -c main.c", "further files"),

@@ -72,7 +72,7 @@ impl Site {
 }
 
 #[test]
-fn an_object_carries_it_and_a_binary_does_not() {
+fn objects_have_a_record_binaries_do_not() {
     for compiler in compilers() {
         let site = Site::new(compiler);
         let (flags, content) = site.record("main.o").expect("a record");

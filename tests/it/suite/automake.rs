@@ -124,7 +124,7 @@ fn agrees(bench: &Bench, words: &[&str], tests: &[&str], executed: &[&str]) {
 
 #[test]
 #[ignore = "needs automake"]
-fn ends_logs_and_exit_status_are_those_of_automake() {
+fn results_logs_and_status_match_automake() {
     let bench = project();
     agrees(&bench, &["check"], &ALL, &ALL);
     agrees(&bench, &["check", "-j2"], &ALL, &ALWAYS);
@@ -154,7 +154,7 @@ fn ends_logs_and_exit_status_are_those_of_automake() {
 
 #[test]
 #[ignore = "needs automake"]
-fn a_dry_run_says_what_make_check_would_do() {
+fn a_dry_run_predicts_make_check() {
     let bench = project();
     // A variable that the project sets is seen twice before it counts as known.
     for _ in 0..2 {
@@ -208,7 +208,7 @@ fn an_interrupted_suite_ends_as_make_does() {
 }
 
 #[test]
-fn a_makefile_of_ones_own_is_left_to_make() {
+fn a_makefile_without_automake_goes_to_make() {
     let bench = Bench::new();
     bench.write("Makefile", "check:\n\t@echo checked; exit 3\n");
     let mut command = command(&bench, TASTING);

@@ -102,7 +102,7 @@ fn agrees(bench: &Bench, words: &[&str], executed: &[&str]) {
 
 #[test]
 #[ignore = "needs cargo-nextest"]
-fn ends_and_exit_status_are_those_of_nextest() {
+fn results_and_exit_status_match_nextest() {
     tools(&["cargo-nextest"]);
     let bench = project();
     agrees(&bench, &["--no-fail-fast"], &CASES);
@@ -154,7 +154,7 @@ fn known_tests_are_not_started_by_nextest() {
 
 #[test]
 #[ignore = "needs cargo-nextest"]
-fn a_store_that_is_not_written_changes_no_end() {
+fn a_read_only_store_changes_no_test_result() {
     tools(&["cargo-nextest"]);
     let bench = project();
     for (name, value) in [("TASTING_READONLY", "1"), ("TASTING_DIR", "/dev/null/store")] {

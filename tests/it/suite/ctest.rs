@@ -122,7 +122,7 @@ const ALL: [&str; 8] = ["cleanup", "fails", "matched", "needs", "one", "setup", 
 
 #[test]
 #[ignore = "needs cmake"]
-fn ends_and_exit_status_are_those_of_ctest() {
+fn results_and_exit_status_match_ctest() {
     for bin in cmakes() {
         let site = site(&bin);
         site.agrees(&["-j2"], &ALL);
@@ -204,7 +204,7 @@ fn decisions_are_those_of_the_hook() {
 
 #[test]
 #[ignore = "needs cmake"]
-fn a_file_of_an_earlier_test_makes_later_ones_run() {
+fn a_file_of_an_earlier_test_is_input() {
     for bin in cmakes() {
         let site = site(&bin);
         site.bench.write(

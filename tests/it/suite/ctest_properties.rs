@@ -183,7 +183,7 @@ fn questions_to_ctest_are_not_in_the_log() {
 
 #[test]
 #[ignore = "needs cmake"]
-fn commands_around_tests_and_a_disabled_tool_leave_all_to_ctest() {
+fn commands_around_tests_leave_everything_to_ctest() {
     let site = sites().next().unwrap();
     site.suite(&["suite"], &PASSING);
     let all_ran =

@@ -105,7 +105,7 @@ fn agrees(bench: &Bench, words: &[&str], executed: &[&str]) {
 
 #[test]
 #[ignore = "needs meson"]
-fn ends_and_exit_status_are_those_of_meson() {
+fn results_and_exit_status_match_meson() {
     let bench = project();
     agrees(&bench, &[], &ALL);
     agrees(&bench, &[], &ALWAYS);
@@ -153,7 +153,7 @@ fn known_tests_are_not_started() {
 
 #[test]
 #[ignore = "needs meson"]
-fn a_broken_build_and_other_uses_are_left_to_meson() {
+fn broken_builds_and_other_uses_go_to_meson() {
     let bench = project();
     agrees(&bench, &["one"], &["one"]);
     bench.write("part.c", "broken\n");

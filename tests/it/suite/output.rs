@@ -108,7 +108,7 @@ fn a_line_about_progress_is_for_terminals() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_changes_no_end() {
+fn an_unwritable_store_changes_no_test_result() {
     let bench = bench();
     let ended = |outcome: &Outcome| (outcome.code, field(&json(outcome), "end"));
     let expected = ended(&suite(&bench, &["--json"]));

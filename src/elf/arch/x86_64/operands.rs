@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_memory_operand_is_not_understood() {
+    fn operands_outside_memory_are_not_understood() {
         assert_eq!(operand(&[0xe8]), None, "call");
         assert_eq!(operand(&[0x0f, 0x84]), None, "je");
         assert_eq!(operand(&[]), None);

@@ -111,7 +111,7 @@ fn only_what_named_keys_have_signed_is_linked() {
 }
 
 #[test]
-fn those_that_are_too_large_stay_here() {
+fn large_objects_are_not_uploaded() {
     let compiler = Compiler::new("gcc");
     let place = tempfile::tempdir().unwrap();
     let alice = machine("alice", &format!("file:{} objects=1K", place.path().display()));
@@ -123,7 +123,7 @@ fn those_that_are_too_large_stay_here() {
 
 /// Messages are those of the compiler at hand, whoever has the object.
 #[test]
-fn what_there_is_to_warn_of_is_told() {
+fn shared_objects_bring_their_diagnostics() {
     let place = tempfile::tempdir().unwrap();
     for compiler in Compiler::all() {
         let remote = format!("file:{} objects namespace={}", place.path().display(), compiler.name);
@@ -141,7 +141,7 @@ fn what_there_is_to_warn_of_is_told() {
 
 /// Debug information names the folder: only checkouts in the same place share it.
 #[test]
-fn objects_that_name_their_folder_are_for_that_folder() {
+fn objects_naming_their_folder_are_not_shared() {
     let compiler = Compiler::new("gcc");
     let place = tempfile::tempdir().unwrap();
     let remote = format!("file:{} objects", place.path().display());

@@ -47,7 +47,7 @@ set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${CMAKE_SOURCE_DIR}/more.cmak
 /// Without the shims, or after they have gone, everything still works.
 #[test]
 #[ignore = "needs cmake"]
-fn without_tasting_there_is_a_warning_and_a_build() {
+fn builds_without_tasting_warn_and_work() {
     for bin in cmakes() {
         let site = Site::new(&bin, SMALL_FILES);
         let lonely = site.bench.path("lonely");

@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
 }
 
 #[test]
-fn a_program_that_changes_its_own_code_counts_whole() {
+fn self_modifying_programs_count_whole() {
     let bench = Bench::new();
     let source = r#"
 #include <stdint.h>
@@ -111,7 +111,7 @@ int main(void) {
 
 /// The second program lies where the first one did, and is nearly the same.
 #[test]
-fn a_program_that_is_replaced_while_the_test_runs() {
+fn a_program_replaced_during_the_test() {
     let bench = Bench::new();
     for (name, value) in [("one", "x"), ("two", "x + x * x - 4")] {
         let source = BRANCHES.replace("x + 10", value).replace("puts", "printf");
@@ -128,7 +128,7 @@ fn a_program_that_is_replaced_while_the_test_runs() {
 
 /// Some programs move their code to large pages.
 #[test]
-fn a_program_that_moves_its_own_code_counts_whole() {
+fn programs_moving_their_code_count_whole() {
     let bench = Bench::new();
     let source = r#"
 #define _GNU_SOURCE
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
 /// Many threads come upon each of many functions at once, in processes that share their code.
 #[test]
 #[ignore = "takes a minute"]
-fn threads_and_processes_that_execute_the_same_for_the_first_time() {
+fn simultaneous_first_executions_in_threads_and_processes() {
     let functions: String = (0..401)
         .map(|n| format!("__attribute__((noipa)) static unsigned f{n}(unsigned x) {{ for (int i = 0; i < {n} % 7; i++) x = x * 31 + {n}; return x ^ {n}; }}\n"))
         .collect();
@@ -213,7 +213,7 @@ int main(int argc, char **argv) {
 
 /// Where nobody can follow the address: it is kept in allocated memory.
 #[test]
-fn a_program_that_checks_its_own_code_is_not_traced_again() {
+fn programs_checking_their_code_are_not_traced_again() {
     let bench = Bench::new();
     let source = r#"
 #include <stdio.h>

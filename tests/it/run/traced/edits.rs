@@ -16,7 +16,7 @@ fn a_function_that_is_executed() {
 }
 
 #[test]
-fn what_an_unexecuted_function_comes_to_call() {
+fn new_callees_of_unexecuted_functions() {
     edit(BRANCHES, "return x + 20", "return used(used(x))").is_reused();
 }
 

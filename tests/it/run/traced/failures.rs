@@ -64,7 +64,7 @@ int main(void) {
 
 /// It is run again without tracing, before anyone hears of it, and is not traced from then on.
 #[test]
-fn a_failure_that_is_only_said_is_doubted_too() {
+fn reported_failures_with_status_zero_are_repeated() {
     let bench = Bench::with(SAYS_IT);
     for _ in 0..2 {
         assert!(bench.runs(&["./t"]).text().ends_with("\nok 2\n"));

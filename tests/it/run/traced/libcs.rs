@@ -52,7 +52,7 @@ const WHERE: &str = "while read -r line; do case $line in *r-xp*/libc.so.6) echo
 
 #[test]
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-fn the_c_library_has_its_jumps_from_a_copy() {
+fn libc_jumps_come_from_a_patched_copy() {
     let bench = Bench::new();
     // Who is told in its arguments to read the list is disturbed.
     bench.write("where", WHERE);

@@ -200,7 +200,7 @@ fn plugins_are_traced_from_their_constructors_on() {
 
 /// The same library, once where it is seen and once where it is not.
 #[test]
-fn a_plugin_in_a_namespace_of_its_own_counts_by_all_that_it_can_reach() {
+fn plugins_in_their_own_namespace_count_statically() {
     let bench = Bench::new();
     let plugin = |value: &str| {
         let source = PLUGIN.replace("return 30", &format!("return {value}"));
@@ -265,7 +265,7 @@ fn constructors_that_run_before_everything_else() {
 }
 
 #[test]
-fn what_a_resolver_calls_runs_unseen() {
+fn functions_called_by_resolvers_always_count() {
     let source = r#"
 #include <stdio.h>
 static int level = 1;

@@ -50,7 +50,7 @@ fn libraries_that_others_preload_come_first() {
 }
 
 #[test]
-fn what_shows_the_loaders_work_shows_no_agent() {
+fn loader_debug_output_hides_the_agent() {
     let bench = bench();
     let addresses = "sed 's/0x[0-9a-f]*//;s/^ *[0-9]*://'";
     let shown = format!("ldd ./t | {addresses}; LD_TRACE_LOADED_OBJECTS=1 ./t | {addresses}");

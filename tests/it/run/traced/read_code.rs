@@ -202,7 +202,7 @@ fn is_traced(bench: &Bench) -> bool {
 }
 
 #[test]
-fn what_is_read_of_a_function_is_as_without() {
+fn reading_code_shows_the_original_bytes() {
     for (form, body) in READERS {
         let source = format!(
             "{HEAD}{}",
@@ -228,7 +228,7 @@ fn what_is_read_of_a_function_is_as_without() {
 }
 
 #[test]
-fn what_only_calls_by_an_address_is_traced() {
+fn calls_through_addresses_are_traced() {
     for (form, body) in CALLERS {
         let source =
             format!("{HEAD}{}", body.replace("OTHER", "return getenv(\"NEVER\") ? never(c) : 0;"));
@@ -248,7 +248,7 @@ fn what_only_calls_by_an_address_is_traced() {
 /// By ways that no analysis of the program sees: the memory of a process whose functions are
 /// traced.
 #[test]
-fn a_process_whose_memory_is_read_is_not_kept() {
+fn reading_another_process_memory_is_refused() {
     let by_call = "#include <sys/uio.h>\nint main(int c, char **v) { char b[16]; struct iovec to = { b, 16 }, from = { PLACE, 16 };\
         if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 16) return 1;";
     let by_file = "#include <fcntl.h>\nint main(int c, char **v) { char b[16]; int self = open(\"/proc/self/mem\", O_RDONLY);\

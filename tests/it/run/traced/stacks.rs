@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
 /// It finds the program's own code, and can put breakpoints into it.
 #[test]
 #[ignore = "needs gdb"]
-fn a_debugger_that_gets_hold_of_a_traced_program() {
+fn a_debugger_attaches_to_a_traced_program() {
     let source = r#"
 #include <stdio.h>
 #include <unistd.h>

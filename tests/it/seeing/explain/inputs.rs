@@ -98,7 +98,7 @@ fn standard_input_counts_if_it_is_a_file() {
 }
 
 #[test]
-fn where_the_output_of_the_question_goes_does_not_matter() {
+fn the_output_of_explain_does_not_count() {
     let bench = project(SOURCE);
     // Both into one pipe, which is another invocation context for the test itself.
     let mut shell = bench.command("sh");
@@ -111,7 +111,7 @@ fn where_the_output_of_the_question_goes_does_not_matter() {
 }
 
 #[test]
-fn a_command_that_never_ran_and_what_is_near() {
+fn new_commands_are_compared_with_similar_ones() {
     let bench = project(SOURCE);
     assert_eq!(explained(&bench, &["./t"])["nearest"], json!([]));
     bench.runs(&["./t", "--all", "a"]);
@@ -164,7 +164,7 @@ fn other_reasons_to_run() {
 }
 
 #[test]
-fn a_failure_runs_again_unless_it_is_to_be_reused() {
+fn failures_run_again_by_default() {
     let bench = project(&SOURCE.replace("return 0", "return 3"));
     bench.runs(&["./t"]);
     assert_eq!(explained(&bench, &["./t"])["sort"], "failed-before");
