@@ -3,7 +3,7 @@
 
 use crate::mutate::Change;
 use crate::process::{self, Ended};
-use crate::program::{Language, Place, Program, Test};
+use crate::program::{Language, Packaging, Program, Test};
 use crate::setup::{SCRIPT, SCRIPT_FILE, Setup, Tools, command};
 use std::collections::BTreeSet;
 use std::fs;
@@ -108,11 +108,11 @@ impl<'b> Bench<'b> {
         command.env("TASTING_CC", &compiler).env("TASTING_CXX", &compiler);
         // What a library hides, the program does not find.
         let is_in_the_way =
-            |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Place::Library);
+            |flag: &String| flag == "-fvisibility=hidden" && self.program.has(Packaging::Library);
         command
             .args(self.setup.compile_flags().into_iter().filter(|flag| !is_in_the_way(flag)))
             .args(&self.program.flags);
-        if unit.place == Place::Library {
+        if unit.place == Packaging::Library {
             command.arg("-fPIC");
         }
         command
@@ -132,7 +132,7 @@ impl<'b> Bench<'b> {
         more: &[String],
         which: [bool; 2],
     ) -> io::Result<Option<BTreeSet<String>>> {
-        let of = |place: Place| {
+        let of = |place: Packaging| {
             order
                 .iter()
                 .filter(move |index| self.program.units[**index].place == place)
@@ -145,10 +145,10 @@ impl<'b> Bench<'b> {
             }
             command
         };
-        if which[0] && self.program.has(Place::Library) {
+        if which[0] && self.program.has(Packaging::Library) {
             let mut command = driver();
             command.args(["-shared", "-Wl,-soname,libpart.so", "-o", "bin/libpart.so"]);
-            command.arg(format!("-fuse-ld={}", self.setup.linker)).args(of(Place::Library));
+            command.arg(format!("-fuse-ld={}", self.setup.linker)).args(of(Packaging::Library));
             command.args(more.iter().filter(|option| *option != "-no-pie"));
             if !self.run(&mut command, PATIENCE)?.is_good() {
                 return Ok(None);
@@ -158,17 +158,19 @@ impl<'b> Bench<'b> {
             return Ok(Some(BTreeSet::new()));
         }
         let mut command = driver();
-        command.args(of(Place::Object)).args(["-o", "bin/prog"]).args(self.setup.link_flags());
-        if self.program.has(Place::Archive) {
+        command.args(of(Packaging::Object)).args(["-o", "bin/prog"]).args(self.setup.link_flags());
+        if self.program.has(Packaging::Archive) {
             let _ = fs::remove_file(self.folder.join("out/libmore.a"));
             let mut make = Command::new("ar");
-            make.current_dir(&self.folder).args(["qcs", "out/libmore.a"]).args(of(Place::Archive));
+            make.current_dir(&self.folder)
+                .args(["qcs", "out/libmore.a"])
+                .args(of(Packaging::Archive));
             if !self.run(&mut make, PATIENCE)?.is_good() {
                 return Ok(None);
             }
             command.arg("out/libmore.a");
         }
-        if self.program.has(Place::Library) {
+        if self.program.has(Packaging::Library) {
             command.args(["bin/libpart.so", "-Wl,-rpath,$ORIGIN"]);
         }
         let linked = self.run(command.args(more), PATIENCE)?;
@@ -251,7 +253,7 @@ impl<'b> Bench<'b> {
     ) -> io::Result<Option<Built>> {
         self.restore()?;
         let given: Vec<usize> = (0..self.program.units.len()).collect();
-        let in_library = |index: &usize| self.program.units[*index].place == Place::Library;
+        let in_library = |index: &usize| self.program.units[*index].place == Packaging::Library;
         let which = [compiled.iter().any(in_library), !compiled.iter().all(in_library)];
         let which = if compiled.is_empty() { [true; 2] } else { which };
         self.changed = which;

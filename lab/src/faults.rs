@@ -8,7 +8,7 @@ use self::ground::{Ground, fingerprint};
 use crate::dice::Dice;
 use crate::generate;
 use crate::process::{self, Ended};
-use crate::program::{Place, Program};
+use crate::program::{Packaging, Program};
 use crate::report::Faults;
 use crate::setup::{Tools, command};
 use crate::stored;
@@ -47,7 +47,7 @@ pub fn run(tools: &Tools, scratch: &Path, seed: u64, amount: u64) -> io::Result<
 /// One file each, so that a build is one compiler and one linker.
 fn program(dice: &mut Dice) -> Program {
     let mut program = generate::small_c(dice);
-    program.units.iter_mut().for_each(|unit| unit.place = Place::Object);
+    program.units.iter_mut().for_each(|unit| unit.place = Packaging::Object);
     program.tests.truncate(5);
     program
 }

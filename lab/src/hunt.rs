@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// What was done, in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct HuntState {
     pub seed: u64,
     pub level: String,
     #[serde(default)]
@@ -26,25 +26,26 @@ pub struct State {
     pub sums: Sums,
 }
 
-impl State {
+impl HuntState {
     /// What the file says, if it is of the same hunt; else a beginning.
-    pub fn read(path: &Path, plan: &Plan) -> State {
+    pub fn read(path: &Path, plan: &Plan) -> HuntState {
         let known =
-            fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
+            fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<HuntState>(&bytes).ok());
         let compilers = plan.compilers.iter().map(|compiler| compiler.name().to_owned()).collect();
-        let begin = State {
+        let begin = HuntState {
             seed: plan.seed,
             level: plan.level.clone(),
             compilers,
             steps: plan.steps,
-            ..State::default()
+            ..HuntState::default()
         };
         known.filter(|state| state.is_of_same_hunt(&begin)).unwrap_or(begin)
     }
 
-    fn is_of_same_hunt(&self, other: &State) -> bool {
-        let plan =
-            |state: &State| (state.seed, state.level.clone(), state.compilers.clone(), state.steps);
+    fn is_of_same_hunt(&self, other: &HuntState) -> bool {
+        let plan = |state: &HuntState| {
+            (state.seed, state.level.clone(), state.compilers.clone(), state.steps)
+        };
         plan(self) == plan(other)
     }
 
@@ -54,10 +55,10 @@ impl State {
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let aside = path.with_extension("new");
-        fs::write(&aside, serde_json::to_vec_pretty(self)?)
-            .with_context(|| format!("cannot write {}", aside.display()))?;
-        Ok(fs::rename(aside, path)?)
+        let temporary = path.with_extension("new");
+        fs::write(&temporary, serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("cannot write {}", temporary.display()))?;
+        Ok(fs::rename(temporary, path)?)
     }
 }
 
@@ -70,7 +71,7 @@ pub fn run(
     most: Option<u64>,
 ) -> anyhow::Result<Sums> {
     let start = Instant::now();
-    let state = State::read(state_file, plan);
+    let state = HuntState::read(state_file, plan);
     let before = state.sums.seconds;
     let progress = Progress::new("programs", time);
     let shared = Mutex::new((state, 0u64));
@@ -105,7 +106,7 @@ pub fn run(
 }
 
 /// The next program that nobody has tried.
-fn take(shared: &Mutex<(State, u64)>, most: Option<u64>) -> Option<u64> {
+fn take(shared: &Mutex<(HuntState, u64)>, most: Option<u64>) -> Option<u64> {
     let mut shared = shared.lock().expect("no worker panics while it counts");
     let (state, next) = &mut *shared;
     let number = state.done.take(next);
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn programs_that_were_tried_are_not_tried_again() {
-        let mut state = State::default();
+        let mut state = HuntState::default();
         let one = Sums { programs: 1, ..Sums::default() };
         for number in [1, 0, 3] {
             state.add(number, &one);

@@ -40,7 +40,7 @@ pub struct File {
 pub struct Unit {
     pub name: String,
     pub segments: Vec<Segment>,
-    pub place: Place,
+    pub place: Packaging,
 }
 
 /// A part of a source file that belongs to one test, or to none.
@@ -57,7 +57,7 @@ impl Unit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Packaging {
     /// Linked as it is.
     Object,
     /// A member of an archive.
@@ -78,7 +78,7 @@ impl Program {
         format!("u{index}.o")
     }
 
-    pub fn has(&self, place: Place) -> bool {
+    pub fn has(&self, place: Packaging) -> bool {
         self.units.iter().any(|unit| unit.place == place)
     }
 

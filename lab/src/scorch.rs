@@ -111,19 +111,19 @@ pub fn with_copies<T>(
     copies: &[(PathBuf, Vec<u8>)],
     act: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
-    let aside = |path: &PathBuf| {
+    let backup = |path: &PathBuf| {
         let mut name = path.clone().into_os_string();
         name.push(".whole");
         PathBuf::from(name)
     };
     for (path, bytes) in copies {
-        fs::rename(path, aside(path))?;
+        fs::rename(path, backup(path))?;
         process::writing(|| fs::write(path, bytes))?;
-        fs::set_permissions(path, fs::metadata(aside(path))?.permissions())?;
+        fs::set_permissions(path, fs::metadata(backup(path))?.permissions())?;
     }
     let done = act();
     for (path, _) in copies {
-        fs::rename(aside(path), path)?;
+        fs::rename(backup(path), path)?;
     }
     done
 }

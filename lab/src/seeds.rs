@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::fuzz::Seeds;
 use crate::generate;
 use crate::mutate::Change;
-use crate::program::Place;
+use crate::program::Packaging;
 use crate::setup::{Compiler, Setup, Tools};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection};
@@ -82,7 +82,7 @@ fn build(
 ) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut program = generate::small(dice);
-    program.units.last_mut().expect("a program has units").place = Place::Archive;
+    program.units.last_mut().expect("a program has units").place = Packaging::Archive;
     let Some((mut bench, built)) = Bench::new(tools, &program, setup, folder.to_owned())? else {
         return Ok(());
     };

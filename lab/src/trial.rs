@@ -20,7 +20,7 @@ use crate::generate;
 use crate::mutate::{self, Mutation, Step};
 use crate::objects::{self, Sections};
 use crate::process::{End, Ended};
-use crate::program::{Place, Test};
+use crate::program::{Packaging, Test};
 use crate::scorch;
 use crate::setup::{Compiler, Setup, Tools};
 use crate::sums::Sums;
@@ -288,7 +288,8 @@ impl<'t> Trial<'t> {
 
     fn evidence(&self, sort: &str, what: &str, plain: &Ended, given: &Ended) -> io::Result<()> {
         let name = format!("{}-{}-{}-{sort}", self.plan.seed, self.number, self.sums.mutants);
-        let places: Vec<Place> = self.bench.program.units.iter().map(|unit| unit.place).collect();
+        let places: Vec<Packaging> =
+            self.bench.program.units.iter().map(|unit| unit.place).collect();
         let store = if self.grows { "grows" } else { "of the first version" };
         let setup = format!(
             "{}\nflags: {:?}\nunits: {places:?}\nstore: {store}",

@@ -109,7 +109,7 @@ impl Builds<'_, '_, '_> {
             now.filter_map(|number| self.change(number, new_reach)).collect();
         let gone = (0..self.old.len()).filter(|&number| old_reach.contains(number));
         let gone = gone.filter(|&number| {
-            self.partners.before[number].is_none() && stands_alone(self.old, number)
+            self.partners.before[number].is_none() && is_reported(self.old, number)
         });
         let gone = gone.filter(|&number| self.counted(number));
         changes
@@ -132,7 +132,7 @@ impl Builds<'_, '_, '_> {
     /// What has become of an atom that is there now.
     fn change(&self, number: usize, reach: &Reach) -> Option<AtomChange> {
         let Some(partner) = self.partners.now[number] else {
-            return (stands_alone(self.new, number) && self.matters(number, reach))
+            return (is_reported(self.new, number) && self.matters(number, reach))
                 .then(|| described(self.new, number, reach, AtomFate::Added));
         };
         if !self.counted(partner) {
@@ -188,7 +188,7 @@ impl Builds<'_, '_, '_> {
 
 /// Whether a new or lost atom is worth a line of its own. Literals and imports are told by those
 /// who use them.
-fn stands_alone(graph: &Graph, number: usize) -> bool {
+fn is_reported(graph: &Graph, number: usize) -> bool {
     !matches!(
         graph.node(number).kind,
         AtomKind::Literal | AtomKind::Import | AtomKind::Value | AtomKind::Range

@@ -92,7 +92,7 @@ fn explain_command(words: &[OsString], options: Options) -> Explanation {
     let mut hints = hints::hints(words, &Settings::from_environment());
     let mut inspection = inspect::inspect(words, options);
     if inspection.reason.sort == "new"
-        && let Some(decision) = as_it_ran(&inspection.argv, &recent_decisions())
+        && let Some(decision) = latest_run_of(&inspection.argv, &recent_decisions())
         && std::env::set_current_dir(&decision.cwd).is_ok()
     {
         let words: Vec<OsString> = decision.argv.iter().map(OsString::from).collect();
@@ -105,7 +105,7 @@ fn explain_command(words: &[OsString], options: Options) -> Explanation {
 /// The latest decision about a command of the same words, where a path is the same as another one
 /// to the same file. At least one word has to be such a path: `make check` is another test in
 /// another folder.
-fn as_it_ran(argv: &[String], decisions: &[Decision]) -> Option<Decision> {
+fn latest_run_of(argv: &[String], decisions: &[Decision]) -> Option<Decision> {
     let is_it = |decision: &&Decision| {
         let folder = Path::new(&decision.cwd);
         let mut pairs = argv.iter().zip(&decision.argv);

@@ -1,6 +1,6 @@
 //! `tasting fingerprint`: one line for each binary.
 
-use super::{complain, exit};
+use super::{exit, report_error};
 use crate::fingerprint;
 use crate::process::Settings;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
                 out.write_all(path.as_os_str().as_bytes())?;
                 out.write_all(b"\n")?;
             }
-            Err(error) => code = complain(&error.into()),
+            Err(error) => code = report_error(&error.into()),
         }
     }
     Ok(code)

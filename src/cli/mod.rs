@@ -125,7 +125,7 @@ pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are no errors; a closed pipe is not ours to complain about.
+            // Help and version are no errors; a closed pipe is not ours to report_error about.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::OK });
         }
@@ -155,11 +155,11 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(arguments),
         Command::Help(arguments) => help::run(arguments),
     };
-    ExitCode::from(outcome.unwrap_or_else(|error| complain(&error)))
+    ExitCode::from(outcome.unwrap_or_else(|error| report_error(&error)))
 }
 
-/// Tells what went wrong, in one line. A reader that closed its pipe is no failure.
-fn complain(error: &anyhow::Error) -> u8 {
+/// Prints an error, in one line. A reader that closed its pipe is no failure.
+fn report_error(error: &anyhow::Error) -> u8 {
     if let Some(error) = error.downcast_ref::<io::Error>()
         && error.kind() == io::ErrorKind::BrokenPipe
     {

@@ -40,9 +40,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         ObjectsCommand::Send => {
             let OpenStore { store, .. } = open_store(&settings)?;
             if let Some(remote) = sender(&settings)?
-                && let Err(trouble) = remote.serve(&store)
+                && let Err(failure) = remote.serve(&store)
             {
-                settings.log(format_args!("objects still wait to be sent: {trouble}"));
+                settings.log(format_args!("objects still wait to be sent: {failure}"));
             }
             Ok(exit::OK)
         }
@@ -65,7 +65,9 @@ fn sender(settings: &Settings) -> anyhow::Result<Option<Remote>> {
         return Ok(None);
     };
     let Some(objects) = Objects::new(settings) else { return Ok(None) };
-    Ok(Some(remote.patient().with_objects(Box::new(move |key| objects.give(key, largest)))))
+    Ok(Some(
+        remote.for_background_work().with_objects(Box::new(move |key| objects.give(key, largest))),
+    ))
 }
 
 /// Sends the objects that wait.
@@ -90,11 +92,11 @@ fn fetch(settings: &Settings, key: Hash) -> anyhow::Result<Reply> {
             Err(reason) => reason,
         },
         Ok(RemoteObject::Bad(reason)) => reason,
-        Err(trouble) => {
-            let shown = &trouble.shown;
+        Err(failure) => {
+            let shown = &failure.shown;
             settings.log(format_args!(
                 "the remote store {shown} is left alone for a while: {}",
-                trouble.reason
+                failure.reason
             ));
             return Ok(Reply::Private);
         }

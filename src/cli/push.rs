@@ -54,8 +54,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
         bail!("nothing is written to {}: {reason}", remote.location.shown);
     }
     if arguments.behind {
-        if let Err(trouble) = remote.serve(&store) {
-            settings.log(format_args!("results still wait to be sent: {trouble}"));
+        if let Err(failure) = remote.serve(&store) {
+            settings.log(format_args!("results still wait to be sent: {failure}"));
         }
         return Ok(exit::OK);
     }
@@ -103,7 +103,7 @@ pub fn remote(words: &[String], settings: &Settings, near: &FileStore) -> anyhow
         // Whoever names a destination means it.
         remote.usage.read_only = None;
     }
-    Ok(remote.patient())
+    Ok(remote.for_background_work())
 }
 
 fn named(words: &[String], working: &Path) -> anyhow::Result<Location> {

@@ -84,7 +84,7 @@ fn shown_remote(opened: &OpenStore, settings: &Settings) -> anyhow::Result<Shown
         url: remote.location.shown.clone(),
         namespace: remote.location.attributes.namespace.clone(),
         read_only: remote.usage.read_only,
-        problem: problem.map(|trouble| trouble.reason),
+        problem: problem.map(|failure| failure.reason),
         reading_failed: failed(&remote.reading),
         writing_failed: failed(&remote.writing),
         waiting: waiting(&remote),

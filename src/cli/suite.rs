@@ -9,7 +9,7 @@ use crate::report::suite::{self as shown, ShownSuite, ShownTest};
 use crate::report::{json, junit, page};
 use crate::suite::course::{self, Course, Plan, TestResult};
 use crate::suite::failures::Failures;
-use crate::suite::start::Manner;
+use crate::suite::start::HarnessOptions;
 use crate::suite::{self, End, Harness, Output, SuiteError};
 use anyhow::Context;
 use std::ffi::OsString;
@@ -133,7 +133,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<u8> {
 
 /// Has the harness run everything, as without us.
 fn run_all(harness: &dyn Harness, output: Output, why: &str, as_json: bool) -> anyhow::Result<u8> {
-    let status = harness.run_all(Manner { output, notes: None })?;
+    let status = harness.run_all(HarnessOptions { output, notes: None })?;
     show(&ShownSuite::closed(why.to_owned()), as_json)?;
     end(Some(status), 0)
 }

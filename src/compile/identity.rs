@@ -88,7 +88,7 @@ fn remembered(
 ) -> Option<Answer> {
     let known = answers::recall(settings, key)
         .and_then(|bytes| postcard::from_bytes::<Answer>(&bytes).ok());
-    if let Some(answer) = known.filter(still_holds) {
+    if let Some(answer) = known.filter(is_current) {
         return Some(answer);
     }
     let answer = find_out()?;
@@ -165,7 +165,7 @@ fn key(driver: &Program, search: &[OsString]) -> Hash {
     hasher.finish()
 }
 
-fn still_holds(answer: &Answer) -> bool {
+fn is_current(answer: &Answer) -> bool {
     let is_same = |(path, known): &(Vec<u8>, FileIdentity)| {
         identity_of(Path::new(OsStr::from_bytes(path))) == Some(*known)
     };

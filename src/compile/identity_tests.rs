@@ -50,7 +50,7 @@ fn the_libraries_of_all_parts_count() {
     assert!(found.iter().any(|path| path.to_string_lossy().contains("libc.")), "{found:?}");
     let gcc = Program::at(which::which("gcc").unwrap());
     let answer = asked(&gcc);
-    assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && still_holds(&answer)));
+    assert!(answer.is_some_and(|answer| answer.parts.len() > 3 && is_current(&answer)));
     assert_eq!(of(&settings, &gcc, &[]), of(&settings, &gcc, &[]));
     assert_ne!(of(&settings, &gcc, &[]), of(&settings, &gcc, &["-m32".into()]));
 }
@@ -67,11 +67,11 @@ fn a_new_configuration_file_invalidates_the_identity() {
     let folder = tempfile::tempdir().unwrap();
     let part = (folder.path().as_os_str().as_bytes().to_vec(), identity_of(folder.path()).unwrap());
     let answer = Answer { parts: vec![part], identity: None };
-    assert!(still_holds(&answer));
+    assert!(is_current(&answer));
     // The clock of file systems goes in ticks.
     std::thread::sleep(std::time::Duration::from_millis(100));
     fs::write(folder.path().join("specs"), "").unwrap();
-    assert!(!still_holds(&answer));
+    assert!(!is_current(&answer));
 }
 
 #[test]

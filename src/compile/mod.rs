@@ -184,12 +184,12 @@ impl Call<'_> {
             let made = self.make(&work, false);
             (made, known.or_else(|| reading?.join().ok().flatten()))
         });
-        self.attach(&work, &made, syntax.map(|syntax| self.still_true(&work, syntax)).as_ref());
+        self.attach(&work, &made, syntax.map(|syntax| self.unless_changed(&work, syntax)).as_ref());
         spawn::end_like(made.status)
     }
 
     /// What a source means, unless it was changed while it was compiled.
-    fn still_true(&self, work: &Work, syntax: Syntax) -> Syntax {
+    fn unless_changed(&self, work: &Work, syntax: Syntax) -> Syntax {
         let understood = syntax?;
         match understood.changed_since(work.start) {
             Some(refusal) => {
@@ -275,7 +275,7 @@ impl Call<'_> {
         request.count_made();
         let made = self.make(work, !missing.has_diagnostics);
         let Missing { key, text, understood, has_diagnostics, reply } = missing;
-        let syntax = self.still_true(work, Ok(understood));
+        let syntax = self.unless_changed(work, Ok(understood));
         self.attach(work, &made, Some(&syntax));
         if let (Ok(understood), true) =
             (syntax, made.status.success() && made.has_no_diagnostics && made.is_split)

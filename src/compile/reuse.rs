@@ -242,16 +242,16 @@ impl<'r, 'a> Request<'r, 'a> {
                 return false;
             }
             let mut new =
-                new.into_iter().flatten().filter(|prototype| is_written_so(prototype, text));
-            self.log_trouble(new.try_for_each(|prototype| {
+                new.into_iter().flatten().filter(|prototype| is_literal_in_file(prototype, text));
+            self.log_failure(new.try_for_each(|prototype| {
                 self.objects.note_clean_declaration(self.declaration(prototype))
             }));
         }
-        self.log_trouble(self.objects.note_clean_text(key, found.notes.clone(), digest));
+        self.log_failure(self.objects.note_clean_text(key, found.notes.clone(), digest));
         true
     }
 
-    fn log_trouble(&self, done: Result<(), impl Display>) {
+    fn log_failure(&self, done: Result<(), impl Display>) {
         if let Err(error) = done {
             self.settings.log(error);
         }
@@ -323,7 +323,7 @@ fn new_declarations<'u>(
 
 /// Whether a declaration stands in its file as it stands in the text. One that comes from a macro
 /// of a system header would be met without diagnostics for that.
-fn is_written_so(prototype: &RemovablePrototype, text: &[u8]) -> bool {
+fn is_literal_in_file(prototype: &RemovablePrototype, text: &[u8]) -> bool {
     let Ok(content) = fs::read(&prototype.file) else { return false };
     let lines =
         content.split(|&byte| byte == b'\n').skip((prototype.line as usize).saturating_sub(1));

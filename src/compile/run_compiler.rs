@@ -15,7 +15,7 @@ use std::process::ExitStatus;
 /// What came of running the compiler.
 pub struct Made {
     pub status: ExitStatus,
-    /// It had nothing to say, as far as it was listened to.
+    /// Its messages were captured, and there were none.
     pub has_no_diagnostics: bool,
     /// It was given our options, and not only the user's.
     pub is_split: bool,
@@ -29,21 +29,23 @@ impl Call<'_> {
     }
 
     /// Compiles. What fails with the section flags, such as the distance between two functions in
-    /// assembler, is compiled without them before anybody hears of it.
-    pub(super) fn make(&self, work: &Work, listens: bool) -> Made {
+    /// assembler, is compiled without them before a message is shown.
+    pub(super) fn make(&self, work: &Work, captures_messages: bool) -> Made {
         let inputs = || match &work.job.source {
             Some((source, _)) => vec![source.clone()],
             None => sources(self.user),
         };
-        let is_heard = listens || !work.added.is_empty() && mentions_sections(&inputs());
-        match is_heard.then(|| self.listen(&work.arguments, &[])).flatten() {
-            Some((status, heard)) => self.after_hearing(work, status, &heard),
-            None => self.make_aloud(work),
+        let is_captured =
+            captures_messages || !work.added.is_empty() && mentions_sections(&inputs());
+        match is_captured.then(|| self.capture_messages(&work.arguments, &[])).flatten() {
+            Some((status, messages)) => self.finish_after_capture(work, status, &messages),
+            None => self.compile_with_own_stderr(work),
         }
     }
 
-    /// What was heard is told, or not, and then the compiler is run again.
-    fn after_hearing(&self, work: &Work, status: ExitStatus, heard: &[u8]) -> Made {
+    /// Passes the captured messages on. Where our options may be why it failed, nothing is passed on, and
+    /// the compiler is run again.
+    fn finish_after_capture(&self, work: &Work, status: ExitStatus, messages: &[u8]) -> Made {
         if may_fail_by_ours(work, status) {
             return Made {
                 status: self.run(self.user),
@@ -51,23 +53,24 @@ impl Call<'_> {
                 is_split: false,
             };
         }
-        let has_no_diagnostics = heard.is_empty();
+        let has_no_diagnostics = messages.is_empty();
         let status = if has_no_diagnostics {
             status
         } else {
-            self.tell(status, heard, || self.run(&work.arguments))
+            self.pass_on(status, messages, || self.run(&work.arguments))
         };
         Made { status, has_no_diagnostics, is_split: true }
     }
 
-    /// A source that hardly fails by our options: what the compiler says goes where it always goes.
-    /// Only if it fails is it known too late that it had better not been said.
-    fn make_aloud(&self, work: &Work) -> Made {
+    /// A source that hardly fails by our options: its messages go where they
+    /// always go. Only if it fails is it known too late that they had better not been shown.
+    fn compile_with_own_stderr(&self, work: &Work) -> Made {
         let status = self.run(&work.arguments);
-        let again = may_fail_by_ours(work, status).then(|| self.listen(self.user, &[])).flatten();
+        let again =
+            may_fail_by_ours(work, status).then(|| self.capture_messages(self.user, &[])).flatten();
         match again.filter(|(status, _)| status.success()) {
-            Some((status, heard)) => {
-                let _ = io::stderr().write_all(&heard);
+            Some((status, messages)) => {
+                let _ = io::stderr().write_all(&messages);
                 Made { status, has_no_diagnostics: false, is_split: false }
             }
             None => Made { status, has_no_diagnostics: false, is_split: true },
@@ -87,8 +90,10 @@ impl Call<'_> {
             let status = spawn::run(program, arguments, environment);
             status.unwrap_or_else(|error| spawn::fail_to_run(&program.path, &error))
         };
-        match self.listen(&split, environment) {
-            Some((status, heard)) if status.success() => self.tell(status, &heard, || run(&split)),
+        match self.capture_messages(&split, environment) {
+            Some((status, messages)) if status.success() => {
+                self.pass_on(status, &messages, || run(&split))
+            }
             Some((status, _)) if status.code().is_some() => run(arguments),
             Some((status, _)) => status,
             None => run(&split),
@@ -96,33 +101,33 @@ impl Call<'_> {
     }
 
     /// Runs the compiler, and hears what it has to say.
-    fn listen(
+    fn capture_messages(
         &self,
         arguments: &[OsString],
         changes: &[spawn::Change],
     ) -> Option<(ExitStatus, Vec<u8>)> {
-        let heard = Memory::new(c"messages").ok()?;
-        let messages = heard.descriptor().try_clone_to_owned().ok()?;
+        let messages = Memory::new(c"messages").ok()?;
+        let stderr = messages.descriptor().try_clone_to_owned().ok()?;
         let mark = [guard::mark(guard::COMPILER)];
         let changes = [&mark[..], changes].concat();
         let status =
-            spawn::run_telling(&self.compiler.program, arguments, &changes, messages.into())
+            spawn::run_with_messages_to(&self.compiler.program, arguments, &changes, stderr.into())
                 .ok()?;
-        Some((status, heard.content().ok()?.to_vec()))
+        Some((status, messages.content().ok()?.to_vec()))
     }
 
-    /// Passes on what was heard. A terminal is told by the compiler itself, which writes to it as
+    /// Passes on captured messages. A terminal is told by the compiler itself, which writes to it as
     /// it does to nobody else: for that it is run again.
-    fn tell(
+    fn pass_on(
         &self,
         status: ExitStatus,
-        heard: &[u8],
+        messages: &[u8],
         again: impl FnOnce() -> ExitStatus,
     ) -> ExitStatus {
         if io::stderr().is_terminal() {
             return again();
         }
-        let _ = io::stderr().write_all(heard);
+        let _ = io::stderr().write_all(messages);
         status
     }
 }

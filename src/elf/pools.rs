@@ -141,15 +141,15 @@ impl Pool {
         let mut may_be_end = vec![false; self.starts.len()];
         // Whether one of the addresses of the next entry's first byte can be spared for the end of
         // this one.
-        let mut spare = self.at_end > 0;
+        let mut is_redundant = self.at_end > 0;
         for (entry, (&inside, &at_start)) in
             self.inside.iter().zip(&self.at_start).enumerate().rev()
         {
-            if inside == 0 && at_start == 0 && !spare {
+            if inside == 0 && at_start == 0 && !is_redundant {
                 return None;
             }
-            spare = at_start > 0 && (inside > 0 || at_start > 1 || spare);
-            may_be_end[entry] = entry > 0 && spare;
+            is_redundant = at_start > 0 && (inside > 0 || at_start > 1 || is_redundant);
+            may_be_end[entry] = entry > 0 && is_redundant;
         }
         Some(may_be_end)
     }

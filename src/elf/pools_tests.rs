@@ -35,8 +35,8 @@ fn one_of_two_references_may_mean_an_end() {
 
 #[test]
 fn a_redundant_reference_makes_earlier_ones_ambiguous() {
-    let spare = [Address(0), Address(4), Address(8), Address(8)];
-    assert_eq!(ends(&[0, 4, 8], 12, &spare), Some(vec![false, true, true]));
+    let redundant = [Address(0), Address(4), Address(8), Address(8)];
+    assert_eq!(ends(&[0, 4, 8], 12, &redundant), Some(vec![false, true, true]));
     // `"abc" + 4` and `"xyz" + 4`: the only reference into "xyz" is the end of "abc".
     assert_eq!(ends(&[0, 4], 8, &[Address(4), Address(8)]), Some(vec![false, true]));
     // An entry that is only accessed ends the chain: its address was never taken.

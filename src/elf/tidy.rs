@@ -23,7 +23,7 @@ use object::read::elf::{FileHeader, SectionHeader, Sym};
 use rustc_hash::FxHashMap;
 
 type Header = SectionHeader64<Endianness>;
-type Entry = Sym64<Endianness>;
+type SymbolEntry = Sym64<Endianness>;
 
 /// Where a section header has the field whose meaning depends on the kind of section.
 const SECTION_INFO: usize = 44;
@@ -72,7 +72,7 @@ fn is_usual(kind: elf::SectionType) -> bool {
 struct Tables<'a> {
     index: usize,
     names_index: usize,
-    symbols: &'a [Entry],
+    symbols: &'a [SymbolEntry],
     first_global: usize,
     names: &'a [u8],
 }
@@ -109,7 +109,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    fn name(&self, symbol: &Entry) -> &'a [u8] {
+    fn name(&self, symbol: &SymbolEntry) -> &'a [u8] {
         let rest = self.names.get(symbol.st_name(LITTLE) as usize..).unwrap_or_default();
         rest.split(|&byte| byte == 0).next().unwrap_or_default()
     }
@@ -190,7 +190,7 @@ impl Fate {
             }
         }
         let mut next = 0;
-        let mut number = |(at, symbol): (usize, &Entry)| {
+        let mut number = |(at, symbol): (usize, &SymbolEntry)| {
             let goes =
                 at < tables.first_global && !stays[at] && is_label(symbol, tables.name(symbol));
             let number = (!goes).then_some(next);
@@ -233,7 +233,7 @@ fn links_to(section: &Header, index: usize) -> bool {
 }
 
 /// What the assembler keeps only when it is asked to: GNU as goes by these names.
-fn is_label(symbol: &Entry, name: &[u8]) -> bool {
+fn is_label(symbol: &SymbolEntry, name: &[u8]) -> bool {
     let is_plain = ![elf::STT_SECTION, elf::STT_FILE].contains(&symbol.st_type());
     let is_named_so =
         name.starts_with(b".L") || name.starts_with(b"..") || name.starts_with(b"_.L_");

@@ -89,10 +89,10 @@ fn within<'o>(relocations: &'o [Relocation], range: &Range<usize>) -> &'o [Reloc
     relocations.get(from..to).unwrap_or_default()
 }
 
-type Found = (usize, Range<usize>, Range<usize>);
+type EntryRanges = (usize, Range<usize>, Range<usize>);
 
 /// Walks over a table. `None` when its structure is not the expected one.
-fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<Found>> {
+fn entries(object: &ObjectFile, table: &Section) -> Option<Vec<EntryRanges>> {
     let word = |at: usize| -> Option<u32> {
         let bytes = table.data.get(at..at.checked_add(4)?)?.try_into().ok()?;
         Some(if object.endian == Endianness::Little {

@@ -29,12 +29,12 @@ pub fn build(
         let is_entry = start == 0 || entries.contains(&start);
         blocks.push(Block { is_entry, ..builder.block(steps)? });
     }
-    Ok(Flow { blocks: without_stepping_stones(blocks) })
+    Ok(Flow { blocks: without_empty_blocks(blocks) })
 }
 
 /// Leaves out the blocks that do nothing but lead on: where compilers put them is a matter of
 /// layout.
-fn without_stepping_stones(blocks: Vec<Block>) -> Vec<Block> {
+fn without_empty_blocks(blocks: Vec<Block>) -> Vec<Block> {
     let nothing = Writer::of_nothing();
     let next = |block: &Block| match block.exits[..] {
         [Exit::Block(to)] if block.hash == nothing && !block.is_entry => Some(to),
@@ -122,7 +122,7 @@ impl Builder<'_, '_, '_> {
                         exits.push(match entry {
                             JumpTarget::Inside(to) => self.number(*to)?,
                             JumpTarget::Elsewhere { symbol, offset } => {
-                                writer.elsewhere(exits.len(), *symbol, *offset);
+                                writer.outside(exits.len(), *symbol, *offset);
                                 Exit::Outside
                             }
                         });

@@ -112,7 +112,7 @@ impl<'c, 'o, 'a> Writer<'c, 'o, 'a> {
     }
 
     /// An entry of a jump table that leads to another part of the function.
-    pub fn elsewhere(&mut self, label: usize, symbol: u32, offset: i64) {
+    pub fn outside(&mut self, label: usize, symbol: u32, offset: i64) {
         let identity = named(self.code.object, symbol, offset).0;
         let number = self.ordinal(Reference { symbol, identity });
         self.part(HashedPart::Elsewhere).number(label as u64).number(number).number(offset as u64);

@@ -70,20 +70,20 @@ pub fn is_discovery(words: &[OsString]) -> bool {
 /// Whether output in the Test Anything Protocol tells of a failure. Such tests end well all the
 /// same.
 pub fn tells_of_failure(output: &[u8]) -> bool {
-    !failures_told(output).is_empty()
+    !reported_failures(output).is_empty()
 }
 
 /// A failure that output in the Test Anything Protocol tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToldFailure {
+pub enum ReportedFailure {
     BailOut,
     /// The number of a test point.
     NotOk(u64),
 }
 
-/// The failures that output in the Test Anything Protocol tells of. What it says about them (times,
+/// The failures that output in the Test Anything Protocol reports. What it says about them (times,
 /// addresses) does not count.
-pub fn failures_told(output: &[u8]) -> BTreeSet<ToldFailure> {
+pub fn reported_failures(output: &[u8]) -> BTreeSet<ReportedFailure> {
     let suspect = |word: &str| memmem::find(output, word.as_bytes()).is_some();
     if !suspect("1..") || !(suspect("not ok") || suspect("Bail out!")) {
         return BTreeSet::new();
@@ -100,9 +100,9 @@ pub fn failures_told(output: &[u8]) -> BTreeSet<ToldFailure> {
 }
 
 /// `point`: the number of the latest test point. One without a number is the next.
-fn failure_of_line(line: &str, point: &mut u64) -> Option<ToldFailure> {
+fn failure_of_line(line: &str, point: &mut u64) -> Option<ReportedFailure> {
     if line.starts_with("Bail out!") {
-        return Some(ToldFailure::BailOut);
+        return Some(ReportedFailure::BailOut);
     }
     let (fails, rest) = match line.strip_prefix("not ok") {
         Some(rest) => (true, rest),
@@ -115,7 +115,7 @@ fn failure_of_line(line: &str, point: &mut u64) -> Option<ToldFailure> {
         .map_or("", |(_, directive)| directive.trim_start())
         .to_ascii_lowercase();
     let is_excused = ["todo", "skip"].iter().any(|word| directive.starts_with(word));
-    (fails && !is_excused).then_some(ToldFailure::NotOk(*point))
+    (fails && !is_excused).then_some(ReportedFailure::NotOk(*point))
 }
 
 #[cfg(test)]
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn failures_in_tap_have_numbers() {
-        let told = |text: &str| failures_told(text.as_bytes()).into_iter().collect::<Vec<_>>();
-        let (bail_out, not_ok) = (ToldFailure::BailOut, ToldFailure::NotOk);
+        let told = |text: &str| reported_failures(text.as_bytes()).into_iter().collect::<Vec<_>>();
+        let (bail_out, not_ok) = (ReportedFailure::BailOut, ReportedFailure::NotOk);
         assert_eq!(
             told("1..4\nok\nnot ok - 7 ms\nnot ok 3 # TODO\nnot ok\nBail out!"),
             [bail_out, not_ok(2), not_ok(4)]

@@ -62,7 +62,7 @@ impl<'e> Files<'e> {
         for (file, _) in names {
             files.open_one(Path::new(OsStr::from_bytes(file)), early, settings)?;
         }
-        for path in files.elsewhere()? {
+        for path in files.thin_member_paths()? {
             files.open_one(&path, early, settings)?;
         }
         Ok(files)
@@ -91,7 +91,7 @@ impl<'e> Files<'e> {
     }
 
     /// The files of thin archives' members.
-    fn elsewhere(&self) -> Result<Vec<PathBuf>, InputError> {
+    fn thin_member_paths(&self) -> Result<Vec<PathBuf>, InputError> {
         let mut paths = Vec::new();
         for file in &self.files {
             let Some(members) = members(file)? else { continue };

@@ -44,7 +44,7 @@ impl<'f, 'e: 'f> Linked<'f, 'e> {
         let (kind, mut placement) =
             map::read(map.feed()).map_err(|error| format!("the linker's map: {error}"))?;
         map.wait();
-        let is_optimised = lto::take_apart(&mut placement);
+        let is_optimised = lto::remove_plugin_objects(&mut placement);
         let sources = if is_optimised { lto::sources(early) } else { Vec::new() };
         let groups = Groups::new(&placement);
         let opened = groups.open(&sources, early, settings).map_err(|error| error.to_string())?;

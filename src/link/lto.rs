@@ -27,7 +27,7 @@ pub fn is_product(file: &[u8]) -> bool {
 }
 
 /// Takes the plugin's objects out of the placement. Whether there were any.
-pub fn take_apart(placement: &mut Placement) -> bool {
+pub fn remove_plugin_objects(placement: &mut Placement) -> bool {
     let before = placement.objects.len();
     placement.objects.retain(|(name, _)| !is_product(name.0));
     placement.objects.len() < before

@@ -102,7 +102,7 @@ impl Call<'_> {
         let (early, files, content) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let finished = Finished::new(&job.output, &content);
         thread::scope(|scope| {
-            let run = || self.run_and_look(job, &source, &map, &finished);
+            let run = || self.run_and_inspect(job, &source, &map, &finished);
             let linker = thread::Builder::new().spawn_scoped(scope, run).map_err(|_| run());
             let linked = self.read_beside(job, &map, (&early, &files), &finished);
             let done =
@@ -131,8 +131,12 @@ impl Call<'_> {
             .and_then(|told| Ok((told.descriptor().try_clone_to_owned()?, told)));
         let (messages, told) =
             told.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
-        let status =
-            spawn::run_telling(&self.linker, &arguments, &self.environment(), messages.into());
+        let status = spawn::run_with_messages_to(
+            &self.linker,
+            &arguments,
+            &self.environment(),
+            messages.into(),
+        );
         let status = status.unwrap_or_else(|error| spawn::fail_to_run(&self.linker.path, &error));
         if let Ok(text) = told.content() {
             let _ = io::stderr().write_all(&copies.with_inputs_named(&text));
@@ -187,7 +191,7 @@ impl Call<'_> {
     }
 
     /// Runs the linker, and looks at the binary that it made. Also tells whether the map is whole.
-    fn run_and_look(
+    fn run_and_inspect(
         &self,
         job: &LinkerJob,
         source: &MapSource,

@@ -106,7 +106,7 @@ impl<'a> Manifest<'a> {
     }
 
     /// Why the binary is described as a whole, if it is.
-    pub fn whole_because(&self) -> Option<&str> {
+    pub fn whole_reason(&self) -> Option<&str> {
         self.refusals
             .iter()
             .find(|refusal| refusal.subject == WHOLE)

@@ -76,7 +76,7 @@ pub fn run<A: AsRef<OsStr>>(
 }
 
 /// The same, with its messages going elsewhere.
-pub fn run_telling<A: AsRef<OsStr>>(
+pub fn run_with_messages_to<A: AsRef<OsStr>>(
     program: &Program,
     arguments: &[A],
     changes: &[Change],

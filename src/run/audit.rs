@@ -5,7 +5,7 @@ use super::choice;
 use super::reason::Reason;
 use super::shadow::Foreseen;
 use super::{Options, Session, execute, executed, now, repeat};
-use crate::harness::{ToldFailure, failures_told};
+use crate::harness::{ReportedFailure, reported_failures};
 use crate::model::{Audit, Exit, Mark};
 use crate::store::{Quarantine, Results};
 use std::collections::BTreeSet;
@@ -28,12 +28,12 @@ pub(super) const SHADOW: [&str; 2] =
 #[derive(PartialEq, Eq)]
 struct End {
     exit: Exit,
-    told: BTreeSet<ToldFailure>,
+    told: BTreeSet<ReportedFailure>,
 }
 
 impl End {
     fn of(exit: Exit, output: &[u8]) -> End {
-        End { exit, told: failures_told(output) }
+        End { exit, told: reported_failures(output) }
     }
 }
 
@@ -52,7 +52,7 @@ impl Session {
         let end = End::of(ran.exit, &ran.captured.texts[0]);
         decision.told_failure = !end.told.is_empty();
         let is_other = |_| {
-            let (exit, output) = execute::silently(&self.test.words);
+            let (exit, output) = execute::captured(&self.test.words);
             End::of(exit, &output) != end
         };
         let audit = match () {

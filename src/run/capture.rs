@@ -126,7 +126,7 @@ impl Capture {
 
     /// Connects a command's output, of which nobody hears before it is asked for. What is beyond
     /// the limit is lost.
-    pub fn silently(
+    pub fn buffered(
         command: &mut Command,
         connection: Connection,
         limit: usize,

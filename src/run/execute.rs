@@ -91,7 +91,7 @@ fn to_the_end(mut command: Command) -> io::Result<ExitStatus> {
 
 /// Runs a test that nobody hears. Gives what it printed to standard output, where that can be kept:
 /// in a file, whose end need not be waited for.
-pub fn silently(words: &[OsString]) -> (Exit, Vec<u8>) {
+pub fn captured(words: &[OsString]) -> (Exit, Vec<u8>) {
     let mut command = command(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let file = memfd_create("output", MemfdFlags::CLOEXEC).map(File::from);
@@ -155,7 +155,7 @@ pub fn attempt(
     };
     let capture = match is_heard {
         true => Capture::connect(&mut command, connection, limit, held),
-        false => Capture::silently(&mut command, connection, limit),
+        false => Capture::buffered(&mut command, connection, limit),
     };
     let capture =
         capture.map_err(|error| Unwatchable(format!("its output cannot be kept: {error}")))?;
@@ -202,7 +202,7 @@ pub fn read_on_from(position: u64) {
 pub fn unwatched(session: &Session) -> (Exit, Captured) {
     let mut command = command(&session.test.words);
     let limit = session.project.config.limits.output;
-    let Ok(capture) = Capture::silently(&mut command, session.context.connection, limit) else {
+    let Ok(capture) = Capture::buffered(&mut command, session.context.connection, limit) else {
         return (plainly(&session.test.words), Captured::default());
     };
     (to_the_end(command).map_or(Exit::Code(spawn::CANNOT_RUN), exit), capture.finish())

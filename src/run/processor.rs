@@ -5,19 +5,19 @@ use crate::model::Hasher;
 
 /// A name for all processors that can do the same.
 pub fn name() -> String {
-    name_of(&abilities())
+    name_of(&features())
 }
 
-fn name_of(abilities: &[(&str, bool)]) -> String {
+fn name_of(features: &[(&str, bool)]) -> String {
     let mut hasher = Hasher::new("processor");
-    for (ability, _) in abilities.iter().filter(|(_, is_there)| *is_there) {
-        hasher.bytes(ability.as_bytes());
+    for (feature, _) in features.iter().filter(|(_, is_there)| *is_there) {
+        hasher.bytes(feature.as_bytes());
     }
     format!("{}-{}", std::env::consts::ARCH, &hasher.finish().to_string()[..8])
 }
 
 #[cfg(target_arch = "x86_64")]
-fn abilities() -> Vec<(&'static str, bool)> {
+fn features() -> Vec<(&'static str, bool)> {
     macro_rules! detected {
         ($($name:tt)*) => { vec![$(($name, std::arch::is_x86_feature_detected!($name))),*] };
     }
@@ -29,7 +29,7 @@ fn abilities() -> Vec<(&'static str, bool)> {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn abilities() -> Vec<(&'static str, bool)> {
+fn features() -> Vec<(&'static str, bool)> {
     macro_rules! detected {
         ($($name:tt)*) => { vec![$(($name, std::arch::is_aarch64_feature_detected!($name))),*] };
     }
@@ -40,7 +40,7 @@ fn abilities() -> Vec<(&'static str, bool)> {
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn abilities() -> Vec<(&'static str, bool)> {
+fn features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
@@ -52,7 +52,7 @@ mod tests {
     fn processor_features_make_the_name() {
         assert_eq!(name(), name());
         assert!(name().starts_with(std::env::consts::ARCH));
-        let name = |abilities: &[(&'static str, bool)]| name_of(abilities);
+        let name = |features: &[(&'static str, bool)]| name_of(features);
         assert_eq!(name(&[("a", true), ("b", false)]), name(&[("a", true)]));
         assert_ne!(name(&[("a", true), ("b", true)]), name(&[("a", true), ("b", false)]));
     }

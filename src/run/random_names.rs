@@ -21,14 +21,14 @@ type Known<'a> = (DependencyKind, &'a PortablePath, Hash);
 
 /// Removes the absence of names that are random from what an execution used.
 pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Session) {
-    let made = made(seen, session);
-    if made.is_empty() {
+    let created_names = created_names(seen, session);
+    if created_names.is_empty() {
         return;
     }
     let Some(before) = trace(session).filter(|trace| trace.test == session.test.identity) else {
         return;
     };
-    let random = random(used, &before.used, &made);
+    let random = random(used, &before.used, &created_names);
     used.retain(|traced| {
         traced.dependency.kind != DependencyKind::Absent
             || !random.contains(&traced.dependency.place)
@@ -36,7 +36,7 @@ pub fn forget(used: &mut Vec<RecordedDependency>, seen: &[Use], session: &Sessio
 }
 
 /// Names that were looked for in vain, made, and left behind.
-fn made(seen: &[Use], session: &Session) -> BTreeSet<PortablePath> {
+fn created_names(seen: &[Use], session: &Session) -> BTreeSet<PortablePath> {
     let written: BTreeSet<&Path> =
         seen.iter().filter(|used| matches!(used, Use::Written { .. })).map(Use::path).collect();
     let absent = seen.iter().filter(|used| matches!(used, Use::Absent { .. })).map(Use::path);
@@ -47,14 +47,15 @@ fn made(seen: &[Use], session: &Session) -> BTreeSet<PortablePath> {
 fn random(
     now: &[RecordedDependency],
     before: &[RecordedDependency],
-    made: &BTreeSet<PortablePath>,
+    created_names: &BTreeSet<PortablePath>,
 ) -> BTreeSet<PortablePath> {
     let (new, old) = (known(now), known(before));
     let (appeared, vanished): (Vec<_>, Vec<_>) =
         (new.difference(&old).collect(), old.difference(&new).collect());
     let is_absence = |known: &&Known| known.0 == DependencyKind::Absent;
-    let are_names = appeared.iter().all(|known| is_absence(known) && made.contains(known.1))
-        && vanished.iter().all(is_absence);
+    let are_names =
+        appeared.iter().all(|known| is_absence(known) && created_names.contains(known.1))
+            && vanished.iter().all(is_absence);
     let patterns = |known: &[&Known]| {
         let mut patterns: Vec<_> = known.iter().map(|known| pattern(known.1)).collect();
         patterns.sort_unstable();
@@ -93,8 +94,12 @@ mod tests {
         }
     }
 
-    fn found(now: &[RecordedDependency], before: &[RecordedDependency], made: &[&str]) -> usize {
-        random(now, before, &made.iter().map(PortablePath::absolute).collect()).len()
+    fn found(
+        now: &[RecordedDependency],
+        before: &[RecordedDependency],
+        created_names: &[&str],
+    ) -> usize {
+        random(now, before, &created_names.iter().map(PortablePath::absolute).collect()).len()
     }
 
     #[test]

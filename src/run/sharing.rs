@@ -78,7 +78,7 @@ fn in_namespace(mut location: Location, config: &Config) -> Location {
 
 fn usage(location: &Location, settings: &Settings, config: &Config) -> Usage {
     Usage {
-        read_only: why_read_only(location, settings),
+        read_only: read_only_reason(location, settings),
         trusted_keys: [&config.sharing.trusted_keys[..], &location.attributes.trusted_keys]
             .concat(),
         failures: config.reuse_failures,
@@ -89,7 +89,7 @@ fn usage(location: &Location, settings: &Settings, config: &Config) -> Usage {
 
 /// Why nothing is to be written there. What a job of a stranger's is allowed is not for the
 /// stranger's `tasting.toml` to say.
-fn why_read_only(location: &Location, settings: &Settings) -> Option<&'static str> {
+fn read_only_reason(location: &Location, settings: &Settings) -> Option<&'static str> {
     match location.attributes.read_only {
         _ if settings.readonly => Some(OF_STORE),
         Some(true) => Some(ASKED_FOR),

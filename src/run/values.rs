@@ -8,7 +8,7 @@ mod observed;
 mod programs;
 mod stamp;
 
-use self::hashes::{file_value, input_value, listing_value, program_value, what_value};
+use self::hashes::{attributes_value, file_value, input_value, listing_value, program_value};
 use self::programs::Program;
 pub use self::programs::{OpenedPrograms, digest};
 pub use self::stamp::Stamp;
@@ -270,8 +270,8 @@ impl<'a> Values<'a> {
                 _ => PlainState::Unknown.value(),
             },
             DependencyKind::Denied if self.contents.is_denied(path) => PlainState::Denied.value(),
-            DependencyKind::Exists => what_value(What::kind(Kind::of(found.file_type()))),
-            DependencyKind::Attributes => what_value(What::of(&found)),
+            DependencyKind::Exists => attributes_value(What::kind(Kind::of(found.file_type()))),
+            DependencyKind::Attributes => attributes_value(What::of(&found)),
             DependencyKind::Folder => listing::of(path)
                 .map_or(PlainState::Unknown.value(), |now| listing_value(listing::hash(&now))),
             DependencyKind::Link => fs::read_link(path)

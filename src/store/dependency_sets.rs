@@ -120,10 +120,10 @@ fn refresh(taken: &[Taken], raw: &[u8], time: SystemTime) -> bool {
     };
     use_at(file, time);
     // Someone may have cleaned it away in between.
-    still_there(path)
+    is_in_place(path)
 }
 
-fn still_there(path: &Path) -> bool {
+fn is_in_place(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 

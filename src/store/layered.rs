@@ -67,11 +67,11 @@ impl Layered {
             .collect();
         let values = match far.get(&names, test.is_none()) {
             Ok(values) => values,
-            Err(trouble) => {
-                far.reading.failed(&trouble.reason);
+            Err(failure) => {
+                far.reading.failed(&failure.reason);
                 asked.problem = Some(format!(
                     "the remote store {} is left alone for a while: {}",
-                    trouble.shown, trouble.reason
+                    failure.shown, failure.reason
                 ));
                 return asked;
             }
@@ -135,7 +135,7 @@ impl Results for Layered {
         outcome: &Outcome,
     ) -> Result<(), StoreError> {
         self.near.put(test, dependency_set, key, outcome)?;
-        if let Some(far) = self.writable_far().filter(|far| far.why_private(outcome).is_none())
+        if let Some(far) = self.writable_far().filter(|far| far.private_reason(outcome).is_none())
             && let Ok(dependency_set) = dependency_set.hash()
         {
             let replace = far.usage.recache || self.state().bad.contains(&key);

@@ -4,7 +4,7 @@
 //! In: a harness. Out: for each test what was decided and how it ended; the harness's exit status.
 
 use super::memory::Memory;
-use super::start::Manner;
+use super::start::HarnessOptions;
 use super::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use super::{order, progress};
 use crate::model::{Decision, Exit, Step, Verdict, codes};
@@ -358,14 +358,14 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
     progress::clear();
     let listing = listing?;
     if listing.tests.is_empty() {
-        let status = harness.run_all(Manner { output: course.output, notes: None })?;
+        let status = harness.run_all(HarnessOptions { output: course.output, notes: None })?;
         return Ok(SuiteRun { tests: Vec::new(), status: Some(status), code: 0 });
     }
     let decides = !listing.runs_all;
     progress::show(&format!("deciding about {} tests …", listing.tests.len()));
     let mut plan = Plan::among(listing, course.keeps_output, course.only.as_deref(), decides);
     let notes = plan.memory.as_ref().map(|memory| memory.notes().to_owned());
-    let manner = Manner { output: course.output, notes: notes.as_deref() };
+    let options = HarnessOptions { output: course.output, notes: notes.as_deref() };
     plan.replay();
     progress::clear();
     let mut ends: FxHashMap<usize, End> = FxHashMap::default();
@@ -373,7 +373,7 @@ pub fn run(harness: &dyn Harness, course: Course) -> Result<SuiteRun, SuiteError
     let mut started = plan.started();
     while !started.is_empty() {
         let HarnessRun { status: ended, ends: found } =
-            harness.run(&plan.tests, &started, manner)?;
+            harness.run(&plan.tests, &started, options)?;
         ends.extend(found);
         let is_first_failure = status.is_none_or(|status| status.success());
         status = if is_first_failure { Some(ended) } else { status };

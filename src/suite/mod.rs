@@ -20,7 +20,7 @@ pub mod start;
 
 use self::harness::{automake, cargo, ctest, list, meson, nextest};
 use self::memory::Memory;
-use self::start::Manner;
+use self::start::HarnessOptions;
 use crate::run::Options;
 use crate::run::context::InvocationContext;
 use std::ffi::OsString;
@@ -134,10 +134,10 @@ pub trait Harness: Sync {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError>;
     /// Runs what would run without us.
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError>;
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError>;
     /// The exit code that says that tests failed.
     fn failure_code(&self) -> i32;
 }

@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// How a harness is to be run.
 #[derive(Clone, Copy)]
-pub struct Manner<'a> {
+pub struct HarnessOptions<'a> {
     pub output: Output,
     /// Where `tasting run` notes starts.
     pub notes: Option<&'a Path>,
@@ -28,22 +28,26 @@ pub fn command(program: &OsStr) -> Command {
 }
 
 /// Runs a harness to its end.
-pub fn run(program: &OsStr, words: &[OsString], manner: Manner) -> Result<ExitStatus, SuiteError> {
+pub fn run(
+    program: &OsStr,
+    words: &[OsString],
+    options: HarnessOptions,
+) -> Result<ExitStatus, SuiteError> {
     let mut command = command(program);
     command.args(words);
-    run_command(command, program, manner)
+    run_command(command, program, options)
 }
 
 /// The same for a command that is made already.
 pub fn run_command(
     mut command: Command,
     program: &OsStr,
-    manner: Manner,
+    options: HarnessOptions,
 ) -> Result<ExitStatus, SuiteError> {
-    if let Some(notes) = manner.notes {
+    if let Some(notes) = options.notes {
         command.env(STARTED, notes);
     }
-    if manner.output == Output::ToMessages {
+    if options.output == Output::ToMessages {
         // Nobody else is to inherit the copy.
         command.stdout(
             io::stderr()

@@ -5,7 +5,7 @@
 use super::expression::{self, Scope};
 use super::{address_features, c_features};
 use crate::dice::Dice;
-use crate::program::{Language, Place, Program, Segment, Test, Unit};
+use crate::program::{Language, Packaging, Program, Segment, Test, Unit};
 
 /// What tells a program which of its tests to run, and how many there can be.
 const ARGUMENTS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -165,7 +165,7 @@ impl Draft {
         main += "    }\n    return test ? test(count) : 9;\n}\n";
         self.finished[0].push(Segment { owner: None, text: main });
         let places = super::places(dice, self.finished.len());
-        let unit = |(index, (mut segments, place)): (usize, (Vec<Segment>, Place))| {
+        let unit = |(index, (mut segments, place)): (usize, (Vec<Segment>, Packaging))| {
             segments.insert(
                 0,
                 Segment {

@@ -3,7 +3,7 @@
 
 use crate::dice::Dice;
 use crate::process;
-use crate::program::{File, Language, Place, Program, Segment, Test, Unit};
+use crate::program::{File, Language, Packaging, Program, Segment, Test, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -113,7 +113,7 @@ fn split(dice: &mut Dice, parts: Parts) -> Program {
     }
     let unit = |(index, text)| {
         let segments = vec![Segment { owner: Some(0), text }];
-        Unit { name: format!("u{index}.c"), segments, place: Place::Object }
+        Unit { name: format!("u{index}.c"), segments, place: Packaging::Object }
     };
     Program {
         sort: "csmith",

@@ -10,7 +10,7 @@ mod expression;
 mod process_features;
 
 use crate::dice::Dice;
-use crate::program::{File, Place, Program};
+use crate::program::{File, Packaging, Program};
 use std::path::Path;
 
 /// A program. `None` where csmith gave none that can be split.
@@ -68,15 +68,15 @@ const KNOBS: &str = "#ifndef SCALE\n#define SCALE 7\n#endif\n#define OFFSET 100\
 const OTHER_KNOBS: &str = "#ifndef SCALE\n#define SCALE 9\n#endif\n#define OFFSET 101\n#define TITLE \"other\"\nstatic inline unsigned lab_scale(unsigned x) { return x * SCALE - OFFSET; }\n";
 
 /// Where the objects go. The first unit has `main`.
-fn places(dice: &mut Dice, count: usize) -> Vec<Place> {
+fn places(dice: &mut Dice, count: usize) -> Vec<Packaging> {
     let style = dice.below(10);
     let place = |index: usize, dice: &mut Dice| match style {
-        _ if index == 0 => Place::Object,
-        0..5 => Place::Object,
-        5..7 if dice.percent(60) => Place::Archive,
-        7..9 if dice.percent(50) => Place::Library,
-        9 => *dice.pick(&[Place::Archive, Place::Library]),
-        _ => Place::Object,
+        _ if index == 0 => Packaging::Object,
+        0..5 => Packaging::Object,
+        5..7 if dice.percent(60) => Packaging::Archive,
+        7..9 if dice.percent(50) => Packaging::Library,
+        9 => *dice.pick(&[Packaging::Archive, Packaging::Library]),
+        _ => Packaging::Object,
     };
     (0..count).map(|index| place(index, dice)).collect()
 }

@@ -2,7 +2,7 @@
 //! function lists all places of its kind.
 
 use super::Edits;
-use super::lexer::{Kind, tokens};
+use super::lexer::{TokenKind, tokens};
 use super::sites::{numbers, other_number};
 use super::source::Source;
 use crate::dice::Dice;
@@ -24,7 +24,7 @@ pub fn attributes(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     for at in 1..source.tokens.len() {
         let begins = source.tokens[at].depth == 0
             && [";", "}"].contains(&source.word(at - 1))
-            && source.tokens[at].kind == Kind::Word;
+            && source.tokens[at].kind == TokenKind::Word;
         if begins {
             let start = source.tokens[at].range.start;
             found.push(vec![(
@@ -72,7 +72,7 @@ pub fn qualifiers(source: &Source, _: &mut Dice) -> Vec<Edits> {
 /// Numbers and signs in definitions of macros and enumerators.
 pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
-    for at in source.of_kind(Kind::Directive) {
+    for at in source.of_kind(TokenKind::Directive) {
         let (line, start) = (source.word(at), source.tokens[at].range.start);
         let Some(behind) = line.strip_prefix("#define ") else { continue };
         let offset = start + line.len() - behind.len();
@@ -82,15 +82,15 @@ pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
             let other = match word {
                 "*" => Some("+".to_owned()),
                 "^" => Some("|".to_owned()),
-                _ if token.kind == Kind::Number => other_number(word, dice),
-                _ if token.kind == Kind::Text => Some("\"changed\"".to_owned()),
+                _ if token.kind == TokenKind::Number => other_number(word, dice),
+                _ if token.kind == TokenKind::Text => Some("\"changed\"".to_owned()),
                 _ => None,
             };
             found.extend(other.map(|other| vec![(range, other)]));
         }
     }
     let enumerators = source
-        .of_kind(Kind::Number)
+        .of_kind(TokenKind::Number)
         .filter(|at| *at > 1 && source.tokens[*at].depth > 0 && source.word(at - 1) == "=");
     let places = enumerators.filter(|at| [",", "}"].contains(&source.word(at + 1))).collect();
     found.extend(numbers(source, dice, places));
@@ -100,7 +100,7 @@ pub fn macros(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 pub fn includes(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let is_knobs = |at: &usize| source.word(*at) == "#include \"knobs.h\"";
     source
-        .of_kind(Kind::Directive)
+        .of_kind(TokenKind::Directive)
         .filter(is_knobs)
         .map(|at| source.replace(at, "#include \"knobs_other.h\""))
         .collect()

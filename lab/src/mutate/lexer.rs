@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TokenKind {
     Word,
     Number,
     /// A string or a character.
@@ -15,7 +15,7 @@ pub enum Kind {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub range: Range<usize>,
     /// How many braces are open before it.
     pub depth: usize,
@@ -48,21 +48,21 @@ pub fn tokens(text: &str) -> Vec<Token> {
             }
             b'#' if text[..at].ends_with('\n') || at == 0 => {
                 at += rest.find('\n').unwrap_or(rest.len());
-                Kind::Directive
+                TokenKind::Directive
             }
             b'"' | b'\'' => {
                 at += quoted(rest.as_bytes());
-                Kind::Text
+                TokenKind::Text
             }
             b'0'..=b'9' => {
                 let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
                 at += rest.bytes().take_while(is_part).count();
-                Kind::Number
+                TokenKind::Number
             }
             byte if byte.is_ascii_alphabetic() || byte == b'_' => {
                 let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
                 at += rest.bytes().take_while(is_part).count();
-                Kind::Word
+                TokenKind::Word
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
@@ -70,7 +70,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
                     || rest.chars().next().map_or(1, char::len_utf8),
                     |sign| sign.len(),
                 );
-                Kind::Sign
+                TokenKind::Sign
             }
         };
         if &text[start..at] == "}" {

@@ -9,7 +9,7 @@ mod sites;
 mod source;
 
 use crate::dice::Dice;
-use crate::program::{Place, Program};
+use crate::program::{Packaging, Program};
 use source::Source;
 use std::ops::Range;
 
@@ -229,7 +229,7 @@ fn link_options(dice: &mut Dice, program: &Program) -> Step {
             .push(vec![format!("-Wl,--wrap={one}"), format!("-Wl,--defsym=__wrap_{one}={other}")]);
         choices.push(vec![format!("-Wl,--defsym={one}={other}")]);
     }
-    if program.has(Place::Library) {
+    if program.has(Packaging::Library) {
         choices.push(vec!["-Wl,--no-as-needed".to_owned()]);
     }
     Step::Whole { kind: "link option", change: Change::Link(dice.pick(&choices).clone()) }

@@ -1,14 +1,14 @@
 //! Where in a text what can be changed, and into what. Each function lists all places of its kind.
 
 use super::Edits;
-use super::lexer::Kind;
+use super::lexer::TokenKind;
 use super::source::{KEPT, NUMBER_TYPES, Source, TYPE_WORDS, swapped};
 use crate::dice::Dice;
 use std::collections::BTreeSet;
 
 pub fn operators(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
-    for at in source.of_kind(Kind::Sign) {
+    for at in source.of_kind(TokenKind::Sign) {
         let others: &[&str] = match source.word(at) {
             "+" if source.is_binary(at) => &["-", "*", "^"],
             "-" if source.is_binary(at) => &["+"],
@@ -37,7 +37,7 @@ pub fn operators(source: &Source, _: &mut Dice) -> Vec<Edits> {
 
 pub fn comparisons(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
-    for at in source.of_kind(Kind::Sign) {
+    for at in source.of_kind(TokenKind::Sign) {
         let others: &[&str] = match source.word(at) {
             "<" => &["<=", ">", "!="],
             "<=" => &["<", ">="],
@@ -81,8 +81,10 @@ pub fn other_number(text: &str, dice: &mut Dice) -> Option<String> {
 }
 
 pub fn constants(source: &Source, dice: &mut Dice) -> Vec<Edits> {
-    let inside =
-        source.of_kind(Kind::Number).filter(|at| source.tokens[*at].depth > 0).collect::<Vec<_>>();
+    let inside = source
+        .of_kind(TokenKind::Number)
+        .filter(|at| source.tokens[*at].depth > 0)
+        .collect::<Vec<_>>();
     numbers(source, dice, inside)
 }
 
@@ -95,7 +97,7 @@ pub fn initialisers(source: &Source, dice: &mut Dice) -> Vec<Edits> {
         let start = start.map_or(0, |before| before + 1);
         (start..*at).any(|before| source.tokens[before].depth == 0 && source.word(before) == "=")
     };
-    let found = source.of_kind(Kind::Number).filter(is_value).collect::<Vec<_>>();
+    let found = source.of_kind(TokenKind::Number).filter(is_value).collect::<Vec<_>>();
     numbers(source, dice, found)
 }
 
@@ -108,7 +110,7 @@ pub fn numbers(source: &Source, dice: &mut Dice, places: Vec<usize>) -> Vec<Edit
 
 pub fn strings(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
-    for at in source.of_kind(Kind::Text) {
+    for at in source.of_kind(TokenKind::Text) {
         let text = source.word(at);
         let letters: Vec<usize> = (2..text.len().saturating_sub(1))
             .filter(|place| {
@@ -131,7 +133,7 @@ pub fn casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
     for at in 1..source.tokens.len() {
         if source.word(at) != "("
-            || source.tokens[at - 1].kind == Kind::Word && source.word(at - 1) != "return"
+            || source.tokens[at - 1].kind == TokenKind::Word && source.word(at - 1) != "return"
         {
             continue;
         }
@@ -154,7 +156,7 @@ pub fn added_casts(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     for at in 1..source.tokens.len() {
         let is_place = ["return", "=", "+", "^", "*", "("].contains(&source.word(at - 1))
             && source.tokens[at].depth > 0;
-        let is_value = source.tokens[at].kind == Kind::Word
+        let is_value = source.tokens[at].kind == TokenKind::Word
             && !TYPE_WORDS.contains(&source.word(at))
             && !KEPT.contains(&source.word(at));
         if is_place && is_value {
@@ -196,7 +198,7 @@ pub fn swapped_statements(source: &Source, _: &mut Dice) -> Vec<Edits> {
 
 pub fn swapped_arguments(source: &Source, _: &mut Dice) -> Vec<Edits> {
     let opens = (1..source.tokens.len())
-        .filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == Kind::Word);
+        .filter(|at| source.word(*at) == "(" && source.tokens[at - 1].kind == TokenKind::Word);
     neighbours(source, opens.collect())
 }
 
@@ -223,7 +225,7 @@ pub fn other_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let is_use =
         |at: &usize| source.tokens[*at].depth > 0 && candidates.contains(&source.word(*at));
     source
-        .of_kind(Kind::Word)
+        .of_kind(TokenKind::Word)
         .filter(is_use)
         .map(|at| source.replace(at, *dice.pick(&candidates)))
         .collect()
@@ -254,7 +256,7 @@ pub fn renamed_functions(source: &Source, dice: &mut Dice) -> Vec<Edits> {
 
 pub fn returns(source: &Source, dice: &mut Dice) -> Vec<Edits> {
     let mut found = Vec::new();
-    for at in source.of_kind(Kind::Word).filter(|at| source.word(*at) == "return") {
+    for at in source.of_kind(TokenKind::Word).filter(|at| source.word(*at) == "return") {
         let Some(end) = (at..source.tokens.len()).find(|end| source.word(*end) == ";") else {
             continue;
         };
@@ -282,7 +284,7 @@ pub fn other_variables(source: &Source, dice: &mut Dice) -> Vec<Edits> {
             && !KEPT.contains(&source.word(*at))
             && ![".", "->", "goto", "struct", "unsigned"].contains(&before)
     };
-    let places: Vec<usize> = source.of_kind(Kind::Word).filter(is_variable).collect();
+    let places: Vec<usize> = source.of_kind(TokenKind::Word).filter(is_variable).collect();
     if places.len() < 2 {
         return Vec::new();
     }

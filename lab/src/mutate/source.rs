@@ -1,7 +1,7 @@
 //! A source text with its tokens, and questions about them.
 
 use super::Edits;
-use super::lexer::{Kind, Token, tokens};
+use super::lexer::{Token, TokenKind, tokens};
 
 /// A text with its tokens.
 pub struct Source<'s> {
@@ -70,8 +70,8 @@ impl<'s> Source<'s> {
     pub fn is_binary(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else { return false };
         let ends = [")", "]"].contains(&self.word(before));
-        ends || self.tokens[before].kind == Kind::Number
-            || self.tokens[before].kind == Kind::Word
+        ends || self.tokens[before].kind == TokenKind::Number
+            || self.tokens[before].kind == TokenKind::Word
                 && !["return", "case"].contains(&self.word(before))
                 && !TYPE_WORDS.contains(&self.word(before))
     }
@@ -80,7 +80,7 @@ impl<'s> Source<'s> {
         vec![(self.tokens[at].range.clone(), with.into())]
     }
 
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = usize> {
+    pub fn of_kind(&self, kind: TokenKind) -> impl Iterator<Item = usize> {
         (0..self.tokens.len()).filter(move |at| self.tokens[*at].kind == kind)
     }
 
@@ -130,7 +130,7 @@ impl<'s> Source<'s> {
                 && self.tokens[at].depth > 0;
             let first = self.word(at);
             let fits = is_start
-                && self.tokens[at].kind == Kind::Word
+                && self.tokens[at].kind == TokenKind::Word
                 && !KEPT.contains(&first)
                 && !TYPE_WORDS.contains(&first);
             if fits
@@ -154,7 +154,7 @@ impl<'s> Source<'s> {
                 && self.word(at + 1) == "("
                 && self.closing(at + 1).is_some_and(|close| self.word(close + 1) == "{")
         };
-        self.of_kind(Kind::Word)
+        self.of_kind(TokenKind::Word)
             .filter(is_one)
             .map(|at| self.word(at))
             .filter(|name| *name != "main" && *name != "note")
@@ -167,7 +167,7 @@ impl<'s> Source<'s> {
             word if also && word == to => Some((self.tokens[at].range.clone(), from.to_owned())),
             _ => None,
         };
-        self.of_kind(Kind::Word).filter_map(word).collect()
+        self.of_kind(TokenKind::Word).filter_map(word).collect()
     }
 }
 

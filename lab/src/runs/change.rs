@@ -2,7 +2,7 @@
 
 use super::steps::{ABSENT, FILES, FOLDERS, Feature, LINKS, PROGRAMS, Step, Use, VARIABLES};
 use super::toolbox::Toolbox;
-use super::tree::{Kind, LONG_AGO};
+use super::tree::{LONG_AGO, NodeKind};
 use super::world::{self, Input, Output, World, inside};
 use crate::dice::Dice;
 
@@ -64,7 +64,7 @@ impl Change {
                 tree.write(&inside(path), text, mode);
             }
             Change::Append(path, text) => {
-                if let Some(Kind::File(bytes)) =
+                if let Some(NodeKind::File(bytes)) =
                     tree.nodes.get_mut(&inside(path)).map(|node| &mut node.kind)
                 {
                     *bytes = [bytes, text.as_bytes()].concat().into();
@@ -75,7 +75,7 @@ impl Change {
                 if let Some(node) = tree
                     .nodes
                     .get_mut(&inside(path))
-                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .filter(|node| matches!(node.kind, NodeKind::File(_)))
                 {
                     node.mode = *mode;
                 }
@@ -89,7 +89,7 @@ impl Change {
                 if let Some(node) = tree
                     .nodes
                     .get_mut(&inside(path))
-                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .filter(|node| matches!(node.kind, NodeKind::File(_)))
                 {
                     node.attributes.clear();
                     node.attributes.extend(
@@ -98,21 +98,21 @@ impl Change {
                 }
             }
             Change::Point(path, target) => {
-                replace(tree, path, Kind::Link((*target).to_owned()), 0o777)
+                replace(tree, path, NodeKind::Link((*target).to_owned()), 0o777)
             }
-            Change::ToFolder(path) => replace(tree, path, Kind::Folder, 0o755),
+            Change::ToFolder(path) => replace(tree, path, NodeKind::Folder, 0o755),
             Change::ToLink(path) => {
                 if let Some(node) = tree
                     .nodes
                     .get(&inside(path))
-                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .filter(|node| matches!(node.kind, NodeKind::File(_)))
                     .cloned()
                 {
                     let name = path.replace('/', "-");
                     tree.remove(&inside(path));
                     tree.nodes.insert(inside(&format!("moved-{name}")), node);
                     let up = "../".repeat(path.matches('/').count());
-                    tree.set(&inside(path), Kind::Link(format!("{up}moved-{name}")), 0o777);
+                    tree.set(&inside(path), NodeKind::Link(format!("{up}moved-{name}")), 0o777);
                 }
             }
             Change::Twin(path) => {
@@ -120,16 +120,19 @@ impl Change {
                 let node = tree
                     .nodes
                     .get(&inside(path))
-                    .filter(|node| matches!(node.kind, Kind::File(_)))
+                    .filter(|node| matches!(node.kind, NodeKind::File(_)))
                     .cloned();
                 if let Some(mut node) = node.filter(|_| !tree.nodes.contains_key(&twin)) {
-                    node.kind = Kind::Twin(inside(path));
+                    node.kind = NodeKind::Twin(inside(path));
                     tree.nodes.insert(twin, node);
                 }
             }
-            Change::Program(path, version) => {
-                replace(tree, path, Kind::File(world::program(*version).as_bytes().into()), 0o755)
-            }
+            Change::Program(path, version) => replace(
+                tree,
+                path,
+                NodeKind::File(world::program(*version).as_bytes().into()),
+                0o755,
+            ),
             Change::Traced(version) => world::set_traced(tree, toolbox, *version),
             Change::Library(version) => world::set_library(tree, toolbox, *version),
             Change::Variable(name, value) => {
@@ -150,7 +153,7 @@ impl Change {
 }
 
 /// Puts something in the place of what is there.
-fn replace(tree: &mut super::tree::Tree, path: &str, kind: Kind, mode: u32) {
+fn replace(tree: &mut super::tree::Tree, path: &str, kind: NodeKind, mode: u32) {
     tree.remove(&inside(path));
     make_parents(tree, path);
     tree.set(&inside(path), kind, mode);
@@ -160,9 +163,9 @@ fn replace(tree: &mut super::tree::Tree, path: &str, kind: Kind, mode: u32) {
 fn make_parents(tree: &mut super::tree::Tree, path: &str) {
     for (at, _) in path.match_indices('/') {
         let folder = inside(&path[..at]);
-        if tree.nodes.get(&folder).is_none_or(|node| node.kind != Kind::Folder) {
+        if tree.nodes.get(&folder).is_none_or(|node| node.kind != NodeKind::Folder) {
             tree.remove(&folder);
-            tree.set(&folder, Kind::Folder, 0o755);
+            tree.set(&folder, NodeKind::Folder, 0o755);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Seen {
 
 /// Where tests are run: a folder that always has the same path, a store, and a port.
 #[derive(Debug)]
-pub struct Place {
+pub struct Workspace {
     /// Holds the project, a home and a folder for temporary files.
     folder: PathBuf,
     pub store: PathBuf,
@@ -84,7 +84,7 @@ pub struct Place {
     are_times_compared: bool,
 }
 
-impl Place {
+impl Workspace {
     /// A place in a folder on a disk, with a store in memory.
     pub fn new(
         folder: &Path,
@@ -92,13 +92,13 @@ impl Place {
         tasting: &Path,
         port: u16,
         are_times_compared: bool,
-    ) -> io::Result<Place> {
+    ) -> io::Result<Workspace> {
         let [inner, outputs] = ["w", "outputs"].map(|name| folder.join(name));
         let store = in_memory.join("store");
         fs::create_dir_all(&inner)?;
         fs::create_dir_all(&outputs)?;
         let (tasting, now) = (tasting.to_owned(), Some(Tree::default()));
-        Ok(Place { folder: inner, store, outputs, tasting, port, now, are_times_compared })
+        Ok(Workspace { folder: inner, store, outputs, tasting, port, now, are_times_compared })
     }
 
     /// The same place with another store.
@@ -286,7 +286,7 @@ fn moved(tree: &Tree, from: &str, to: &str) -> Tree {
     };
     let mut nodes = tree.nodes.clone();
     let nodes = std::mem::take(&mut nodes).into_iter().map(|(name, mut node)| {
-        if let super::tree::Kind::Twin(first) = &mut node.kind {
+        if let super::tree::NodeKind::Twin(first) = &mut node.kind {
             *first = rename(first);
         }
         (rename(&name), node)

@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::setup::Tools;
 use anyhow::Context;
 use clap::ValueEnum;
-use launch::Place;
+use launch::Workspace;
 use scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -67,7 +67,7 @@ pub fn features(only: &[Feature], without: &[Feature]) -> Vec<Feature> {
 
 /// What was done, in a file.
 #[derive(Default, Serialize, Deserialize)]
-struct State {
+struct RunsState {
     seed: u64,
     features: Vec<Feature>,
     done: Done,
@@ -75,7 +75,7 @@ struct State {
 }
 
 struct Shared {
-    state: State,
+    state: RunsState,
     next: u64,
     /// Lines of steps that are known to fail by themselves: they are counted, and not looked into
     /// again.
@@ -103,7 +103,7 @@ pub fn run(
         let are_times_compared = plan.features.contains(&Feature::Times);
         let in_memory = plan.stores.join(format!("worker-{worker}"));
         let mut place =
-            Place::new(&folder, &in_memory, &plan.tools.tasting, port, are_times_compared)?;
+            Workspace::new(&folder, &in_memory, &plan.tools.tasting, port, are_times_compared)?;
         let maker = Maker { toolbox: &toolbox, features: &plan.features, port, own: None };
         while start.elapsed() < time && !failed.load(Ordering::Relaxed) {
             let number = {
@@ -148,7 +148,7 @@ pub fn run(
 
 fn play(
     plan: &Plan,
-    place: &mut Place,
+    place: &mut Workspace,
     toolbox: &Toolbox,
     scenario: &Scenario,
     number: u64,
@@ -213,7 +213,7 @@ fn keep(
     }
     fs::write(folder.join("README"), text)?;
     for (name, node) in &scenario.beginning().tree.nodes {
-        if let tree::Kind::File(bytes) = &node.kind {
+        if let tree::NodeKind::File(bytes) = &node.kind {
             let path = folder.join("tree").join(name);
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(path, bytes)?;
@@ -224,17 +224,18 @@ fn keep(
 }
 
 /// What the file says, if it is of the same hunt; else a beginning.
-fn read(path: &Path, plan: &Plan) -> State {
-    let known = fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
-    let is_same = |state: &State| (state.seed, &state.features) == (plan.seed, &plan.features);
-    known.filter(is_same).unwrap_or_else(|| State {
+fn read(path: &Path, plan: &Plan) -> RunsState {
+    let known =
+        fs::read(path).ok().and_then(|bytes| serde_json::from_slice::<RunsState>(&bytes).ok());
+    let is_same = |state: &RunsState| (state.seed, &state.features) == (plan.seed, &plan.features);
+    known.filter(is_same).unwrap_or_else(|| RunsState {
         seed: plan.seed,
         features: plan.features.clone(),
-        ..State::default()
+        ..RunsState::default()
     })
 }
 
-fn write(path: &Path, state: &State) -> anyhow::Result<()> {
+fn write(path: &Path, state: &RunsState) -> anyhow::Result<()> {
     let temporary = path.with_extension("new");
     fs::write(&temporary, serde_json::to_vec_pretty(state)?)
         .with_context(|| format!("cannot write {}", temporary.display()))?;

@@ -23,7 +23,7 @@ const RECENT: i64 = 1_577_836_800;
 
 /// What lies at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     File(Arc<[u8]>),
     Link(String),
     Folder,
@@ -37,7 +37,7 @@ pub enum Kind {
 /// Something in a tree, with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    pub kind: Kind,
+    pub kind: NodeKind,
     pub mode: u32,
     pub owner: (u32, u32),
     /// Seconds and nanoseconds.
@@ -46,14 +46,14 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(kind: Kind, mode: u32) -> Node {
+    pub fn new(kind: NodeKind, mode: u32) -> Node {
         let owner = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         Node { kind, mode, owner, time: (LONG_AGO, 0), attributes: BTreeMap::new() }
     }
 
     /// The same, as far as two runs of one test can agree.
     fn agrees(&self, other: &Node, by_time: bool) -> bool {
-        let is_set = |node: &Node| by_time && node.time.0 < RECENT && node.kind != Kind::Folder;
+        let is_set = |node: &Node| by_time && node.time.0 < RECENT && node.kind != NodeKind::Folder;
         let set = |node: &Node| is_set(node).then_some(node.time.0);
         (&self.kind, self.mode, self.owner, &self.attributes)
             == (&other.kind, other.mode, other.owner, &other.attributes)
@@ -62,8 +62,8 @@ impl Node {
 
     fn describe(&self) -> String {
         let kind = match &self.kind {
-            Kind::File(bytes) if bytes.len() > 300 => format!("file of {} bytes", bytes.len()),
-            Kind::File(bytes) => format!("file {:?}", String::from_utf8_lossy(bytes)),
+            NodeKind::File(bytes) if bytes.len() > 300 => format!("file of {} bytes", bytes.len()),
+            NodeKind::File(bytes) => format!("file {:?}", String::from_utf8_lossy(bytes)),
             other => format!("{other:?}"),
         };
         let time = if self.time.0 < RECENT { self.time.0.to_string() } else { "recent".to_owned() };
@@ -104,7 +104,7 @@ impl Tree {
             let name = if name.is_empty() { entry } else { format!("{name}/{entry}") };
             let path = folder.join(&name);
             let node = node(&path, &name, seen)?;
-            let is_folder = node.kind == Kind::Folder;
+            let is_folder = node.kind == NodeKind::Folder;
             self.nodes.insert(name.clone(), node);
             if is_folder {
                 self.add(folder, &name, seen)?;
@@ -117,13 +117,14 @@ impl Tree {
     /// alone.
     pub fn put(&self, folder: &Path, now: &Tree) -> io::Result<()> {
         let has_twins =
-            |tree: &Tree| tree.nodes.values().any(|node| matches!(node.kind, Kind::Twin(_)));
+            |tree: &Tree| tree.nodes.values().any(|node| matches!(node.kind, NodeKind::Twin(_)));
         let anew = has_twins(self) || has_twins(now);
         let is_kept = |name: &String, node: &Node| {
             let wanted = self.nodes.get(name);
-            let same = wanted == Some(node) && !matches!(node.kind, Kind::Other(_));
-            wanted.is_some_and(|wanted| wanted.kind == Kind::Folder && node.kind == Kind::Folder)
-                || same && !anew
+            let same = wanted == Some(node) && !matches!(node.kind, NodeKind::Other(_));
+            wanted.is_some_and(|wanted| {
+                wanted.kind == NodeKind::Folder && node.kind == NodeKind::Folder
+            }) || same && !anew
         };
         for (name, node) in now.nodes.iter().rev() {
             if !is_kept(name, node) {
@@ -131,7 +132,7 @@ impl Tree {
             }
         }
         let (twins, others): (Vec<_>, Vec<_>) =
-            self.nodes.iter().partition(|(_, node)| matches!(node.kind, Kind::Twin(_)));
+            self.nodes.iter().partition(|(_, node)| matches!(node.kind, NodeKind::Twin(_)));
         for (name, node) in others.into_iter().chain(twins) {
             let known = now.nodes.get(name).filter(|known| is_kept(name, known));
             if known != Some(node) {
@@ -141,12 +142,12 @@ impl Tree {
         Ok(())
     }
 
-    pub fn set(&mut self, name: &str, kind: Kind, mode: u32) {
+    pub fn set(&mut self, name: &str, kind: NodeKind, mode: u32) {
         self.nodes.insert(name.to_owned(), Node::new(kind, mode));
     }
 
     pub fn write(&mut self, name: &str, content: impl AsRef<[u8]>, mode: u32) {
-        self.set(name, Kind::File(content.as_ref().into()), mode);
+        self.set(name, NodeKind::File(content.as_ref().into()), mode);
     }
 
     /// Takes something away, with all that is below it.
@@ -155,7 +156,7 @@ impl Tree {
         self.nodes.retain(|path, _| path != name && !path.starts_with(&below));
         let is_there = self.nodes.clone();
         self.nodes.retain(
-            |_, node| !matches!(&node.kind, Kind::Twin(first) if !is_there.contains_key(first)),
+            |_, node| !matches!(&node.kind, NodeKind::Twin(first) if !is_there.contains_key(first)),
         );
     }
 
@@ -186,23 +187,23 @@ fn node(path: &Path, name: &str, seen: &mut HashMap<u64, String>) -> io::Result<
     let metadata = fs::symlink_metadata(path)?;
     let sort = metadata.file_type();
     let kind = if sort.is_symlink() {
-        Kind::Link(fs::read_link(path)?.to_string_lossy().into_owned())
+        NodeKind::Link(fs::read_link(path)?.to_string_lossy().into_owned())
     } else if sort.is_dir() {
-        Kind::Folder
+        NodeKind::Folder
     } else if sort.is_file() {
         let first =
             (metadata.nlink() > 1).then(|| seen.insert(metadata.ino(), name.to_owned())).flatten();
         match first {
             Some(first) => {
                 seen.insert(metadata.ino(), first.clone());
-                Kind::Twin(first)
+                NodeKind::Twin(first)
             }
-            None => Kind::File(fs::read(path)?.into()),
+            None => NodeKind::File(fs::read(path)?.into()),
         }
     } else if FileType::from_raw_mode(metadata.mode()) == FileType::Fifo {
-        Kind::Fifo
+        NodeKind::Fifo
     } else {
-        Kind::Other(metadata.mode() & 0o170_000)
+        NodeKind::Other(metadata.mode() & 0o170_000)
     };
     Ok(Node {
         kind,
@@ -228,20 +229,22 @@ fn attributes(path: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
 }
 
 fn remove(path: &Path, node: &Node) -> io::Result<()> {
-    if node.kind == Kind::Folder { fs::remove_dir(path) } else { fs::remove_file(path) }
+    if node.kind == NodeKind::Folder { fs::remove_dir(path) } else { fs::remove_file(path) }
 }
 
 fn make(folder: &Path, name: &str, node: &Node, is_new: bool) -> io::Result<()> {
     let path = &folder.join(name);
     match &node.kind {
-        Kind::File(bytes) if node.mode & 0o111 != 0 => process::writing(|| fs::write(path, bytes))?,
-        Kind::File(bytes) => fs::write(path, bytes)?,
-        Kind::Link(target) => symlink(target, path)?,
-        Kind::Folder if is_new => fs::create_dir(path)?,
-        Kind::Folder => {}
-        Kind::Fifo => mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?,
-        Kind::Twin(first) => return fs::hard_link(folder.join(first), path),
-        Kind::Other(_) => return Ok(()),
+        NodeKind::File(bytes) if node.mode & 0o111 != 0 => {
+            process::writing(|| fs::write(path, bytes))?
+        }
+        NodeKind::File(bytes) => fs::write(path, bytes)?,
+        NodeKind::Link(target) => symlink(target, path)?,
+        NodeKind::Folder if is_new => fs::create_dir(path)?,
+        NodeKind::Folder => {}
+        NodeKind::Fifo => mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?,
+        NodeKind::Twin(first) => return fs::hard_link(folder.join(first), path),
+        NodeKind::Other(_) => return Ok(()),
     }
     for (name, value) in &node.attributes {
         lsetxattr(path, name.as_str(), value, XattrFlags::empty())?;
@@ -250,10 +253,10 @@ fn make(folder: &Path, name: &str, node: &Node, is_new: bool) -> io::Result<()> 
         let (user, group) = (Uid::from_raw(node.owner.0), Gid::from_raw(node.owner.1));
         chownat(CWD, path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
     }
-    if !matches!(node.kind, Kind::Link(_)) {
+    if !matches!(node.kind, NodeKind::Link(_)) {
         fs::set_permissions(path, fs::Permissions::from_mode(node.mode))?;
     }
-    if node.kind == Kind::Folder {
+    if node.kind == NodeKind::Folder {
         return Ok(());
     }
     let time = Timespec { tv_sec: node.time.0, tv_nsec: node.time.1 };
@@ -269,11 +272,11 @@ mod tests {
     fn a_tree_comes_back_as_it_was_put() {
         let folder = tempfile::tempdir().unwrap();
         let mut tree = Tree::default();
-        tree.set("a", Kind::Folder, 0o755);
+        tree.set("a", NodeKind::Folder, 0o755);
         tree.write("a/x", "text", 0o640);
-        tree.set("a/y", Kind::Twin("a/x".to_owned()), 0o640);
-        tree.set("fifo", Kind::Fifo, 0o600);
-        tree.set("link", Kind::Link("a/x".to_owned()), 0o777);
+        tree.set("a/y", NodeKind::Twin("a/x".to_owned()), 0o640);
+        tree.set("fifo", NodeKind::Fifo, 0o600);
+        tree.set("link", NodeKind::Link("a/x".to_owned()), 0o777);
         tree.put(folder.path(), &Tree::default()).unwrap();
         let first = Tree::take(folder.path()).unwrap();
         assert_eq!(tree.differences(&first, true).len(), 0);

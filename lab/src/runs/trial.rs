@@ -3,7 +3,7 @@
 //! run gives: status, output, files.
 
 use super::counts::Counts;
-use super::launch::{Place, Seen, Test, is_reused};
+use super::launch::{Seen, Test, Workspace, is_reused};
 use super::scenario::Scenario;
 use super::toolbox::Toolbox;
 use super::world::World;
@@ -43,7 +43,7 @@ pub struct Failure {
 
 /// Plays scenarios in a place.
 pub struct Trial<'t> {
-    pub place: &'t mut Place,
+    pub place: &'t mut Workspace,
     pub toolbox: &'t Toolbox,
     /// Takes the first result for that of every later run.
     pub blind: bool,

@@ -3,7 +3,7 @@
 
 use super::steps::Step;
 use super::toolbox::Toolbox;
-use super::tree::{Kind, Tree};
+use super::tree::{NodeKind, Tree};
 use crate::dice::Dice;
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl World {
 fn tree(dice: &mut Dice, toolbox: &Toolbox) -> Tree {
     let mut tree = Tree::default();
     for folder in ["p", "h", "t", "p/in", "p/in/sub", "p/dir", "p/out", "p/bin", "p/emptydir"] {
-        tree.set(folder, Kind::Folder, 0o755);
+        tree.set(folder, NodeKind::Folder, 0o755);
     }
     for file in [
         "in/a",
@@ -103,12 +103,12 @@ fn tree(dice: &mut Dice, toolbox: &Toolbox) -> Tree {
     for (link, target) in
         [("link", "in/a"), ("chain", "link"), ("dangling", "in/none"), ("dirlink", "dir")]
     {
-        tree.set(&inside(link), Kind::Link(target.to_owned()), 0o777);
+        tree.set(&inside(link), NodeKind::Link(target.to_owned()), 0o777);
     }
     tree.write("p/bin/prog", program(0), 0o755);
     tree.write("p/bin/other", program(1), 0o755);
     set_traced(&mut tree, toolbox, 0);
-    tree.set("p/lib", Kind::Folder, 0o755);
+    tree.set("p/lib", NodeKind::Folder, 0o755);
     tree.write("p/bin/user", &toolbox.user.program, 0o755);
     tree.write("p/bin/user.tasting", &toolbox.user.manifest, 0o644);
     set_library(&mut tree, toolbox, 0);

@@ -6,7 +6,7 @@ use crate::bench::Built;
 use crate::explanation;
 use crate::objects::{self, Difference};
 use crate::process::{End, Ended};
-use crate::program::{Place, Program};
+use crate::program::{Packaging, Program};
 use std::fs;
 use std::io;
 
@@ -140,8 +140,8 @@ impl Trial<'_> {
             // say. And what a library asks for it keeps, whether or not the test gets there. With
             // -rdynamic it keeps what no test gets to, in case that somebody asks for it by name.
             let exports = self.bench.setup.more.contains(&Some("-rdynamic"));
-            let is_told = program.units[*index].place == Place::Object
-                && !program.has(Place::Library)
+            let is_told = program.units[*index].place == Packaging::Object
+                && !program.has(Packaging::Library)
                 && !exports;
             if self.bench.setup.collects && is_told {
                 difference.certain.extend(found.certain.into_iter().filter(own));

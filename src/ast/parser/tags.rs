@@ -58,13 +58,11 @@ impl Parser<'_, '_> {
         let Some(tag) = tag else { return self.unexpected() };
         let binding = self.scope.tag(tag);
         // `struct tag;` alone declares another one in a block.
-        let stands_alone =
+        let is_reported =
             self.kind() == TokenKind::Semicolon && part.tokens.0 as usize + 2 == self.at;
         match binding.as_entity() {
-            Some(entity) if self.scope.is_file() || !stands_alone => {
-                self.declarations.refer(entity)
-            }
-            None if binding == Binding::LOCAL && !stands_alone => {}
+            Some(entity) if self.scope.is_file() || !is_reported => self.declarations.refer(entity),
+            None if binding == Binding::LOCAL && !is_reported => {}
             _ if self.scope.is_file() => {
                 let entity = self.declarations.add(tag, role);
                 self.scope.bind(Space::Tags, tag, Binding::entity(entity));

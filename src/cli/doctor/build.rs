@@ -42,7 +42,7 @@ pub fn whole_binaries(settings: &Settings) -> Vec<TakenWhole> {
 fn taken_whole(root: &Path, linked: &[PathBuf], settings: &Settings) -> Vec<TakenWhole> {
     let named = |path: &PathBuf| {
         let binary = path.strip_prefix(root).unwrap_or(path).display().to_string();
-        Some(TakenWhole { binary, reason: whole_because(path, settings)? })
+        Some(TakenWhole { binary, reason: whole_reason(path, settings)? })
     };
     let mut whole: Vec<TakenWhole> = linked.iter().filter_map(named).collect();
     whole.sort_by(|one, other| one.binary.cmp(&other.binary));
@@ -51,11 +51,11 @@ fn taken_whole(root: &Path, linked: &[PathBuf], settings: &Settings) -> Vec<Take
 
 /// Why a binary counts as a whole although it has a manifest: the manifest says so, or does not
 /// describe the binary any more.
-fn whole_because(path: &Path, settings: &Settings) -> Option<String> {
+fn whole_reason(path: &Path, settings: &Settings) -> Option<String> {
     let opened = Opened::open(path, settings).ok()?;
     let manifest = opened.manifest(&opened.binary().ok()?);
     match manifest {
-        Ok(manifest) => manifest.whole_because().map(str::to_owned),
+        Ok(manifest) => manifest.whole_reason().map(str::to_owned),
         Err(FingerprintError::NoManifest { .. }) => None,
         Err(error) => Some(error.to_string()),
     }

@@ -24,8 +24,8 @@ pub fn examine(settings: &Settings) -> Option<Finding> {
     let remote = push::remote(&[], settings, &store).ok()?;
     let start = Instant::now();
     Some(match (remote.answers(), remote.usage.read_only) {
-        (Err(trouble), _) => {
-            Finding::note("remote store", format!("{trouble}: nothing is shared until it answers"))
+        (Err(failure), _) => {
+            Finding::note("remote store", format!("{failure}: nothing is shared until it answers"))
         }
         (Ok(()), Some(reason)) => Finding::note(
             "remote store",

@@ -7,10 +7,10 @@ mod instructions;
 
 use super::memory::Memory;
 use super::state::{
-    ARGUMENTS, FRAME_POINTER, SCRATCH, STACK_POINTER, State, is_variadic, join, low_bit_tested,
-    writes_flags,
+    ARGUMENTS, FRAME_POINTER, MachineState, SCRATCH, STACK_POINTER, is_variadic, join,
+    low_bit_tested, writes_flags,
 };
-use super::value::{Place, UNKNOWN, Value};
+use super::value::{UNKNOWN, Value, ValueBase};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
 };
@@ -134,13 +134,13 @@ struct Walk<'f, 'm, 'a> {
     function: u32,
     start: u64,
     code: &'a [u8],
-    entry: State,
+    entry: MachineState,
     /// What is known at the places where jumps lead to.
-    states: BTreeMap<u64, State>,
+    states: BTreeMap<u64, MachineState>,
     open: BTreeSet<u64>,
     result: Value,
     /// What is known where a jump leads somewhere by a table.
-    before_tables: Option<State>,
+    before_tables: Option<MachineState>,
     /// It takes any number of arguments, and keeps all registers of arguments in its frame.
     is_variadic: bool,
     takes_from_stack: bool,
@@ -154,12 +154,12 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
         let start = follower.memory.function_range(context.function).start;
         let code = follower.memory.code(context.function)?;
         let mut registers = [UNKNOWN; 16];
-        registers[STACK_POINTER] = Value::exact(Place::Stack, 0);
+        registers[STACK_POINTER] = Value::exact(ValueBase::Stack, 0);
         ARGUMENTS
             .iter()
             .zip(context.arguments)
             .for_each(|(register, value)| registers[*register] = value);
-        let entry = State {
+        let entry = MachineState {
             registers,
             vectors: [UNKNOWN; 32],
             slots: context.slots.iter().copied().collect(),
@@ -195,7 +195,7 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
                 }
             }
             // Where tables of jumps and exceptions lead to is not known.
-            if !self.arrive_at_unreached() {
+            if !self.visit_unreached() {
                 return (self.result, self.takes_from_stack);
             }
         }
@@ -203,7 +203,7 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
 
     /// Goes to the places that nothing has led to: by tables of jumps, then by exceptions. Whether
     /// there were any.
-    fn arrive_at_unreached(&mut self) -> bool {
+    fn visit_unreached(&mut self) -> bool {
         let unreached = self.unreached();
         if unreached.is_empty() {
             return false;
@@ -250,20 +250,20 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
     }
 
     /// What is known where an exception is handled: where the frame is.
-    fn handler_state(&self) -> State {
+    fn handler_state(&self) -> MachineState {
         let mut state = self.entry.clone();
         state.registers = [UNKNOWN; 16];
         state.slots.clear();
         for number in [STACK_POINTER, FRAME_POINTER] {
             let known = self.states.values().map(|state| state.registers[number]);
             let value =
-                known.filter(|value| value.place == Place::Stack).min_by_key(|value| value.at);
+                known.filter(|value| value.place == ValueBase::Stack).min_by_key(|value| value.at);
             state.registers[number] = value.unwrap_or(UNKNOWN);
         }
         state
     }
 
-    fn arrive(&mut self, at: u64, state: &State) {
+    fn arrive(&mut self, at: u64, state: &MachineState) {
         if at < self.start || at >= self.start + self.code.len() as u64 {
             return;
         }
@@ -324,7 +324,7 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
                             None => state.clone(),
                         });
                     }
-                    return self.leave_to(target, &mut state);
+                    return self.tail_call(target, &mut state);
                 }
                 FlowControl::Return => return self.returns(state.registers[0]),
                 FlowControl::Interrupt => {
@@ -336,7 +336,7 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
     }
 
     /// A pointer with its lowest bit set is no address of a function.
-    fn branch(&mut self, instruction: &Instruction, state: &State, tested: Option<Value>) {
+    fn branch(&mut self, instruction: &Instruction, state: &MachineState, tested: Option<Value>) {
         let mut taken = state.clone();
         let is_set = instruction.mnemonic() == Mnemonic::Jne;
         if let Some(tested) = tested.filter(|_| is_set) {
@@ -351,17 +351,17 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
         self.jump(instruction.near_branch_target(), &mut taken);
     }
 
-    fn jump(&mut self, to: u64, state: &mut State) {
+    fn jump(&mut self, to: u64, state: &mut MachineState) {
         if to >= self.start && to < self.start + self.code.len() as u64 {
             self.arrive(to, state);
         } else {
             let target = self.callee(to);
-            self.leave_to(target, state);
+            self.tail_call(target, state);
         }
     }
 
     /// A call in the place of a return.
-    fn leave_to(&mut self, target: Option<Target>, state: &mut State) {
+    fn tail_call(&mut self, target: Option<Target>, state: &mut MachineState) {
         if let Some(target) = target {
             // The called function returns to our caller: no address is pushed.
             let value = self.enter(&target, state, 0);
@@ -370,8 +370,11 @@ impl<'f, 'm, 'a> Walk<'f, 'm, 'a> {
     }
 
     fn returns(&mut self, value: Value) {
-        let value =
-            if matches!(value.place, Place::Stack | Place::Caller(_)) { UNKNOWN } else { value };
+        let value = if matches!(value.place, ValueBase::Stack | ValueBase::Caller(_)) {
+            UNKNOWN
+        } else {
+            value
+        };
         self.result = self.follower.memory.join(self.result, value);
     }
 }

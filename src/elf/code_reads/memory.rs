@@ -3,7 +3,7 @@
 
 mod access;
 
-use super::value::{Place, Value, gcd};
+use super::value::{Value, ValueBase, gcd};
 use crate::elf::binary::Section;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use object::elf;
@@ -173,12 +173,12 @@ impl<'a> Memory<'a> {
     /// What an address in an instruction or in a pointer is.
     pub fn classify(&mut self, address: u64) -> Value {
         if self.is_code(address) {
-            return Value::exact(Place::Code, address as i64);
+            return Value::exact(ValueBase::Code, address as i64);
         }
         match self.variable(address).filter(|variable| self.leads[*variable as usize]) {
             Some(variable) => {
                 let offset = address - self.variable_range(variable).start;
-                Value::exact(Place::Data(self.group(vec![variable])), offset as i64)
+                Value::exact(ValueBase::Data(self.group(vec![variable])), offset as i64)
             }
             None => Value::number(address as i64),
         }
@@ -201,7 +201,7 @@ impl<'a> Memory<'a> {
         match meant.filter(|variable| self.variable_range(*variable).start - address <= FAR) {
             Some(variable) if self.leads[variable as usize] => {
                 let offset = address.wrapping_sub(self.variable_range(variable).start);
-                Value::exact(Place::Data(self.group(vec![variable])), offset as i64)
+                Value::exact(ValueBase::Data(self.group(vec![variable])), offset as i64)
             }
             Some(_) => Value::number(address as i64),
             None => self.classify(address),
@@ -271,30 +271,31 @@ impl<'a> Memory<'a> {
             return one;
         }
         let rank = |value: &Value| match value.place {
-            Place::Number => 0,
-            Place::Import(_) => 1,
-            Place::Stack => 2,
-            Place::Caller(_) => 3,
-            Place::Data(_) => 4,
-            Place::Code => 5,
+            ValueBase::Number => 0,
+            ValueBase::Import(_) => 1,
+            ValueBase::Stack => 2,
+            ValueBase::Caller(_) => 3,
+            ValueBase::Data(_) => 4,
+            ValueBase::Code => 5,
         };
         let (high, low) = if rank(&one) >= rank(&other) { (one, other) } else { (other, one) };
         if rank(&high) != rank(&low) {
             return high;
         }
         let place = match (high.place, low.place) {
-            (Place::Data(a), Place::Data(b)) if a != b => {
+            (ValueBase::Data(a), ValueBase::Data(b)) if a != b => {
                 let mut members = self.groups[a as usize].clone();
                 members.extend(&self.groups[b as usize]);
                 members.sort_unstable();
                 members.dedup();
-                Place::Data(self.group(members))
+                ValueBase::Data(self.group(members))
             }
             (a, b) if a != b => return high,
             (place, _) => place,
         };
         let step = gcd(gcd(high.step, low.step), high.at.wrapping_sub(low.at).unsigned_abs());
-        let source = if high.source == low.source && (high.at == low.at || place == Place::Code) {
+        let source = if high.source == low.source && (high.at == low.at || place == ValueBase::Code)
+        {
             high.source
         } else {
             0

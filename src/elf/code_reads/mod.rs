@@ -23,7 +23,7 @@ pub use memory::{Function, Image};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::ops::Range;
-use value::Place;
+use value::ValueBase;
 
 /// Who reads code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn reader(image: &Image) -> Option<Reader> {
         for variable in std::mem::take(&mut follower.stored) {
             again.extend(references.of_variable(&variable));
         }
-        if matches!(result.place, Place::Code | Place::Data(_))
+        if matches!(result.place, ValueBase::Code | ValueBase::Data(_))
             && follower.returned.get(&function) != Some(&result)
         {
             follower.returned.insert(function, result);
@@ -100,7 +100,7 @@ impl References {
                 for address in addresses(&instruction, memory).into_iter().flatten() {
                     let value = memory.referred(function, address);
                     names_code |= value.leads_to_code();
-                    if value.place != Place::Code && memory.variable(address).is_some() {
+                    if value.place != ValueBase::Code && memory.variable(address).is_some() {
                         references.to_data.push((address, function));
                     }
                 }

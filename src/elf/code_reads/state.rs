@@ -1,7 +1,7 @@
 //! What is known at one place of a function: its registers and its frame.
 
 use super::memory::Memory;
-use super::value::{Place, UNKNOWN, Value};
+use super::value::{UNKNOWN, Value, ValueBase};
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind,
     Register,
@@ -20,20 +20,20 @@ pub const SEEN_OF_CALLER: i64 = 256;
 pub type Slots = BTreeMap<i64, Value>;
 
 #[derive(Clone, PartialEq)]
-pub struct State {
+pub struct MachineState {
     pub registers: [Value; 16],
     pub vectors: [Value; 32],
     pub slots: Slots,
 }
 
 /// What is tested by its lowest bit.
-pub fn low_bit_tested(instruction: &Instruction, state: &State) -> Option<Value> {
+pub fn low_bit_tested(instruction: &Instruction, state: &MachineState) -> Option<Value> {
     let is_test = instruction.mnemonic() == Mnemonic::Test
         && instruction.op0_kind() == OpKind::Register
         && instruction.op1_kind() != OpKind::Register
         && instruction.try_immediate(1).is_ok_and(|bits| bits == 1);
     let found = is_test.then(|| register(instruction.op0_register())).flatten()?;
-    Some(state.registers[found]).filter(|value| value.place == Place::Code)
+    Some(state.registers[found]).filter(|value| value.place == ValueBase::Code)
 }
 
 /// Whether code starts by asking for the number of vectors among its arguments.
@@ -76,7 +76,7 @@ pub fn register(name: Register) -> Option<usize> {
 
 pub fn put(slots: &mut Slots, at: i64, value: Value) {
     match value.place {
-        Place::Number => _ = slots.remove(&at),
+        ValueBase::Number => _ = slots.remove(&at),
         _ => _ = slots.insert(at, value),
     }
 }
@@ -101,7 +101,7 @@ pub fn from_slots(
     found
 }
 
-pub fn join(memory: &mut Memory, one: &State, other: &State) -> State {
+pub fn join(memory: &mut Memory, one: &MachineState, other: &MachineState) -> MachineState {
     let mut joined = one.clone();
     for (value, other) in joined.registers.iter_mut().zip(&other.registers) {
         *value = memory.join(*value, *other);

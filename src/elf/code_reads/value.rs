@@ -6,7 +6,7 @@
 
 /// What a value is an offset from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum ValueBase {
     Number,
     /// The functions of this binary. The offset is the address where the step is 0.
     Code,
@@ -23,7 +23,7 @@ pub enum Place {
 /// An offset of `at`, or of `at` and any multiple of `step`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value {
-    pub place: Place,
+    pub place: ValueBase,
     pub at: i64,
     pub step: u64,
     /// Which unknown number the step is a multiple of; 0 if several. In an address of code:
@@ -35,14 +35,14 @@ pub struct Value {
 /// functions.
 pub const LESS_ONE: u32 = u32::MAX;
 
-pub const UNKNOWN: Value = Value { place: Place::Number, at: 0, step: 1, source: 0 };
+pub const UNKNOWN: Value = Value { place: ValueBase::Number, at: 0, step: 1, source: 0 };
 
 impl Value {
     pub fn number(at: i64) -> Value {
         Value { at, step: 0, ..UNKNOWN }
     }
 
-    pub fn exact(place: Place, at: i64) -> Value {
+    pub fn exact(place: ValueBase, at: i64) -> Value {
         Value { place, at, step: 0, source: 0 }
     }
 
@@ -52,12 +52,12 @@ impl Value {
     }
 
     pub fn is_number(self) -> bool {
-        self.place == Place::Number
+        self.place == ValueBase::Number
     }
 
     /// Whether it leads to code.
     pub fn leads_to_code(self) -> bool {
-        matches!(self.place, Place::Code | Place::Data(_) | Place::Caller(_))
+        matches!(self.place, ValueBase::Code | ValueBase::Data(_) | ValueBase::Caller(_))
     }
 
     /// The number, or the offset.
@@ -67,11 +67,11 @@ impl Value {
 
     pub fn plus(self, other: Value) -> Value {
         let place = match (self.place, other.place) {
-            (place, Place::Number) | (Place::Number, place) => place,
-            (Place::Code, _) | (_, Place::Code) => Place::Code,
+            (place, ValueBase::Number) | (ValueBase::Number, place) => place,
+            (ValueBase::Code, _) | (_, ValueBase::Code) => ValueBase::Code,
             _ => return UNKNOWN,
         };
-        let mark = if place == Place::Code { self.mark() | other.mark() } else { 0 };
+        let mark = if place == ValueBase::Code { self.mark() | other.mark() } else { 0 };
         let (step, source) = match (self.step, other.step) {
             (0, step) => (step, other.source),
             (step, 0) => (step, self.source),
@@ -80,20 +80,20 @@ impl Value {
             }
             (one, two) => (gcd(one, two), 0),
         };
-        let source = if place == Place::Code { mark } else { source };
+        let source = if place == ValueBase::Code { mark } else { source };
         Value { place, at: self.at.wrapping_add(other.at), step, source }
     }
 
     fn mark(self) -> u32 {
-        if self.place == Place::Code { self.source } else { 0 }
+        if self.place == ValueBase::Code { self.source } else { 0 }
     }
 
     pub fn minus(self, other: Value) -> Value {
         match (self.place, other.place) {
-            (_, Place::Number) => {
-                let source = if self.place == Place::Code { self.source } else { 0 };
+            (_, ValueBase::Number) => {
+                let source = if self.place == ValueBase::Code { self.source } else { 0 };
                 let step = gcd(self.step, other.step);
-                let is_one = self.place == Place::Code && other.exactly() == Some(1);
+                let is_one = self.place == ValueBase::Code && other.exactly() == Some(1);
                 let source = if is_one { LESS_ONE } else { source };
                 Value { at: self.at.wrapping_sub(other.at), step, source, ..self }
             }
@@ -103,7 +103,7 @@ impl Value {
 
     pub fn times(self, factor: i64) -> Value {
         match self.place {
-            Place::Number => {
+            ValueBase::Number => {
                 let step = self.step.wrapping_mul(factor.unsigned_abs());
                 Value {
                     at: self.at.wrapping_mul(factor),
@@ -118,7 +118,7 @@ impl Value {
     /// Some number of its place: an address was rounded, or bits of it were changed.
     pub fn blurred(self) -> Value {
         match self.place {
-            Place::Number | Place::Import(_) => UNKNOWN,
+            ValueBase::Number | ValueBase::Import(_) => UNKNOWN,
             place => Value { place, at: self.at, step: 1, source: 0 },
         }
     }
@@ -141,20 +141,20 @@ mod tests {
         let index = Value::unknown(7);
         let three = index.plus(index.times(2));
         assert_eq!((three.times(8).step, index.times(8).step), (24, 8));
-        let table = Value::exact(Place::Data(0), 8);
+        let table = Value::exact(ValueBase::Data(0), 8);
         assert_eq!(
             table.plus(three.times(8)),
-            Value { place: Place::Data(0), at: 8, step: 24, source: 7 }
+            Value { place: ValueBase::Data(0), at: 8, step: 24, source: 7 }
         );
         assert_eq!(table.plus(index.times(16)).plus(Value::unknown(8).times(24)).step, 8);
     }
 
     #[test]
     fn offsets_of_code_are_code() {
-        let code = Value::exact(Place::Code, 100);
-        assert_eq!(code.plus(UNKNOWN).place, Place::Code);
-        assert_eq!(code.blurred().place, Place::Code);
-        assert_eq!(code.minus(code).place, Place::Number, "a distance");
+        let code = Value::exact(ValueBase::Code, 100);
+        assert_eq!(code.plus(UNKNOWN).place, ValueBase::Code);
+        assert_eq!(code.blurred().place, ValueBase::Code);
+        assert_eq!(code.minus(code).place, ValueBase::Number, "a distance");
         assert_eq!(code.minus(Value::number(1)).source, LESS_ONE);
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn listing_value(listing: Hash) -> Hash {
     Hasher::new("folder").hash(listing).finish()
 }
 
-pub(super) fn what_value(what: What) -> Hash {
+pub(super) fn attributes_value(what: What) -> Hash {
     let mut hasher = Hasher::new("attributes");
     hasher.code(what.kind);
     if let Some(details) = what.details {

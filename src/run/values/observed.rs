@@ -1,6 +1,6 @@
 //! What an execution used, with the values that were observed while it ran.
 
-use super::hashes::{file_value, input_value, listing_value, program_value, what_value};
+use super::hashes::{attributes_value, file_value, input_value, listing_value, program_value};
 use super::{ResolvedDependencies, Values, is_loader_cache};
 use crate::model::keys::PlainState;
 use crate::model::{
@@ -63,9 +63,9 @@ impl Values<'_> {
             Use::Read { content, .. } => (DependencyKind::File, file_value(*content)),
             Use::Loaded { content, .. } => (DependencyKind::Library, file_value(*content)),
             Use::Exists { what, .. } if what.details.is_none() => {
-                (DependencyKind::Exists, what_value(*what))
+                (DependencyKind::Exists, attributes_value(*what))
             }
-            Use::Exists { what, .. } => (DependencyKind::Attributes, what_value(*what)),
+            Use::Exists { what, .. } => (DependencyKind::Attributes, attributes_value(*what)),
             Use::Absent { .. } => (DependencyKind::Absent, PlainState::Absent.value()),
             Use::Denied { .. } => (DependencyKind::Denied, PlainState::Denied.value()),
             Use::Listed { listing, .. } => (DependencyKind::Folder, listing_value(*listing)),

@@ -86,7 +86,7 @@ impl<'a> Values<'a> {
         mut files: Option<&mut Vec<FileIdentity>>,
     ) -> Option<Stamp> {
         let parts = self.parts(dependency_set)?;
-        let mut seen = look_at_all(&parts).into_iter();
+        let mut seen = stat_all(&parts).into_iter();
         let mut state = Vec::with_capacity(32 * parts.len());
         for (dependency, part) in dependency_set.dependencies.iter().zip(&parts) {
             match part {
@@ -236,23 +236,23 @@ impl<'p> StatRequest<'p> {
 }
 
 /// Looks at all files that are to be looked at, in their order.
-fn look_at_all(parts: &[StampPart]) -> Vec<StatResult> {
+fn stat_all(parts: &[StampPart]) -> Vec<StatResult> {
     if parts.len() < MANY {
-        return look_at_some(parts);
+        return stat_in_order(parts);
     }
     let (here, there) = parts.split_at(parts.len() / 2);
     thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || look_at_some(there));
-        let mut seen = look_at_some(here);
+        let other = thread::Builder::new().spawn_scoped(scope, || stat_in_order(there));
+        let mut seen = stat_in_order(here);
         seen.extend(
-            other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| look_at_some(there)),
+            other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| stat_in_order(there)),
         );
         seen
     })
 }
 
 /// What is in one folder comes together, as a rule: each folder is looked up once.
-fn look_at_some(parts: &[StampPart]) -> Vec<StatResult> {
+fn stat_in_order(parts: &[StampPart]) -> Vec<StatResult> {
     let mut last: Option<(&Path, &[u8], Option<OwnedFd>)> = None;
     let mut seen = Vec::with_capacity(parts.len());
     for part in parts {

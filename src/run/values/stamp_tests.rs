@@ -175,7 +175,7 @@ fn many_files_are_seen_in_their_order() {
     let set = DependencySet { dependencies: names.iter().map(on).collect() };
     let mut values = bench.values();
     let parts = values.parts(&set).unwrap();
-    let seen: Vec<_> = look_at_all(&parts).into_iter().map(|seen| seen.unwrap().identity).collect();
+    let seen: Vec<_> = stat_all(&parts).into_iter().map(|seen| seen.unwrap().identity).collect();
     let expected: Vec<_> = names
         .iter()
         .map(|name| FileIdentity::of(&fs::metadata(bench.top.join(name)).unwrap()))

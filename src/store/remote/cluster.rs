@@ -90,7 +90,7 @@ impl Cluster {
                 .for_each(|command| by_node.entry(command.node.clone()).or_default().push(command));
             for (node, asked) in by_node {
                 for (command, reply) in asked.iter().zip(self.run_at(&node, &asked, commands)?) {
-                    match elsewhere(&reply, &node) {
+                    match redirection(&reply, &node) {
                         Some((node, is_moving)) => {
                             open.push(Open { index: command.index, node, is_moving })
                         }
@@ -215,7 +215,7 @@ fn database(home: &Server, url: &Url) -> Result<u32, String> {
 }
 
 /// Where a key is instead: `MOVED slot host:port` or `ASK slot host:port`.
-fn elsewhere(reply: &Reply, here: &str) -> Option<(String, bool)> {
+fn redirection(reply: &Reply, here: &str) -> Option<(String, bool)> {
     let Reply::Error(error) = reply else { return None };
     let mut words = error.split(' ');
     let is_moving = match words.next()? {
@@ -306,13 +306,13 @@ mod tests {
     fn servers_say_who_has_a_key() {
         let error = |text: &str| Reply::Error(text.to_owned());
         assert_eq!(
-            elsewhere(&error("MOVED 3999 10.0.0.1:6381"), ""),
+            redirection(&error("MOVED 3999 10.0.0.1:6381"), ""),
             Some(("10.0.0.1:6381".into(), false))
         );
-        assert_eq!(elsewhere(&error("ASK 3999 :6381"), ""), Some((":6381".into(), true)));
-        assert_eq!(elsewhere(&error("MOVED 1 a:1"), "a:1"), None, "it sends us to itself");
-        assert_eq!(elsewhere(&error("MOVED"), ""), None);
-        assert_eq!(elsewhere(&Reply::Nothing, ""), None);
+        assert_eq!(redirection(&error("ASK 3999 :6381"), ""), Some((":6381".into(), true)));
+        assert_eq!(redirection(&error("MOVED 1 a:1"), "a:1"), None, "it sends us to itself");
+        assert_eq!(redirection(&error("MOVED"), ""), None);
+        assert_eq!(redirection(&Reply::Nothing, ""), None);
     }
 
     #[test]

@@ -42,12 +42,12 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// How long a server may take where nobody waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a server could not be asked. No text has a secret in it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{shown}: {reason}")]
-pub struct Trouble {
+pub struct RemoteError {
     /// Which server.
     pub shown: String,
     pub reason: String,
@@ -124,7 +124,7 @@ pub struct Remote {
     /// The objects of this machine, for those who send them.
     objects: Option<objects::Source>,
     connection: Mutex<Option<Box<dyn Backend>>>,
-    patience: Option<Duration>,
+    long_timeout: Option<Duration>,
     /// How long has been waited for it already.
     spent: Mutex<Duration>,
 }
@@ -155,7 +155,7 @@ impl Remote {
             keys,
             objects: None,
             connection: Mutex::new(None),
-            patience: None,
+            long_timeout: None,
             spent: Mutex::default(),
             location,
             usage,
@@ -163,9 +163,9 @@ impl Remote {
     }
 
     /// The same for work that nobody waits for.
-    pub fn patient(self) -> Remote {
-        let patience = PATIENCE.max(self.location.attributes.operation_timeout);
-        Remote { patience: Some(patience), ..self }
+    pub fn for_background_work(self) -> Remote {
+        let long_timeout = LONG_TIMEOUT.max(self.location.attributes.operation_timeout);
+        Remote { long_timeout: Some(long_timeout), ..self }
     }
 
     /// Whether anything is to be written there.
@@ -178,7 +178,7 @@ impl Remote {
         &self,
         names: &[Name],
         first_hit_only: bool,
-    ) -> Result<Vec<Fetched>, Trouble> {
+    ) -> Result<Vec<Fetched>, RemoteError> {
         let names = names.to_vec();
         self.with(move |server| server.get(&names, first_hit_only))
     }
@@ -187,35 +187,35 @@ impl Remote {
     fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut dyn Backend) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, RemoteError> {
         let connected = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (location, patience) = (self.location.clone(), self.patience);
+        let (location, long_timeout) = (self.location.clone(), self.long_timeout);
         let act = move || {
             let mut server = match connected {
                 Some(server) => server,
-                None => connect(&location, patience)?,
+                None => connect(&location, long_timeout)?,
             };
             let done = work(server.as_mut())?;
             Ok((server, done))
         };
-        let done = match self.patience {
+        let done = match self.long_timeout {
             Some(_) => act(),
-            None => self.impatiently(act),
+            None => self.within_time_budget(act),
         };
-        let (server, done) = done.map_err(|reason| self.trouble(reason))?;
+        let (server, done) = done.map_err(|reason| self.error(reason))?;
         *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
         Ok(done)
     }
 
     /// Does something in what is left of the time that the server has, over all that it is asked.
-    fn impatiently<T: Send + 'static>(
+    fn within_time_budget<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, String> + Send + 'static,
     ) -> Result<T, String> {
         let start = Instant::now();
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         let time = self.location.attributes.operation_timeout;
-        let done = within(time.saturating_sub(*spent), work);
+        let done = with_deadline(time.saturating_sub(*spent), work);
         *spent += start.elapsed();
         done.map_err(|problem| {
             problem.unwrap_or_else(|| {
@@ -224,8 +224,8 @@ impl Remote {
         })
     }
 
-    fn trouble(&self, reason: String) -> Trouble {
-        Trouble {
+    fn error(&self, reason: String) -> RemoteError {
+        RemoteError {
             shown: self.location.url().to_owned(),
             reason: self.location.without_secrets(reason),
         }
@@ -235,7 +235,7 @@ impl Remote {
 /// Does something in a thread of its own, and waits no longer than this. Names that resolve slowly,
 /// handshakes that hang, answers that come a byte at a time: all of it ends here, with no problem
 /// to name. The thread ends with the process.
-fn within<T: Send + 'static>(
+fn with_deadline<T: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Option<String>> {
@@ -254,10 +254,14 @@ fn within<T: Send + 'static>(
     }
 }
 
-fn connect(location: &Location, patience: Option<Duration>) -> Result<Box<dyn Backend>, String> {
+fn connect(
+    location: &Location,
+    long_timeout: Option<Duration>,
+) -> Result<Box<dyn Backend>, String> {
     let timeouts = Timeouts {
-        connect: patience.map_or(location.attributes.connect_timeout, |patience| patience / 3),
-        operation: patience.unwrap_or(location.attributes.operation_timeout),
+        connect: long_timeout
+            .map_or(location.attributes.connect_timeout, |long_timeout| long_timeout / 3),
+        operation: long_timeout.unwrap_or(location.attributes.operation_timeout),
     };
     let mut location = location.clone();
     if location.attributes.archive {

@@ -6,7 +6,7 @@
 use super::location::Location;
 use super::spool::Spool;
 use super::transfer::Moved;
-use super::{Breaker, Fetched, Name, Remote, Trouble, Usage, breakers_in, identity};
+use super::{Breaker, Fetched, Name, Remote, RemoteError, Usage, breakers_in, identity};
 use crate::model::Hash;
 use std::path::{Path, PathBuf};
 
@@ -66,10 +66,10 @@ impl Remote {
     }
 
     /// Asks for an object. The process that started this one has checked the breaker.
-    pub fn ask_for_object(&self, key: Hash) -> Result<RemoteObject, Trouble> {
+    pub fn ask_for_object(&self, key: Hash) -> Result<RemoteObject, RemoteError> {
         let name = Name::object(key);
         let mut values =
-            self.get(&[name], true).inspect_err(|trouble| self.reading.failed(&trouble.reason))?;
+            self.get(&[name], true).inspect_err(|failure| self.reading.failed(&failure.reason))?;
         self.reading.succeeded();
         Ok(match values.pop() {
             None | Some(Fetched::Missing) => RemoteObject::Missing,
@@ -86,7 +86,7 @@ impl Remote {
         &self,
         objects: &[(Hash, bool)],
         moved: &mut Moved,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RemoteError> {
         let Some(source) = &self.objects else { return Ok(()) };
         for &(key, replace) in objects {
             let name = Name::object(key);

@@ -73,7 +73,7 @@ impl Connection {
                 }
             }
             Server::Socket(path) => {
-                let stream = UnixStream::connect(path).map_err(|error| told(&error))?;
+                let stream = UnixStream::connect(path).map_err(|error| describe_error(&error))?;
                 let limits = stream
                     .set_read_timeout(Some(operation))
                     .and_then(|()| stream.set_write_timeout(Some(operation)));
@@ -97,7 +97,10 @@ impl Connection {
             resp::command(&command.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut out);
         }
         let stream = self.stream.get_mut();
-        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| told(&error))?;
+        stream
+            .write_all(&out)
+            .and_then(|()| stream.flush())
+            .map_err(|error| describe_error(&error))?;
         for _ in &login {
             if let Reply::Error(error) = self.reply()? {
                 return Err(format!("logging in failed: {error}"));
@@ -109,7 +112,7 @@ impl Connection {
 
     fn reply(&mut self) -> Result<Reply, String> {
         let reply = resp::reply(&mut self.stream, self.connect_options.largest)
-            .map_err(|error| told(&error))?;
+            .map_err(|error| describe_error(&error))?;
         match reply {
             Reply::Error(error) if error.starts_with("NOAUTH") => {
                 Err(format!("a password is needed: {error}"))
@@ -145,14 +148,14 @@ fn reach(host: &str, port: u16, until: Instant) -> Result<TcpStream, String> {
         let Some(left) = left(until) else { break };
         match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => return Ok(stream),
-            Err(error) => problem = format!("cannot connect: {}", told(&error)),
+            Err(error) => problem = format!("cannot connect: {}", describe_error(&error)),
         }
     }
     Err(problem)
 }
 
 /// An error in words; a timeout has two names.
-fn told(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
         _ => error.to_string(),

@@ -133,7 +133,7 @@ impl Spool {
     /// Held by the process that does the jobs which come up; nothing if somebody else holds it. Who
     /// gives it up looks again afterwards.
     pub fn uploader_lock(&self) -> Option<Held> {
-        let lock = self.lock_file("duty")?;
+        let lock = self.lock_file("uploader")?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(Held { _lock: lock })
     }

@@ -5,7 +5,7 @@
 
 use super::location::Endpoint;
 use super::spool::UploadJob;
-use super::{Fetched, Listed, Name, Remote, Trouble, ValueKind, outcome_safety};
+use super::{Fetched, Listed, Name, Remote, RemoteError, ValueKind, outcome_safety};
 use crate::model::{DependencySet, Hash, Outcome};
 use crate::store::store_file::random;
 use crate::store::{FileStore, MOST_DEPENDENCY_SETS, Results};
@@ -81,7 +81,7 @@ struct Cargo {
 
 impl Remote {
     /// Why an outcome is not for others, by the project's settings.
-    pub fn why_private(&self, outcome: &Outcome) -> Option<&'static str> {
+    pub fn private_reason(&self, outcome: &Outcome) -> Option<&'static str> {
         if outcome.checkout_specific && !self.usage.checkout_specific {
             return Some(
                 "its output names the folder of its checkout (sharing.same-path in tasting.toml)",
@@ -104,7 +104,7 @@ impl Remote {
 
     /// Does what waits in the spool, and for a while what comes to wait there. For a process that
     /// nobody waits for.
-    pub fn serve(&self, near: &FileStore) -> Result<(), Trouble> {
+    pub fn serve(&self, near: &FileStore) -> Result<(), RemoteError> {
         while !self.spool.is_empty() {
             let Some(_lock) = self.spool.uploader_lock() else { break };
             let mut idle = 0;
@@ -115,7 +115,7 @@ impl Remote {
                 } else {
                     idle = 0;
                     self.upload_waiting(near)?;
-                    self.clean_now_and_then();
+                    self.clean_occasionally();
                 }
             }
         }
@@ -123,7 +123,7 @@ impl Remote {
     }
 
     /// Nobody else removes what is old from a folder.
-    fn clean_now_and_then(&self) {
+    fn clean_occasionally(&self) {
         let attributes = &self.location.attributes;
         let has_end = attributes.expire.is_some() || attributes.expire_objects.is_some();
         if has_end
@@ -136,14 +136,14 @@ impl Remote {
     }
 
     /// Does what waits in the spool.
-    pub fn upload_waiting(&self, near: &FileStore) -> Result<Moved, Trouble> {
+    pub fn upload_waiting(&self, near: &FileStore) -> Result<Moved, RemoteError> {
         let _turn = self.spool.turn();
         let mut moved = Moved::default();
         for jobs in self.spool.jobs().chunks(BATCH) {
             let done = self.do_batch(near, jobs, &mut moved);
             match &done {
                 Ok(()) => self.writing.succeeded(),
-                Err(trouble) => self.writing.failed(&trouble.reason),
+                Err(failure) => self.writing.failed(&failure.reason),
             }
             done?;
             jobs.iter().for_each(|job| self.spool.done(job));
@@ -156,7 +156,7 @@ impl Remote {
         near: &FileStore,
         jobs: &[UploadJob],
         moved: &mut Moved,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RemoteError> {
         let mut cargo = Cargo { is_decided: true, ..Cargo::default() };
         let (mut used, mut dropped, mut objects) = (BTreeSet::new(), Vec::new(), Vec::new());
         for job in jobs {
@@ -188,14 +188,14 @@ impl Remote {
     }
 
     /// Writes outcomes, and then the lists of dependency sets that lead to them.
-    fn send(&self, near: &FileStore, cargo: &Cargo, moved: &mut Moved) -> Result<(), Trouble> {
+    fn send(&self, near: &FileStore, cargo: &Cargo, moved: &mut Moved) -> Result<(), RemoteError> {
         for replace in [false, true] {
             let mut values = Vec::new();
             for (key, _) in cargo.outcomes.iter().filter(|(_, wanted)| *wanted == replace) {
                 let name = Name::outcome(*key);
                 // What has been cleaned away in the meantime is nobody's loss.
                 let Ok(Some(outcome)) = near.outcome(*key) else { continue };
-                let private = if cargo.is_decided { None } else { self.why_private(&outcome) };
+                let private = if cargo.is_decided { None } else { self.private_reason(&outcome) };
                 match private.map_or_else(
                     || self.shared_value(name, &outcome),
                     |reason| Err(reason.to_owned()),
@@ -219,7 +219,7 @@ impl Remote {
         &self,
         tests: &BTreeMap<Hash, Vec<DependencySet>>,
         moved: &mut Moved,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RemoteError> {
         let mut written = BTreeSet::new();
         for _ in 0..MOST_ATTEMPTS {
             let names: Vec<Name> = tests.keys().map(|test| Name::dependency_sets(*test)).collect();
@@ -267,9 +267,13 @@ impl Remote {
     }
 
     /// Writes everything that this machine has, or what of it was used lately.
-    pub fn push(&self, near: &FileStore, used_within: Option<Duration>) -> Result<Moved, Trouble> {
+    pub fn push(
+        &self,
+        near: &FileStore,
+        used_within: Option<Duration>,
+    ) -> Result<Moved, RemoteError> {
         let mut moved = Moved::default();
-        let entries = near.entries(used_within).map_err(|error| self.trouble(error.to_string()))?;
+        let entries = near.entries(used_within).map_err(|error| self.error(error.to_string()))?;
         for names in entries.chunks(BATCH) {
             let mut cargo = Cargo::default();
             for name in names {
@@ -291,7 +295,7 @@ impl Remote {
     }
 
     /// Fetches everything that is there.
-    pub fn pull(&self, near: &FileStore) -> Result<Moved, Trouble> {
+    pub fn pull(&self, near: &FileStore) -> Result<Moved, RemoteError> {
         let mut moved = Moved::default();
         let mut names = self.list()?;
         // Outcomes before the dependency sets that lead to them.
@@ -360,7 +364,7 @@ impl Remote {
         self.keys.read_dependency_sets(name, bytes)
     }
 
-    fn list(&self) -> Result<Vec<Listed>, Trouble> {
+    fn list(&self) -> Result<Vec<Listed>, RemoteError> {
         self.with(|server| {
             let mut all = Vec::new();
             server.list(&mut |listed| all.push(listed))?;
@@ -369,7 +373,7 @@ impl Remote {
     }
 
     /// What there is.
-    pub fn volume(&self) -> Result<RemoteVolume, Trouble> {
+    pub fn volume(&self) -> Result<RemoteVolume, RemoteError> {
         let mut volume = RemoteVolume::default();
         for listed in self.list()? {
             volume.bytes += listed.bytes;
@@ -383,12 +387,12 @@ impl Remote {
     }
 
     /// Removes what has not been used for longer than it is to be kept; how many values.
-    pub fn clean(&self) -> Result<u64, Trouble> {
+    pub fn clean(&self) -> Result<u64, RemoteError> {
         self.with(|server| server.clean())
     }
 
     /// Whether the server answers.
-    pub fn answers(&self) -> Result<(), Trouble> {
+    pub fn answers(&self) -> Result<(), RemoteError> {
         self.get(&[Name::outcome(Hash::default())], false).map(|_| ())
     }
 }

@@ -7,7 +7,7 @@
 use crate::process::sys;
 use crate::suite::memory::{Definition, Memory};
 use crate::suite::options::{value_of, without};
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -268,7 +268,7 @@ impl Harness for Automake {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError> {
         let hooks = self.hooks(&self.folders()?)?;
         let since = SystemTime::now();
@@ -279,7 +279,7 @@ impl Harness for Automake {
         let mut status = ExitStatus::default();
         let last = commands.len() - 1;
         for (place, words) in commands.into_iter().enumerate() {
-            let ended = start::run(&self.program, &[hooks.as_slice(), &words].concat(), manner)?;
+            let ended = start::run(&self.program, &[hooks.as_slice(), &words].concat(), options)?;
             status = if status.success() { ended } else { status };
             // Nothing is tested that could not be built.
             let is_broken = place == 0 && last > 0 && !ended.success();
@@ -291,8 +291,8 @@ impl Harness for Automake {
         Ok(HarnessRun { status, ends: chosen.iter().filter_map(end).collect() })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
-        start::run(&self.program, &self.words, manner)
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
+        start::run(&self.program, &self.words, options)
     }
 
     fn failure_code(&self) -> i32 {

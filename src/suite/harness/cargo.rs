@@ -6,7 +6,7 @@
 
 use crate::suite::memory::{Definition, Memory};
 use crate::suite::options::value_of;
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::ffi::{OsStr, OsString};
@@ -192,15 +192,20 @@ impl Harness for Cargo {
         Ok(Listing { runs_all: true, ..Listing::new(tests, contexts) })
     }
 
-    fn run(&self, _: &[TestCase], _: &[usize], manner: Manner) -> Result<HarnessRun, SuiteError> {
-        Ok(HarnessRun { status: self.run_all(manner)?, ends: Vec::new() })
+    fn run(
+        &self,
+        _: &[TestCase],
+        _: &[usize],
+        options: HarnessOptions,
+    ) -> Result<HarnessRun, SuiteError> {
+        Ok(HarnessRun { status: self.run_all(options)?, ends: Vec::new() })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
         let mut command = start::command(&self.program);
         command.args(&self.words);
         hook(&mut command, &self.words);
-        start::run_command(command, &self.program, manner)
+        start::run_command(command, &self.program, options)
     }
 
     fn failure_code(&self) -> i32 {

@@ -15,7 +15,7 @@ use super::junit;
 use crate::suite::answers::{self, Answer};
 use crate::suite::options::{value_of, without};
 use crate::suite::probe::Folder;
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -168,7 +168,7 @@ impl Harness for CTest {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError> {
         let folder = Folder::new()?;
         let mut numbers: Vec<usize> = chosen.iter().map(|index| tests[*index].number).collect();
@@ -189,15 +189,15 @@ impl Harness for CTest {
                 own_file
             }
         };
-        let status = start::run(&self.program, &words, manner)?;
+        let status = start::run(&self.program, &words, options)?;
         let text = std::fs::read(&junit_file)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
         Ok(HarnessRun { status, ends: ends(tests, chosen, junit::read(&text)) })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
-        start::run(&self.program, &self.words, manner)
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
+        start::run(&self.program, &self.words, options)
     }
 
     fn failure_code(&self) -> i32 {

@@ -7,7 +7,7 @@
 use crate::process::sys;
 use crate::suite::probe::Folder;
 use crate::suite::progress;
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl Harness for List {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError> {
         sys::survive_signals();
         let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -126,7 +126,7 @@ impl Harness for List {
                 ));
                 let end = self.start(&tests[index]);
                 let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                ends.push((index, show(&tests[index], end, manner.output)));
+                ends.push((index, show(&tests[index], end, options.output)));
             }
         };
         std::thread::scope(|scope| (0..self.jobs.max(1)).for_each(|_| _ = scope.spawn(work)));
@@ -140,10 +140,10 @@ impl Harness for List {
         Ok(HarnessRun { status, ends })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
         let tests = self.read()?;
         let all: Vec<usize> = (0..tests.len()).collect();
-        self.run(&tests, &all, manner).map(|run| run.status)
+        self.run(&tests, &all, options).map(|run| run.status)
     }
 
     fn failure_code(&self) -> i32 {

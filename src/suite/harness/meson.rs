@@ -7,7 +7,7 @@
 
 use crate::suite::memory::{Definition, Memory};
 use crate::suite::options::{positional, value_of, without};
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, End, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -131,8 +131,8 @@ impl Meson {
             .into_iter()
             .chain(targets.iter().cloned())
             .collect();
-        let manner = Manner { output: Output::ToMessages, notes: None };
-        match start::run(&ninja, &words, manner)?.success() {
+        let options = HarnessOptions { output: Output::ToMessages, notes: None };
+        match start::run(&ninja, &words, options)?.success() {
             true => Ok(()),
             false => Err(self.no_list("Ninja cannot build its tests")),
         }
@@ -286,7 +286,7 @@ impl Harness for Meson {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError> {
         let all = || self.words.clone();
         let words = if chosen.len() == tests.len() {
@@ -295,18 +295,18 @@ impl Harness for Meson {
             self.naming(tests, chosen).unwrap_or_else(all)
         };
         let since = SystemTime::now();
-        let status = start::run(&self.program, &self.hooked(&words)?, manner)?;
+        let status = start::run(&self.program, &self.hooked(&words)?, options)?;
         Ok(HarnessRun { status, ends: self.ends(tests, since) })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
         let is_plain = positional(&self.words, OPTIONS).is_err();
         let words = if is_plain {
             [&["test".into()], self.words.as_slice()].concat()
         } else {
             self.hooked(&self.words)?
         };
-        start::run(&self.program, &words, manner)
+        start::run(&self.program, &words, options)
     }
 
     fn failure_code(&self) -> i32 {

@@ -7,7 +7,7 @@ use super::cargo;
 use crate::suite::memory::{Definition, Memory};
 use crate::suite::options::{value_of, without};
 use crate::suite::select::escaped;
-use crate::suite::start::{self, Manner};
+use crate::suite::start::{self, HarnessOptions};
 use crate::suite::{Contexts, Harness, HarnessRun, Listing, Output, SuiteError, TestCase};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -240,7 +240,7 @@ impl Harness for Nextest {
         &self,
         tests: &[TestCase],
         chosen: &[usize],
-        manner: Manner,
+        options: HarnessOptions,
     ) -> Result<HarnessRun, SuiteError> {
         let all = || self.words.clone();
         let words = if chosen.len() == tests.len() {
@@ -251,15 +251,15 @@ impl Harness for Nextest {
         let mut command = start::command(&self.program);
         command.args(["nextest", "run"]).args(words);
         cargo::hook(&mut command, &self.words);
-        let status = start::run_command(command, &self.program, manner)?;
+        let status = start::run_command(command, &self.program, options)?;
         Ok(HarnessRun { status, ends: Vec::new() })
     }
 
-    fn run_all(&self, manner: Manner) -> Result<ExitStatus, SuiteError> {
+    fn run_all(&self, options: HarnessOptions) -> Result<ExitStatus, SuiteError> {
         let mut command = start::command(&self.program);
         command.args(["nextest", "run"]).args(&self.words);
         cargo::hook(&mut command, &self.words);
-        start::run_command(command, &self.program, manner)
+        start::run_command(command, &self.program, options)
     }
 
     fn failure_code(&self) -> i32 {

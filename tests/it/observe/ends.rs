@@ -112,8 +112,10 @@ fn survivors_are_refused_and_live_on() {
 #[test]
 fn the_watcher_of_survivors_ends_with_them() {
     let shop = Workshop::new();
-    let outcome =
-        report(&shop, watcher(&shop, "sleep 1 & echo $! > sleeper").stderr(Stdio::null()));
+    let outcome = report(
+        &shop,
+        watcher(&shop, "sleep 5 > /dev/null & echo $! > sleeper").stderr(Stdio::null()),
+    );
     assert!(outcome.contains("still runs"), "{outcome}");
     let marker = shop.path("report").canonicalize().unwrap();
     let sleeper = fs::read_to_string(shop.path("sleeper")).unwrap();

@@ -152,15 +152,17 @@ fn output_that_cannot_be_written() {
         assert_eq!(run("tasting run -- cat <&-"), Some(1));
         assert_eq!(run("tasting run -- sh -c 'echo x' 1< tasting.toml"), Some(1));
     }
-    let late = "(tasting run -- sh -c 'sleep 0.2; echo x') | true; exit ${PIPESTATUS[0]}";
-    assert_eq!(run(late), Some(128 + libc::SIGPIPE));
+    // A pipe that nobody reads.
+    let unread = "perl -e 'pipe R, W; close R; open STDOUT, q(>&), W; exec @ARGV' \
+        tasting run -- sh -c 'echo late'; exit $?";
+    assert_eq!(run(unread), Some(128 + libc::SIGPIPE));
     bench
         .last()
         .reason
         .contains("could not be written")
         .then_some(())
         .expect("half an output is not kept");
-    assert_eq!(run("tasting run -- sh -c 'sleep 0.2; echo x' > /dev/null"), Some(0));
+    assert_eq!(run("tasting run -- sh -c 'echo late' > /dev/null"), Some(0));
 }
 
 #[test]
@@ -191,7 +193,10 @@ fn standard_input_that_changes() {
     for _ in 0..2 {
         let (text, decision) = line("<> file", "echo 2 >&0");
         assert_eq!((text.as_str(), decision.decision), ("2\n", Verdict::Executed));
-        let (_, decision) = line("< file & sleep 0.2; echo 3 >> file; wait", "sleep 0.5; cat");
+        // The position in the file, which both share, says that the test has begun to read.
+        let meanwhile = "< file & until grep -q 'pos:.*[1-9]' /proc/$!/fdinfo/0; do :; done; \
+            echo 3 >> file; wait";
+        let (_, decision) = line(meanwhile, "read x; until [ \"$y\" ]; do read y; done");
         assert_eq!(decision.decision, Verdict::Executed);
     }
     let ran = bench.finish(

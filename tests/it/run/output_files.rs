@@ -140,7 +140,7 @@ fn a_shared_file_is_opened_by_its_path() {
         "exec 2> log; RUN sh -c 'echo first >&2; echo second line > /dev/stderr; ls none' | cat",
         "exec 2> log; RUN sh -c 'echo first >&2; (echo other > /dev/stderr); echo x >&2' | cat",
         "exec 2>> log; RUN sh -c 'echo first >&2; echo second > /dev/stderr; echo x >&2' | cat",
-        "exec > log 2>&1; sleep 1 & RUN sh -c 'echo first; echo second line > /dev/stderr; echo x; echo y >&2'; kill $!",
+        "exec > log 2>&1; sleep 60 & RUN sh -c 'echo first; echo second line > /dev/stderr; echo x; echo y >&2'; kill $!",
         "exec 2> log; RUN python3 t.py | cat >&2",
         "exec 2> log; RUN sh -c 'test -f /dev/stderr && echo file >&2; readlink /proc/self/fd/2 >&2' | cat",
         "exec 2> log; RUN sh -c 'echo text >&2; cat /dev/stderr > copy; cat copy >&2' | cat",

@@ -120,7 +120,7 @@ fn doctor_leaves_the_store_alone() {
 #[test]
 fn refusals_have_codes() {
     let bench = Bench::new();
-    let ran = bench.runs(&["sh", "-c", "sleep 0.3 & exit 0"]);
+    let ran = bench.runs(&["sh", "-c", "sleep 5 > /dev/null 2>&1 & exit 0"]);
     assert_eq!(ran.decision.not_kept.as_deref(), Some("still-running"), "{ran:?}");
     ran.not_kept("[still-running]");
     let stats = bench.json(&["stats", "--json"]);

@@ -59,7 +59,7 @@ enable_testing()
 add_executable(a a.c)
 add_test(NAME a COMMAND a)
 add_test(NAME clears COMMAND sh -c "rm -rf work && mkdir work && echo 1 >work/file")
-add_test(NAME leaves COMMAND sh -c "sleep 0.5 >/dev/null 2>&1 & exit 0")
+add_test(NAME leaves COMMAND sh -c "sleep 5 >/dev/null 2>&1 & exit 0")
 "#;
 
 #[test]

@@ -1,12 +1,12 @@
 //! Accesses to memory: their addresses, whether they read code, what they load and store.
 
 use super::Walk;
-use crate::elf::code_reads::state::{POINTER, State, from_slots, put, register};
-use crate::elf::code_reads::value::{LESS_ONE, Place, UNKNOWN, Value};
+use crate::elf::code_reads::state::{MachineState, POINTER, from_slots, put, register};
+use crate::elf::code_reads::value::{LESS_ONE, UNKNOWN, Value, ValueBase};
 use iced_x86::{Instruction, Mnemonic, OpAccess, OpKind, Register};
 
 impl Walk<'_, '_, '_> {
-    pub(super) fn address(&mut self, instruction: &Instruction, state: &State) -> Value {
+    pub(super) fn address(&mut self, instruction: &Instruction, state: &MachineState) -> Value {
         if [Register::FS, Register::GS].contains(&instruction.memory_segment()) {
             return UNKNOWN;
         }
@@ -40,7 +40,7 @@ impl Walk<'_, '_, '_> {
             let index = state.registers[index];
             let scaled = if scale == 1 { index } else { index.times(scale) };
             address = address.plus(scaled);
-            if displacement as i64 == -1 && address.place == Place::Code {
+            if displacement as i64 == -1 && address.place == ValueBase::Code {
                 address.source = LESS_ONE;
             }
         }
@@ -52,7 +52,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether an instruction reads code as data.
-    pub(super) fn check_reads(&mut self, instruction: &Instruction, state: &State) {
+    pub(super) fn check_reads(&mut self, instruction: &Instruction, state: &MachineState) {
         if instruction.is_string_instruction() {
             let read: &[usize] = match instruction.mnemonic() {
                 Mnemonic::Stosb | Mnemonic::Stosw | Mnemonic::Stosd | Mnemonic::Stosq => &[],
@@ -60,7 +60,7 @@ impl Walk<'_, '_, '_> {
                 Mnemonic::Cmpsb | Mnemonic::Cmpsw | Mnemonic::Cmpsd | Mnemonic::Cmpsq => &[6, 7],
                 _ => &[6],
             };
-            if read.iter().any(|number| state.registers[*number].place == Place::Code) {
+            if read.iter().any(|number| state.registers[*number].place == ValueBase::Code) {
                 self.finds();
             }
             return;
@@ -72,7 +72,7 @@ impl Walk<'_, '_, '_> {
             return;
         }
         let address = self.address(instruction, state);
-        if address.place != Place::Code {
+        if address.place != ValueBase::Code {
             return;
         }
         let access = self.info.info(instruction).op_access(number);
@@ -90,23 +90,23 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What is loaded from memory, in so many bytes.
-    pub(super) fn loaded(&mut self, address: Value, size: i64, state: &State) -> Value {
+    pub(super) fn loaded(&mut self, address: Value, size: i64, state: &MachineState) -> Value {
         if size < POINTER {
             return UNKNOWN;
         }
         let mut found = UNKNOWN;
         for part in (0..size).step_by(POINTER as usize) {
             let here = address.plus(Value::number(part));
-            self.takes_from_stack |= here.place == Place::Stack && here.at >= POINTER;
+            self.takes_from_stack |= here.place == ValueBase::Stack && here.at >= POINTER;
             let value = match here.place {
-                Place::Stack => match here.step == 0 || !self.is_variadic {
+                ValueBase::Stack => match here.step == 0 || !self.is_variadic {
                     true => {
                         from_slots(self.follower.memory, |at| state.slots.get(&at).copied(), here)
                     }
                     // Arguments that are not there: registers have what they had before.
                     false => UNKNOWN,
                 },
-                Place::Caller(frame) => {
+                ValueBase::Caller(frame) => {
                     let content = self.follower.frames[frame as usize].clone();
                     let at = |at: i64| {
                         content.iter().find(|(place, _)| *place == at).map(|(_, value)| *value)
@@ -120,9 +120,15 @@ impl Walk<'_, '_, '_> {
         found
     }
 
-    pub(super) fn store(&mut self, address: Value, size: i64, value: Value, state: &mut State) {
+    pub(super) fn store(
+        &mut self,
+        address: Value,
+        size: i64,
+        value: Value,
+        state: &mut MachineState,
+    ) {
         match (address.place, address.exactly()) {
-            (Place::Stack, Some(at)) => {
+            (ValueBase::Stack, Some(at)) => {
                 let touched: Vec<i64> = state
                     .slots
                     .range(at.saturating_sub(7)..at.saturating_add(size))
@@ -133,13 +139,13 @@ impl Walk<'_, '_, '_> {
                     put(&mut state.slots, at.wrapping_add(part), value);
                 }
             }
-            (Place::Stack, None) if value.leads_to_code() => {
+            (ValueBase::Stack, None) if value.leads_to_code() => {
                 let before = state.slots.get(&address.at).copied().unwrap_or(UNKNOWN);
                 let joined = self.follower.memory.join(before, value);
                 put(&mut state.slots, address.at, joined);
             }
-            (Place::Number | Place::Data(_), _)
-                if value.place == Place::Code && size >= POINTER =>
+            (ValueBase::Number | ValueBase::Data(_), _)
+                if value.place == ValueBase::Code && size >= POINTER =>
             {
                 if let Some(variable) = self.follower.memory.store(address) {
                     self.follower.stored.push(variable);

@@ -1,12 +1,14 @@
 //! What single instructions do to registers and the frame.
 
 use super::Walk;
-use crate::elf::code_reads::state::{FRAME_POINTER, POINTER, STACK_POINTER, State, register};
-use crate::elf::code_reads::value::{Place, UNKNOWN, Value};
+use crate::elf::code_reads::state::{
+    FRAME_POINTER, MachineState, POINTER, STACK_POINTER, register,
+};
+use crate::elf::code_reads::value::{UNKNOWN, Value, ValueBase};
 use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind, Register};
 
 impl Walk<'_, '_, '_> {
-    pub(super) fn step(&mut self, instruction: &Instruction, state: &mut State) {
+    pub(super) fn step(&mut self, instruction: &Instruction, state: &mut MachineState) {
         self.check_reads(instruction, state);
         match instruction.mnemonic() {
             Mnemonic::Push => self.push(instruction, state),
@@ -40,14 +42,14 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    pub(super) fn push(&mut self, instruction: &Instruction, state: &mut State) {
+    pub(super) fn push(&mut self, instruction: &Instruction, state: &mut MachineState) {
         let value = self.operand(instruction, 0, state);
         let top = state.registers[STACK_POINTER].minus(Value::number(POINTER));
         state.registers[STACK_POINTER] = top;
         self.store(top, POINTER, value, state);
     }
 
-    pub(super) fn pop(&mut self, instruction: &Instruction, state: &mut State) {
+    pub(super) fn pop(&mut self, instruction: &Instruction, state: &mut MachineState) {
         let top = state.registers[STACK_POINTER];
         let value = self.loaded(top, POINTER, state);
         state.registers[STACK_POINTER] = top.plus(Value::number(POINTER));
@@ -59,7 +61,7 @@ impl Walk<'_, '_, '_> {
         &mut self,
         mnemonic: Mnemonic,
         instruction: &Instruction,
-        state: &State,
+        state: &MachineState,
     ) -> Option<Value> {
         if instruction.op_count() == 0 {
             return None;
@@ -128,7 +130,7 @@ impl Walk<'_, '_, '_> {
             Mnemonic::And => {
                 let value = one(self);
                 // The stack is aligned: the frame is still the frame.
-                if value.place == Place::Stack { value } else { value.blurred() }
+                if value.place == ValueBase::Stack { value } else { value.blurred() }
             }
             Mnemonic::Or | Mnemonic::Xor => one(self).blurred(),
             _ => return None,
@@ -136,7 +138,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What vectors hold: addresses, if any part does.
-    pub(super) fn gathered(&mut self, instruction: &Instruction, state: &State) -> Value {
+    pub(super) fn gathered(&mut self, instruction: &Instruction, state: &MachineState) -> Value {
         let first = match instruction.mnemonic() {
             Mnemonic::Movdqa
             | Mnemonic::Movdqu
@@ -170,7 +172,7 @@ impl Walk<'_, '_, '_> {
         &mut self,
         instruction: &Instruction,
         number: u32,
-        state: &State,
+        state: &MachineState,
     ) -> Value {
         match instruction.op_kind(number) {
             OpKind::Register => {
@@ -215,7 +217,7 @@ impl Walk<'_, '_, '_> {
         instruction: &Instruction,
         number: u32,
         value: Value,
-        state: &mut State,
+        state: &mut MachineState,
     ) {
         match instruction.op_kind(number) {
             OpKind::Register => {
@@ -238,7 +240,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// An instruction that is not understood: what it writes is not known any more.
-    pub(super) fn overwrite(&mut self, instruction: &Instruction, state: &mut State) {
+    pub(super) fn overwrite(&mut self, instruction: &Instruction, state: &mut MachineState) {
         let is_written = |access: OpAccess| {
             matches!(
                 access,

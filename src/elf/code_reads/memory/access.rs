@@ -2,21 +2,21 @@
 //! is there, or the part of a variable that is not known any more.
 
 use super::{Memory, POINTER, Word};
-use crate::elf::code_reads::value::{Place, UNKNOWN, Value, gcd};
+use crate::elf::code_reads::value::{UNKNOWN, Value, ValueBase, gcd};
 use std::ops::Range;
 
 impl Memory<'_> {
     /// What a pointer in data may hold.
     pub fn load(&mut self, from: Value) -> Value {
         match from.place {
-            Place::Data(group) => {
+            ValueBase::Data(group) => {
                 let members = self.groups[group as usize].clone();
                 members.into_iter().fold(UNKNOWN, |found, member| {
                     let here = self.load_variable(member, from);
                     self.join(found, here)
                 })
             }
-            Place::Number if from.step == 0 => {
+            ValueBase::Number if from.step == 0 => {
                 let stored =
                     self.variable(from.at as u64).and_then(|found| self.stored_at(found, from));
                 let there = self.word(from.at as u64);
@@ -29,8 +29,11 @@ impl Memory<'_> {
     fn load_variable(&mut self, variable: u32, from: Value) -> Value {
         let range = self.variable_range(variable);
         let size = range.end - range.start;
-        let relative =
-            Value { place: Place::Number, at: (range.start as i64).wrapping_add(from.at), ..from };
+        let relative = Value {
+            place: ValueBase::Number,
+            at: (range.start as i64).wrapping_add(from.at),
+            ..from
+        };
         let mut found = self.stored_at(variable, relative).unwrap_or(UNKNOWN);
         if from.step == 0 {
             let there = self.word(range.start.wrapping_add_signed(from.at));
@@ -49,7 +52,7 @@ impl Memory<'_> {
     pub(super) fn word(&mut self, at: u64) -> Value {
         match self.words.get(&at).copied() {
             Some(Word::Address(to)) => self.classify(to),
-            Some(Word::Import(import)) => Value::exact(Place::Import(import), 0),
+            Some(Word::Import(import)) => Value::exact(ValueBase::Import(import), 0),
             None => match self.number(at).filter(|number| self.is_address(*number)) {
                 Some(number) => self.classify(number),
                 None => UNKNOWN,
@@ -72,17 +75,17 @@ impl Memory<'_> {
             0 => place.at == at.at,
             step => place.at.wrapping_sub(at.at).unsigned_abs().is_multiple_of(step),
         };
-        stored.iter().find(meets).map(|_| Value { step: 1, ..Value::exact(Place::Code, 0) })
+        stored.iter().find(meets).map(|_| Value { step: 1, ..Value::exact(ValueBase::Code, 0) })
     }
 
     /// An address of code is stored in a variable. `Some` if that was not known.
     pub fn store(&mut self, to: Value) -> Option<Range<u64>> {
         let place = match to.place {
-            Place::Number => to,
-            Place::Data(group) => {
+            ValueBase::Number => to,
+            ValueBase::Data(group) => {
                 let [variable] = self.groups[group as usize][..] else { return None };
                 let start = self.variable_range(variable).start as i64;
-                Value { place: Place::Number, at: start.wrapping_add(to.at), ..to }
+                Value { place: ValueBase::Number, at: start.wrapping_add(to.at), ..to }
             }
             _ => return None,
         };

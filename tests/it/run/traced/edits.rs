@@ -198,9 +198,9 @@ fn virtual_calls_and_exceptions() {
 const COLD: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
-__attribute__((noinline, cold)) void complain(const char *text) { fprintf(stderr, "%s\n", text); }
+__attribute__((noinline, cold)) void report_error(const char *text) { fprintf(stderr, "%s\n", text); }
 __attribute__((noinline)) int risky(int x) {
-    if (__builtin_expect(x > 5, 0)) { complain("large"); complain("very large"); return x * 3; }
+    if (__builtin_expect(x > 5, 0)) { report_error("large"); report_error("very large"); return x * 3; }
     return x;
 }
 int main(int argc, char **argv) { printf("%d\n", risky(argc > 1 ? 9 : 1)); return 0; }

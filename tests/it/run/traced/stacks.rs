@@ -191,6 +191,7 @@ int main(int argc, char **argv) {
     int sum = early(argc);
     puts("ready");
     fflush(stdout);
+    fclose(fopen("ready", "w"));
     for (int i = 0; i < 600 && access("go", F_OK) != 0; i++) usleep(50000);
     printf("%d\n", sum + late(argc));
     return 0;
@@ -200,8 +201,8 @@ int main(int argc, char **argv) {
     bench.compile(&["-O1", "-g", "-o", "t", "-"], source);
     bench.script(
         "test.sh",
-        "#!/bin/sh\nrm -f go; ./t & sleep 0.5\ntimeout 30 gdb -q -nx -batch -p $! -ex 'break late' -ex 'shell touch go' -ex continue -ex 'print x' \\\n\
-         -ex detach >log 2>&1\nwait\ngrep -c 'Breakpoint 1, late' log; grep '^.1 = ' log; grep -c SIGTRAP log; rm -f log go\n",
+        "#!/bin/sh\nrm -f go ready; ./t & until [ -e ready ]; do sleep 0.05; done\ntimeout 30 gdb -q -nx -batch -p $! -ex 'break late' -ex 'shell touch go' -ex continue -ex 'print x' \\\n\
+         -ex detach >log 2>&1\nwait\ngrep -c 'Breakpoint 1, late' log; grep '^.1 = ' log; grep -c SIGTRAP log; rm -f log go ready\n",
     );
     let plain = is_unnoticed(&bench, &["./test.sh"]);
     assert_eq!(plain.stdout_text(), "ready\n5\n1\n$1 = 1\n0\n", "{plain:?}");
