@@ -17,6 +17,7 @@ mod run;
 mod seeing;
 mod shim;
 mod show;
+mod sizes;
 mod store;
 mod subjects;
 mod suite;
