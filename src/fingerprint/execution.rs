@@ -6,10 +6,13 @@
 //! in otherwise (`dlopen`, `LD_PRELOAD`), and then everything counts that any of them exports. What
 //! has no manifest counts by its content.
 
+pub mod builds;
+
 use super::code_readers::reads_code;
 use super::module_cache::ModuleCache;
 use super::modules::{Digest, FingerprintError, Loaded, Member, Opened, Part, ReadModule, missing};
-use super::walk::{Fingerprint, Guide, NodeSet};
+use super::visit::Visit;
+use super::walk::{Fingerprint, Guide, NodeSet, Walked};
 use crate::elf::binary::{Binary, Segment};
 use crate::model::manifest::{Node, RIGHTS};
 use crate::model::{AtomKind, Code, Function, Hash, Hasher};
@@ -32,6 +35,8 @@ pub struct Execution {
     pub search_paths: Vec<u8>,
     /// What counted of it.
     pub entered: NodeSet,
+    /// The same, for comparisons.
+    pub visit: Visit,
 }
 
 /// How much of a program counts.
@@ -121,9 +126,9 @@ impl Program {
                 Guide::Executed(&places)
             }
         };
-        let (fingerprint, entered) = self.loaded.narrowed(entry, guide)?;
+        let Walked { fingerprint, entered, visit } = self.loaded.narrowed(entry, guide)?;
         let (covered, search_paths) = (self.covered.clone(), self.search_paths.clone());
-        Ok(Execution { fingerprint, covered, search_paths, entered })
+        Ok(Execution { fingerprint, covered, search_paths, entered, visit })
     }
 }
 

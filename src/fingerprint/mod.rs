@@ -2,6 +2,7 @@
 //! the fingerprint, which is equal for two binaries when nothing that they can reach is different.
 
 mod code_readers;
+pub mod comparison;
 pub mod components;
 pub mod execution;
 #[cfg(test)]
@@ -10,6 +11,7 @@ pub mod libraries;
 mod module_cache;
 mod module_graph;
 pub mod modules;
+pub mod visit;
 pub mod walk;
 
 pub use module_cache::ModuleCache;

@@ -4,7 +4,7 @@
 //! In: the modules, in the order in which the dynamic loader searches them. Out: [`ModuleGraph`].
 
 use crate::elf::dynamic::DynamicSymbol;
-use crate::model::manifest::{Manifest, Node};
+use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -52,6 +52,8 @@ pub struct ModuleGraph<'m, 'a> {
     /// Whatever is executed, symbols are found by names that nobody knows.
     pub finds_by_name: bool,
     pub has_resolvers: bool,
+    /// How many nodes there are in front of each module's, and at last in all.
+    positions: Vec<usize>,
     /// No node has a number yet.
     unnumbered: Numbers,
     /// The same, left by walks that have ended.
@@ -63,7 +65,12 @@ impl<'m, 'a> ModuleGraph<'m, 'a> {
         let manifests = || modules.iter().map(manifest);
         let starts =
             manifests().map(|manifest| manifest.map(Manifest::edge_starts).unwrap_or_default());
-        let unnumbered = manifests().map(|manifest| manifest.map(unnumbered).unwrap_or_default());
+        let unnumbered: Numbers =
+            manifests().map(|manifest| manifest.map(unnumbered).unwrap_or_default()).collect();
+        let mut positions = vec![0];
+        for numbers in &unnumbered {
+            positions.push(positions.last().unwrap_or(&0) + numbers.len());
+        }
         let is_resolver = |node: &Node| node.kind == AtomKind::Resolver;
         let has_names = |module: &Module| {
             matches!(module, Module::Late(_) | Module::Foreign { finds_by_name: true, .. })
@@ -72,7 +79,8 @@ impl<'m, 'a> ModuleGraph<'m, 'a> {
         let (missing, versions) = wanted(&modules, &offers);
         ModuleGraph {
             starts: starts.collect(),
-            unnumbered: unnumbered.collect(),
+            positions,
+            unnumbered,
             missing,
             versions,
             foreign_uses: foreign_uses(&modules, &offers),
@@ -88,6 +96,30 @@ impl<'m, 'a> ModuleGraph<'m, 'a> {
 
     pub fn known(&self, module: u32) -> Option<&'m Manifest<'a>> {
         self.modules.get(module as usize).and_then(manifest)
+    }
+
+    /// A node with its references.
+    pub fn node(&self, (module, node): Place) -> Option<(&'m Node<'a>, &'m [Edge])> {
+        let manifest = self.known(module)?;
+        let starts = &self.starts[module as usize];
+        let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
+        Some((manifest.nodes.get(node as usize)?, manifest.edges.get(range).unwrap_or_default()))
+    }
+
+    /// What the loader binds to a name: the module, and every version of the symbol that it has.
+    pub fn offered(&self, name: &[u8]) -> Option<(u32, &'m [Export<'a>])> {
+        let (module, exports) = self.offers.get(name)?;
+        Some((*module, self.known(*module)?.exports.get(exports.clone()).unwrap_or_default()))
+    }
+
+    /// How many nodes there are.
+    pub fn count(&self) -> usize {
+        self.positions.last().copied().unwrap_or_default()
+    }
+
+    /// Where a node stands among all of them.
+    pub fn position(&self, (module, node): Place) -> usize {
+        self.positions[module as usize] + node as usize
     }
 
     /// Numbers of nodes that have none yet.

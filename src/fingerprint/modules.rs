@@ -3,7 +3,7 @@
 //! or content.
 
 use super::libraries::{self, Search, Seeker};
-use super::walk::{self, Fingerprint, Guide, Module, ModuleGraph, NodeSet, Start};
+use super::walk::{self, Fingerprint, Guide, Module, ModuleGraph, Start, Walked};
 use crate::elf::ElfError;
 use crate::elf::binary::Binary;
 use crate::elf::dynamic::Dynamic;
@@ -48,7 +48,7 @@ pub struct Opened {
     pub path: PathBuf,
     binary: Mapped,
     identity: FileIdentity,
-    manifest: Result<Mapped, FingerprintError>,
+    manifest: Result<(Mapped, FileIdentity), FingerprintError>,
     /// It counts by its content, whether or not it has a manifest.
     counts_whole: bool,
     origin: PathBuf,
@@ -63,7 +63,8 @@ impl Opened {
         let (binary, metadata) = sys::map_with_metadata(path).map_err(unreadable)?;
         let identity = FileIdentity::of(&metadata);
         let file = manifest_file::find(settings, path);
-        let manifest = sys::map(&file)
+        let manifest = sys::map_with_metadata(&file)
+            .map(|(manifest, metadata)| (manifest, FileIdentity::of(&metadata)))
             .map_err(|_| FingerprintError::NoManifest { path: path.to_owned(), manifest: file });
         let origin = libraries::origin(path);
         Ok(Opened {
@@ -95,7 +96,7 @@ impl Opened {
         digest: &Digest,
     ) -> Result<Manifest<'_>, FingerprintError> {
         let bytes = match &self.manifest {
-            Ok(bytes) => bytes,
+            Ok((bytes, _)) => bytes,
             Err(FingerprintError::NoManifest { path, manifest }) => {
                 return Err(FingerprintError::NoManifest {
                     path: path.clone(),
@@ -128,7 +129,7 @@ pub fn fingerprint(
         open_all(path, settings)?.into_iter().map(member).collect::<Result<Vec<_>, _>>()?;
     Loaded::new(members, &|_, digest| digest())?
         .narrowed(entry, Guide::Everything)
-        .map(|(fingerprint, _)| fingerprint)
+        .map(|walked| walked.fingerprint)
 }
 
 /// What the files of a module say.
@@ -174,6 +175,17 @@ impl ReadModule {
 
     pub fn manifest(&self) -> Result<&Manifest<'_>, &FingerprintError> {
         self.borrow_dependent().manifest.as_ref()
+    }
+
+    /// The file of its manifest, as it was read.
+    pub fn manifest_file(&self) -> Option<(&[u8], FileIdentity)> {
+        let (bytes, identity) = self.borrow_owner().manifest.as_ref().ok()?;
+        Some((bytes, *identity))
+    }
+
+    /// A hash of all that is loaded of it and can change how it runs.
+    pub fn behaviour(&self, digest: &Digest) -> Hash {
+        digest(self.borrow_owner().identity, &|| self.binary().behaviour_digest())
     }
 }
 
@@ -229,15 +241,19 @@ impl Loaded {
     }
 
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.borrow_owner().iter().map(ReadModule::path)
+        self.modules().map(ReadModule::path)
+    }
+
+    pub fn modules(&self) -> impl Iterator<Item = &ReadModule> {
+        self.0.borrow_owner().iter()
+    }
+
+    pub fn graph(&self) -> &ModuleGraph<'_, '_> {
+        self.0.borrow_dependent()
     }
 
     /// The fingerprint, as far as a guide leads.
-    pub fn narrowed(
-        &self,
-        entry: Option<&str>,
-        guide: Guide,
-    ) -> Result<(Fingerprint, NodeSet), FingerprintError> {
+    pub fn narrowed(&self, entry: Option<&str>, guide: Guide) -> Result<Walked, FingerprintError> {
         let start = entry.map_or(Start::Program, Start::Entry);
         walk::through(self.0.borrow_dependent(), start, guide).ok_or_else(|| {
             FingerprintError::NoEntry {
@@ -281,10 +297,7 @@ impl ReadModule {
             (Ok(manifest), Part::Linked) => Module::Known(manifest),
             (Ok(manifest), Part::Late) => Module::Late(manifest),
             (Err(_), _) if by_name => foreign(binary, content_by_name(self.path(), binary)),
-            _ => {
-                let content = digest(self.borrow_owner().identity, &|| binary.behaviour_digest());
-                foreign(binary, Hasher::new("foreign").hash(content).finish())
-            }
+            _ => foreign(binary, Hasher::new("foreign").hash(self.behaviour(digest)).finish()),
         }
     }
 }

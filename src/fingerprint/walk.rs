@@ -15,6 +15,7 @@
 pub use super::module_graph::{Module, ModuleGraph};
 
 use super::module_graph::{IMPORT, Numbers, Place};
+use super::visit::{NodeBits, Visit};
 use crate::model::manifest::{Edge, Export, Manifest, Node};
 use crate::model::{AtomKind, Hash, Hasher};
 
@@ -51,17 +52,23 @@ pub enum Start<'s> {
 
 /// The fingerprint of the first of `modules`. `None` when the entry is not there.
 pub fn fingerprint(modules: &[Module], start: Start) -> Option<Fingerprint> {
-    narrowed(modules, start, Guide::Everything).map(|(fingerprint, _)| fingerprint)
+    let graph = ModuleGraph::new(modules.to_vec());
+    through(&graph, start, Guide::Everything).map(|walked| walked.fingerprint)
 }
 
-/// The same, as far as a guide leads; with the set that leads another walk the same way. `None` too
-/// where nothing can be left out.
-pub fn narrowed(modules: &[Module], start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
-    through(&ModuleGraph::new(modules.to_vec()), start, guide)
+/// What comes of a walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walked {
+    pub fingerprint: Fingerprint,
+    /// Leads another walk the same way.
+    pub entered: NodeSet,
+    /// The same for those who have this graph before them. Empty if the guide leads everywhere.
+    pub visit: Visit,
 }
 
-/// The same for one of many walks through the same modules.
-pub fn through(graph: &ModuleGraph, start: Start, guide: Guide) -> Option<(Fingerprint, NodeSet)> {
+/// A walk as far as a guide leads, one of many through the same modules. `None` too where nothing
+/// can be left out.
+pub fn through(graph: &ModuleGraph, start: Start, guide: Guide) -> Option<Walked> {
     // Resolvers run, with all that they call, before anybody can see what is executed.
     if !matches!(guide, Guide::Everything) && graph.has_resolvers {
         return None;
@@ -75,8 +82,9 @@ pub fn through(graph: &ModuleGraph, start: Start, guide: Guide) -> Option<(Finge
     }
     walk.order();
     walk.images();
+    let visit = walk.visited();
     graph.give_back(walk.numbers, &walk.numbered);
-    Some((walk.hasher.finish(), walk.entered))
+    Some(Walked { fingerprint: walk.hasher.finish(), entered: walk.entered, visit })
 }
 
 /// Which nodes of each module a walk went into.
@@ -287,13 +295,10 @@ impl<'w, 'm, 'a> Walk<'w, 'm, 'a> {
 
     /// Hashes one node with its references, and leaves the new ones for later.
     fn node(&mut self, module: u32, index: u32) {
-        let Some(manifest) = self.known(module) else { return };
-        let Some(node) = manifest.nodes.get(index as usize) else { return };
-        let starts = &self.graph.starts[module as usize];
-        let range = starts[index as usize] as usize..starts[index as usize + 1] as usize;
-        self.hasher.hash(node.hash).number(range.len() as u64);
+        let Some((node, references)) = self.graph.node((module, index)) else { return };
+        self.hasher.hash(node.hash).number(references.len() as u64);
         let first = self.pending.len();
-        for edge in manifest.edges.get(range).unwrap_or_default() {
+        for edge in references {
             self.reference(module, *edge);
         }
         // The first target is to be walked first.
@@ -332,9 +337,8 @@ impl<'w, 'm, 'a> Walk<'w, 'm, 'a> {
     /// Hashes what the known modules offer under a name: every version of it that the first of them
     /// has.
     fn offered(&mut self, name: &[u8], edge: Edge) {
-        let Some((module, exports)) = self.graph.offers.get(name).cloned() else { return };
-        let Some(manifest) = self.known(module) else { return };
-        for export in manifest.exports.get(exports).unwrap_or_default() {
+        let Some((module, exports)) = self.graph.offered(name) else { return };
+        for export in exports {
             self.hasher.bytes(export.version.as_bytes());
             let offset = export.edge.offset.wrapping_add(edge.offset);
             self.number(module, Edge { node: export.edge.node, offset, ..edge });
@@ -387,6 +391,18 @@ impl<'w, 'm, 'a> Walk<'w, 'm, 'a> {
                     .or(text);
             }
         }
+    }
+
+    /// Which nodes it went into.
+    fn visited(&self) -> Visit {
+        let mut nodes = NodeBits::none(self.graph.count());
+        for &(module, node) in &self.numbered {
+            if self.numbers[module as usize][node as usize] & CLOSED == 0 {
+                nodes.insert(self.graph.position((module, node)));
+            }
+        }
+        let (finds_by_name, finds_images) = (self.finds_by_name, self.finds_images);
+        Visit { nodes, finds_by_name, finds_images }
     }
 
     /// All that is loaded, if the program can find out where that is. Modules without a manifest
@@ -442,7 +458,7 @@ impl<'w, 'm, 'a> Walk<'w, 'm, 'a> {
 }
 
 /// A node that a symbol of its own name defines.
-fn is_definition(kind: AtomKind) -> bool {
+pub fn is_definition(kind: AtomKind) -> bool {
     !matches!(
         kind,
         AtomKind::Literal

@@ -56,10 +56,16 @@ pub enum KeyOf {
     SuiteStarts,
     /// The tests of a suite that failed the last time.
     SuiteFailures,
+    /// What a walk went into, in the build that it walked through.
+    Visit,
+    /// The modules of such a build.
+    Build,
+    /// What is not the same in two builds.
+    Differences,
 }
 
 impl KeyOf {
-    pub const ALL: [KeyOf; 32] = [
+    pub const ALL: [KeyOf; 35] = [
         KeyOf::Test,
         KeyOf::Outcome,
         KeyOf::WholeOutcome,
@@ -92,6 +98,9 @@ impl KeyOf {
         KeyOf::PatchedLibrary,
         KeyOf::SuiteStarts,
         KeyOf::SuiteFailures,
+        KeyOf::Visit,
+        KeyOf::Build,
+        KeyOf::Differences,
     ];
 
     fn tag(self) -> &'static str {
@@ -128,6 +137,9 @@ impl KeyOf {
             KeyOf::PatchedLibrary => "patched library",
             KeyOf::SuiteStarts => "starts of a suite",
             KeyOf::SuiteFailures => "failures of a suite",
+            KeyOf::Visit => "visit",
+            KeyOf::Build => "build",
+            KeyOf::Differences => "differences",
         }
     }
 

@@ -1,6 +1,6 @@
 //! The plain types of the project: no I/O, no ELF, nothing of other folders.
 
-mod bytes;
+pub mod bytes;
 pub mod calendar;
 pub mod code;
 pub mod codes;

@@ -3,6 +3,7 @@
 //!
 //! In: uses that were observed, or dependencies of an earlier execution. Out: hashes.
 
+mod comparisons;
 mod hashes;
 mod observed;
 mod programs;

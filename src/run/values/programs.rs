@@ -3,6 +3,7 @@
 
 use super::super::config::SystemLibraries;
 use super::{NO_MANIFEST, Values, is_of_system};
+use crate::fingerprint::comparison::Differences;
 use crate::fingerprint::execution::{Coarse, Execution, Extent, Placed, Program as ReadProgram};
 use crate::fingerprint::walk::NodeSet;
 use crate::model::keys::KeyOf;
@@ -21,27 +22,47 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A program with its libraries, read; or why it cannot be.
-type Opened = Result<Arc<ReadProgram>, String>;
+pub(super) type Opened = Result<Arc<ReadProgram>, String>;
 
-/// Programs that are read, each once: many tests, and many executions of one, have the same.
+/// What is found out once for all who ask.
+type Once<K, V> = Mutex<FxHashMap<K, Arc<OnceLock<V>>>>;
+
+/// Programs that are read, and compared with earlier builds, each once: many tests, and many
+/// executions of one, have the same.
 #[derive(Clone, Default)]
-pub struct OpenedPrograms(Arc<Mutex<FxHashMap<Named, Arc<OnceLock<Opened>>>>>);
+pub struct OpenedPrograms {
+    programs: Arc<Once<Named, Opened>>,
+    pub(super) compared: Arc<Once<Compared, Option<Arc<Differences>>>>,
+}
 
 /// All that decides how a program is read.
 #[derive(PartialEq, Eq, Hash)]
-struct Named {
+pub(super) struct Named {
     /// The binaries and their manifests. One that has changed since is another one.
     files: Vec<(Option<FileIdentity>, PathBuf)>,
     /// Libraries of the system count by their names.
     by_name: bool,
 }
 
-impl OpenedPrograms {
-    fn get(&self, name: Named, open: impl FnOnce() -> Opened) -> Opened {
-        let place =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
-        place.get_or_init(open).clone()
-    }
+/// An earlier build of a program, the function that it starts in, and the program.
+pub(super) type Compared = (Hash, Option<String>, Named);
+
+pub(super) fn once<K: Eq + std::hash::Hash, V: Clone>(
+    known: &Once<K, V>,
+    name: K,
+    make: impl FnOnce() -> V,
+) -> V {
+    let place =
+        known.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
+    place.get_or_init(make).clone()
+}
+
+/// Where a program and its libraries are, and the function that it starts in, if that is not its
+/// own.
+pub(super) struct Located {
+    pub path: PathBuf,
+    pub libraries: Vec<PathBuf>,
+    pub entry: Option<String>,
 }
 
 /// A program with a fingerprint.
@@ -89,16 +110,29 @@ impl Values<'_> {
         if let Some(remembered) = name.and_then(|name| recall(self.store, name, libraries.len())) {
             return Ok(remembered);
         }
-        let set = NodeSet::from_bytes(&dependency.executed);
-        let extent = if dependency.executed.is_empty() { Extent::Whole } else { Extent::Set(&set) };
-        let opened = self.opened(&path, &libraries)?;
-        let execution =
-            opened.fingerprint(entry.as_deref(), extent).map_err(|error| error.to_string())?;
-        let program = Program { value: self.program_value(&execution), covered: execution.covered };
-        if let Some(name) = name.filter(|_| libraries.len() <= MOST_REMEMBERED) {
+        let located = Located { path, libraries, entry };
+        let program = match dependency.executed.is_empty() {
+            true => self.walked(&located, Extent::Whole)?.0,
+            false => self.executed_in_part(dependency, &located)?,
+        };
+        if let Some(name) = name.filter(|_| located.libraries.len() <= MOST_REMEMBERED) {
             remember(self.store, name, &program);
         }
         Ok(program)
+    }
+
+    /// The value of a program by a walk.
+    pub(super) fn walked(
+        &mut self,
+        located: &Located,
+        extent: Extent,
+    ) -> Result<(Program, Execution), String> {
+        let opened = self.opened(&located.path, &located.libraries)?;
+        let execution = opened
+            .fingerprint(located.entry.as_deref(), extent)
+            .map_err(|error| error.to_string())?;
+        let (value, covered) = (self.program_value(&execution), execution.covered.clone());
+        Ok((Program { value, covered }, execution))
     }
 
     /// A name for the files that all of a program's value follows from, as long as none of them
@@ -139,7 +173,7 @@ impl Values<'_> {
     }
 
     /// A program with its libraries, read.
-    fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Opened {
+    pub(super) fn opened(&mut self, path: &Path, libraries: &[PathBuf]) -> Opened {
         let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
         let counts_by_name = |library: &Path| by_name && is_of_system(library);
         // Libraries of the system are large, and change seldom.
@@ -157,13 +191,19 @@ impl Values<'_> {
             );
             opened.map(Arc::new).map_err(|error| error.to_string())
         };
+        once(&self.opened.programs, self.named(path, libraries), open)
+    }
+
+    /// A program with its libraries, as they are now.
+    pub(super) fn named(&self, path: &Path, libraries: &[PathBuf]) -> Named {
         let files = std::iter::once(path).chain(libraries.iter().map(PathBuf::as_path));
         let files =
             files.flat_map(|file| [file.to_owned(), manifest_file::find(self.settings, file)]);
         let identity =
             |file: &PathBuf| fs::metadata(file).ok().map(|found| FileIdentity::of(&found));
         let files = files.map(|file| (identity(&file), file)).collect();
-        self.opened.get(Named { files, by_name }, open)
+        let by_name = self.project.config.sharing.system_libraries == SystemLibraries::Name;
+        Named { files, by_name }
     }
 
     /// What can be reached from a program, and where it has the loader look for libraries: which
@@ -177,7 +217,7 @@ impl Values<'_> {
 
     /// What the value of a program follows from, as long as none of the files changes. `None` if
     /// one of them is too young.
-    fn memory_name(
+    pub(super) fn memory_name(
         &self,
         path: &Path,
         libraries: &[PathBuf],
@@ -238,7 +278,9 @@ impl Values<'_> {
             self.opened(path, libraries).ok().filter(|program| program.can_be_narrowed())?;
         let execution = opened.fingerprint(entry.as_deref(), Extent::Executed(&of)).ok()?;
         let narrowed = Dependency { executed: execution.entered.bytes().to_vec(), ..whole.clone() };
-        let program = Program { value: self.program_value(&execution), covered: execution.covered };
+        let (value, covered) = (self.program_value(&execution), execution.covered.clone());
+        let program = Program { value, covered };
+        self.keep_visit(&narrowed, entry.as_deref(), &opened, &program, execution.visit);
         self.programs.insert(narrowed.clone(), Ok(program));
         Some(narrowed)
     }
@@ -282,7 +324,16 @@ pub fn digest(
     identity: FileIdentity,
     make: &dyn Fn() -> Hash,
 ) -> Hash {
-    let name = key.of_file(&identity);
+    content_of(store, key.of_file(&identity), identity, make)
+}
+
+/// The same under a name of one's own.
+pub(super) fn content_of(
+    store: &dyn Memo,
+    name: Hash,
+    identity: FileIdentity,
+    make: &dyn Fn() -> Hash,
+) -> Hash {
     store.recall(name).filter(|_| identity.is_settled()).unwrap_or_else(|| {
         let digest = make();
         if identity.is_settled() {
