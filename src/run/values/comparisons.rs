@@ -6,7 +6,7 @@
 //! is kept on this machine alone, and what is lost is found out again.
 
 use super::Values;
-use super::programs::{Located, Program, content_of, digest, once};
+use super::programs::{Comparison, Located, Program, content_of, digest, shared};
 use crate::fingerprint::comparison::Differences;
 use crate::fingerprint::execution::builds::Build;
 use crate::fingerprint::execution::{Extent, Program as ReadProgram};
@@ -16,7 +16,12 @@ use crate::model::keys::KeyOf;
 use crate::model::{Dependency, FileIdentity, Hash};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How many executions of one build are walked before it is compared: a comparison takes as long as
+/// some walks. What was walked is kept as of the build at hand, so that earlier builds of which only
+/// few executions are left are not compared again after each edit.
+const WALKS: usize = 2;
 
 /// What a walk went into, kept beside the execution that it belongs to.
 #[derive(Serialize, Deserialize)]
@@ -48,7 +53,7 @@ impl Values<'_> {
         }
         let (program, execution) = self.walked(located, Extent::Set(&set))?;
         // One that is different may be that of a branch, to which somebody comes back.
-        if kept.is_none_or(|kept| kept.value == program.value) {
+        if kept.is_none_or(|kept| !self.has_stamps && kept.value == program.value) {
             let opened = self.opened(&located.path, &located.libraries)?;
             self.keep_visit(
                 dependency,
@@ -63,39 +68,54 @@ impl Values<'_> {
 
     /// The value that was kept, if the program now has it too.
     fn unchanged(&mut self, kept: &KeptVisit, located: &Located) -> Option<Program> {
-        let differences = self.differences(kept.build, located)?;
-        let is_unchanged =
-            kept.covered.len() == located.libraries.len() && !differences.touch(&kept.visit);
+        let Located { path, libraries, entry } = located;
+        let build = (kept.build, entry.clone(), self.named(path, libraries));
+        let comparison = shared(&self.opened.compared, build);
+        let differences = self.differences(&comparison, kept.build, located)?;
+        let is_unchanged = kept.covered.len() == libraries.len() && !differences.touch(&kept.visit);
         is_unchanged.then(|| Program { value: kept.value, covered: kept.covered.clone() })
     }
 
-    /// What is not the same as in an earlier build.
-    fn differences(&mut self, earlier: Hash, located: &Located) -> Option<Arc<Differences>> {
-        let Located { path, libraries, entry } = located;
-        let name = (earlier, entry.clone(), self.named(path, libraries));
-        let known = self.opened.compared.clone();
-        once(&known, name, || self.remembered_differences(earlier, located).map(Arc::new))
-    }
-
-    fn remembered_differences(&mut self, earlier: Hash, located: &Located) -> Option<Differences> {
+    /// What is not the same as in an earlier build, where that is known or worth finding out.
+    fn differences<'c>(
+        &mut self,
+        comparison: &'c Comparison,
+        earlier: Hash,
+        located: &Located,
+    ) -> Option<&'c Differences> {
+        if let Some(known) = comparison.differences.get() {
+            return known.as_ref();
+        }
         let Located { path, libraries, entry } = located;
         let files = self.memory_name(path, libraries, entry.as_deref(), &[]);
         let name =
             files.map(|files| KeyOf::Differences.hasher().hash(earlier).hash(files).finish());
-        if let Some(known) = name.and_then(|name| self.kept(name)) {
-            return known;
+        let asked = comparison.asked.fetch_add(1, Ordering::Relaxed);
+        if asked == 0
+            && let Some(known) = name.and_then(|name| self.kept(name))
+        {
+            return comparison.differences.get_or_init(|| known).as_ref();
         }
-        // A comparison takes longer than a walk: for one test it pays only where others follow.
-        if self.has_stamps && name.is_none_or(|name| !self.is_asked_again(name)) {
+        let is_worth_it = match self.has_stamps {
+            // Other tests have asked, and more will.
+            true => name.is_some_and(|name| self.is_asked_again(name)),
+            false => asked >= WALKS,
+        };
+        // Debug builds check each answer, and so want many.
+        if !is_worth_it && !cfg!(debug_assertions) {
             return None;
         }
-        let differences = self.compare(earlier, located);
-        if let Some(name) = name {
-            self.keep(name, &differences);
-        }
-        differences
+        let compare = || {
+            let differences = self.compare(earlier, located);
+            if let Some(name) = name {
+                self.keep(name, &differences);
+            }
+            differences
+        };
+        comparison.differences.get_or_init(compare).as_ref()
     }
 
+    /// Whether a comparison was asked for before, by another process.
     fn is_asked_again(&self, name: Hash) -> bool {
         let asked = Hash::of(b"asked");
         let is_asked_again = self.store.recall(name) == Some(asked);
@@ -114,7 +134,11 @@ impl Values<'_> {
         let manifests: Vec<Vec<u8>> = earlier.manifests().map(manifest).collect::<Option<_>>()?;
         let opened = self.opened(&located.path, &located.libraries).ok()?;
         let own = self.build(&opened)?;
-        opened.differences(&own, &earlier, &manifests, located.entry.as_deref())
+        let differences = opened.differences(&own, &earlier, &manifests, located.entry.as_deref());
+        let outcome = if differences.is_some() { "compared" } else { "cannot be compared" };
+        let path = located.path.display();
+        self.settings.log(format_args!("{path}: {outcome} with an earlier build"));
+        differences
     }
 
     fn build(&self, program: &ReadProgram) -> Option<Build> {

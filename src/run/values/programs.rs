@@ -19,20 +19,29 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A program with its libraries, read; or why it cannot be.
 pub(super) type Opened = Result<Arc<ReadProgram>, String>;
 
 /// What is found out once for all who ask.
-type Once<K, V> = Mutex<FxHashMap<K, Arc<OnceLock<V>>>>;
+type Shared<K, V> = Arc<Mutex<FxHashMap<K, Arc<V>>>>;
 
 /// Programs that are read, and compared with earlier builds, each once: many tests, and many
 /// executions of one, have the same.
 #[derive(Clone, Default)]
 pub struct OpenedPrograms {
-    programs: Arc<Once<Named, Opened>>,
-    pub(super) compared: Arc<Once<Compared, Option<Arc<Differences>>>>,
+    programs: Shared<Named, OnceLock<Opened>>,
+    pub(super) compared: Shared<Compared, Comparison>,
+}
+
+/// What is known of the differences from an earlier build.
+#[derive(Default)]
+pub(super) struct Comparison {
+    pub differences: OnceLock<Option<Differences>>,
+    /// How often they were asked for before they were known.
+    pub asked: AtomicUsize,
 }
 
 /// All that decides how a program is read.
@@ -47,14 +56,8 @@ pub(super) struct Named {
 /// An earlier build of a program, the function that it starts in, and the program.
 pub(super) type Compared = (Hash, Option<String>, Named);
 
-pub(super) fn once<K: Eq + std::hash::Hash, V: Clone>(
-    known: &Once<K, V>,
-    name: K,
-    make: impl FnOnce() -> V,
-) -> V {
-    let place =
-        known.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone();
-    place.get_or_init(make).clone()
+pub(super) fn shared<K: Eq + std::hash::Hash, V: Default>(known: &Shared<K, V>, name: K) -> Arc<V> {
+    known.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().clone()
 }
 
 /// Where a program and its libraries are, and the function that it starts in, if that is not its
@@ -191,7 +194,7 @@ impl Values<'_> {
             );
             opened.map(Arc::new).map_err(|error| error.to_string())
         };
-        once(&self.opened.programs, self.named(path, libraries), open)
+        shared(&self.opened.programs, self.named(path, libraries)).get_or_init(open).clone()
     }
 
     /// A program with its libraries, as they are now.

@@ -2,6 +2,7 @@
 //! nothing else.
 
 mod code;
+mod compared;
 mod edits;
 mod failures;
 mod libcs;
