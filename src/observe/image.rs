@@ -86,9 +86,7 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
             }
             if executed[*number] == 0 {
                 let part = here.len().min((to.min(end) - from.max(start)) as usize);
-                here[..part]
-                    .chunks_exact_mut(BREAKPOINT.len())
-                    .for_each(|unit| unit.copy_from_slice(BREAKPOINT));
+                fill_with_breakpoints(&mut here[..part]);
             }
             if let Some(size) = gate {
                 here[..GATE].copy_from_slice(&front);
@@ -105,6 +103,14 @@ pub fn write(memory: &Memory, image: u64, file: &File, code: &Code) -> io::Resul
     let landing = if has_gates { landing(code.length) } else { Vec::new() };
     let samples = samples.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(Image { samples, sizes, executed, landing, distance: distance as u64 })
+}
+
+/// One byte after the other would be a call each, for megabytes.
+fn fill_with_breakpoints(code: &mut [u8]) {
+    match BREAKPOINT {
+        [byte] => code.fill(*byte),
+        unit => code.chunks_exact_mut(unit.len()).for_each(|at| at.copy_from_slice(unit)),
+    }
 }
 
 /// Whether a binary can be loaded anywhere. Below one that lies at the low end of the memory there
