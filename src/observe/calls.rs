@@ -7,7 +7,6 @@
 use super::act::When::{Always, Foreign, HasBits, IsAny, IsNot, NotNull};
 use super::act::{ALWAYS, AT, Act, CWD, READS, Row, WAITS, When};
 use super::arch;
-use super::locks;
 
 /// Of `prctl` and `seccomp`.
 const PROCESS_CONTROLS: &[u32] = &[
@@ -60,6 +59,16 @@ pub const SIOCSPGRP: u32 = 0x8902;
 /// What `fcntl` is told for the same: F_SETSIG, F_SETOWN_EX, F_SETOWN, F_SETLEASE, F_NOTIFY.
 const SIGNALLING: &[u32] = &[10, 15, 8, 1024, 1026];
 
+/// What `fcntl` is told to lock a file, or to ask who has locked it.
+pub const LOCKING: &[u32] = &[
+    libc::F_GETLK as u32,
+    libc::F_SETLK as u32,
+    libc::F_SETLKW as u32,
+    libc::F_OFD_GETLK as u32,
+    libc::F_OFD_SETLK as u32,
+    libc::F_OFD_SETLKW as u32,
+];
+
 /// Kinds of sockets that need no look: the addresses that they are connected to are looked at
 /// instead.
 const PLAIN_FAMILIES: &[u32] = &[libc::AF_UNIX as u32, libc::AF_INET as u32, libc::AF_INET6 as u32];
@@ -94,7 +103,7 @@ pub const CALLS: &[Row] = &[
     (libc::SYS_epoll_ctl,       Act::Inherited, &[Foreign(2)]),
     (libc::SYS_dup,             Act::Inherited, READS),
     (libc::SYS_dup3,            Act::Inherited, READS),
-    (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING), IsAny(1, u32::MAX, locks::COMMANDS)]),
+    (libc::SYS_fcntl,           Act::Signals, &[Foreign(0), IsAny(1, u32::MAX, SIGNALLING), IsAny(1, u32::MAX, LOCKING)]),
     (libc::SYS_mmap,            Act::Inherited, &[Foreign(4)]),
     (libc::SYS_vmsplice,        Act::Inherited, READS),
     (libc::SYS_tee,             Act::Inherited, &[Foreign(0), Foreign(1)]),

@@ -62,6 +62,8 @@ mod library_names;
 pub mod listing;
 /// Which calls the dynamic loader makes.
 mod loaders;
+/// Files that somebody has locked.
+mod lock_table;
 /// Locks on files.
 mod locks;
 /// Arguments in the memory of other processes.

@@ -4,7 +4,7 @@
 //!
 //! In: paths, before the run changes them. Out: states, as hashes.
 
-use super::locks;
+use super::lock_table;
 use crate::model::{Hash, Hasher};
 use rustix::fs::{Access, AtFlags, CWD, StatxFlags, accessat, lgetxattr, statx};
 use std::fs::{self, Metadata};
@@ -50,7 +50,8 @@ pub fn state(target: Target, path: &Path) -> Hash {
             }
         }
         (Target::Locked, found) => {
-            _ = hasher.number(found.as_ref().is_some_and(|it| locks::is_locked(it.ino())).into())
+            _ = hasher
+                .number(found.as_ref().is_some_and(|it| lock_table::is_locked(it.ino())).into())
         }
         (Target::Permissions, None) => _ = hasher.number(NONE),
         (Target::Permissions, Some(found)) => {
