@@ -5,6 +5,7 @@
 
 use super::call::Call;
 use super::calls::{FIOSETOWN, SIOCSPGRP};
+use super::locks::is_about_locks;
 use super::memory;
 use super::supervisor::Supervisor;
 use crate::model::codes;
@@ -19,6 +20,9 @@ const F_OWNER_PGRP: i32 = 2;
 impl Supervisor {
     /// A signal is sent, or will be. The signal 0 only asks whether there is such a process.
     pub(super) fn note_signal(&mut self, call: &Call) -> io::Result<()> {
+        if is_about_locks(call) {
+            return self.locks(call);
+        }
         let reason = if call.notification.number == libc::SYS_kill && call.int(1) == 0 {
             LOOKS
         } else {

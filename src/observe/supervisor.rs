@@ -20,7 +20,6 @@ use super::known::Effect;
 use super::lead::Lead;
 use super::ledger::Ledger;
 use super::loaders::Loaders;
-use super::locks;
 use super::memory;
 use super::originals::Originals;
 use super::processes::Processes;
@@ -251,7 +250,6 @@ impl Supervisor {
             Act::Inherited => Ok(()),
             Act::Handler => self.interrupts.installs(call.thread(), call.int(0), call.argument(1)),
             Act::Lock => self.locks(call),
-            Act::Signals if locks::is_about_locks(call) => self.locks(call),
             Act::Signals => self.note_signal(call),
             Act::Refuse(reason) => {
                 self.lost |= reason == calls::MOUNTS;
