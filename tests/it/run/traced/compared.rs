@@ -25,7 +25,7 @@ const TESTS: [[&str; 2]; 2] = [["./t", "one"], ["./t", "other"]];
 fn bench() -> Bench {
     let bench = Bench::new();
     bench.compile(&["-O1", "-o", "t", "-"], PROGRAM);
-    TESTS.iter().for_each(|test| bench.settles(test));
+    TESTS.iter().for_each(|test| _ = bench.settles(test));
     bench
 }
 
