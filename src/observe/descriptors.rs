@@ -123,11 +123,11 @@ impl Supervisor {
     /// output, but not who writes to a pipe.
     pub(super) fn limits_output(&mut self, call: &Call) {
         let Some(stand_ins) = self.stand_ins.clone() else { return };
-        let mut files = stand_ins.pipes.iter().filter(|stand_in| stand_in.is_file).peekable();
-        if files.peek().is_none() || !kernel::has_limited_files(call.thread()) {
+        let limit = kernel::file_size_limit(call.thread());
+        if limit == libc::RLIM_INFINITY || !stand_ins.may_outgrow(limit) {
             return;
         }
-        for stand_in in files {
+        for stand_in in stand_ins.pipes.iter().filter(|stand_in| stand_in.is_file) {
             self.ledger.learns(&Fact::OutputFile(stand_in.number));
             self.gives_file(call, Some(stand_in.pipe), LIMITED);
         }

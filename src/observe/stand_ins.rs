@@ -29,6 +29,8 @@ pub type PassOn = Box<dyn Fn() -> bool + Send + Sync>;
 /// The pipes of a test.
 pub struct StandIns {
     pub pipes: Vec<StandIn>,
+    /// How many bytes of output are kept at the most.
+    pub most_kept: usize,
     pub pass_on: PassOn,
 }
 
@@ -50,6 +52,19 @@ impl StandIns {
             )?;
         }
         Ok(())
+    }
+
+    /// Whether a limit of the size of files may end whoever writes to the files behind the pipes,
+    /// and prints no more than what is kept.
+    pub(super) fn may_outgrow(&self, limit: u64) -> bool {
+        let size = |stand_in: &StandIn| {
+            let (out, err) = (io::stdout(), io::stderr());
+            let is_error = stand_in.number == libc::STDERR_FILENO;
+            let file = if is_error { err.as_fd() } else { out.as_fd() };
+            rustix::fs::fstat(file).map_or(u64::MAX, |found| found.st_size as u64)
+        };
+        let sizes = self.pipes.iter().filter(|stand_in| stand_in.is_file).map(size);
+        sizes.max().is_some_and(|size| size.saturating_add(self.most_kept as u64) > limit)
     }
 
     /// Whether a pipe under a number stands for standard error: it may stand for both.

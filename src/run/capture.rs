@@ -171,7 +171,8 @@ impl Capture {
                 (&asks).write_all(&[0]).and_then(|()| (&asks).read_exact(&mut answer)).is_ok();
             is_asked && answer != [0]
         };
-        let stand_ins = Arc::new(StandIns { pipes, pass_on: Box::new(pass_on) });
+        let pass_on = Box::new(pass_on);
+        let stand_ins = Arc::new(StandIns { pipes, most_kept: limit, pass_on });
         Ok(Capture { thread, ended, files, limit, stand_ins })
     }
 

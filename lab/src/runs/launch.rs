@@ -250,6 +250,9 @@ fn script(launch: &Launch, words: &[String], output: &str) -> String {
     }
     match launch.input {
         Input::Nothing => {}
+        // `script` without a standard input takes its own terminal for it, and what the test prints
+        // for what is typed, now and then.
+        Input::Closed if launch.output == Output::Terminal => {}
         Input::Closed => lines.push("exec <&-".to_owned()),
         Input::File(skipped) => {
             lines.push("exec <in/stdin".to_owned());
@@ -263,7 +266,11 @@ fn script(launch: &Launch, words: &[String], output: &str) -> String {
         Output::Merged => format!("exec {words} 2>&1"),
         Output::Pipe => format!("set -o pipefail\n{words} | cat"),
         // What comes by standard input is not shown by the terminal: when that happens is chance.
-        Output::Terminal => format!("exec script -E never -qec {} /dev/null", quoted(&words)),
+        Output::Terminal => {
+            let closes = if launch.input == Input::Closed { " <&-" } else { "" };
+            let words = quoted(&format!("{words}{closes}"));
+            format!("exec script -E never -qec {words} /dev/null")
+        }
     });
     lines.retain(|line| !line.is_empty());
     lines.join("\n")

@@ -157,12 +157,12 @@ pub fn has_little_memory(process: u32) -> bool {
     result != 0 || limit.rlim_cur != libc::RLIM_INFINITY
 }
 
-/// Whether the size of the files that a process may write is limited (`ulimit -f`).
-pub fn has_limited_files(process: u32) -> bool {
+/// How large a file may become that a process writes to (`ulimit -f`).
+pub fn file_size_limit(process: u32) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: nothing is set, and what is got lives through the call.
     unsafe {
         libc::prlimit(process as libc::pid_t, libc::RLIMIT_FSIZE, std::ptr::null(), &mut limit)
     };
-    limit.rlim_cur != libc::RLIM_INFINITY
+    limit.rlim_cur
 }
