@@ -258,7 +258,8 @@ fn script(launch: &Launch, words: &[String], output: &str) -> String {
             lines.push("exec <in/stdin".to_owned());
             lines.extend((0..skipped).map(|_| "read -r skipped".to_owned()));
         }
-        Input::Pipe(text) => lines.push(format!("exec < <(printf %s {})", quoted(text))),
+        // Bash's own `printf` writes line by line, and who reads once may get the first one only.
+        Input::Pipe(text) => lines.push(format!("exec < <(env printf %s {})", quoted(text))),
     }
     lines.push(output.to_owned());
     lines.push(match launch.output {
